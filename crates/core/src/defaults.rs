@@ -1,0 +1,24 @@
+//! Every default of the product, in one place; `--help` and the docs print these.
+
+use std::time::Duration;
+
+/// How long a tree may take to leave after SIGTERM.
+pub const GRACE: Duration = Duration::from_secs(5);
+/// How long after the first SIGKILL the stop ladder is given up with the survivors named.
+pub const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long a run goes on without a daemon before it is ended as `owner-lost`.
+pub const ORPHAN_GRACE: Duration = Duration::from_secs(60);
+/// How long the output may stay open after the tree is gone.
+pub const DRAIN: Duration = Duration::from_millis(200);
+/// Columns and rows of a pty whose caller has no terminal.
+pub const PTY_SIZE: (u16, u16) = (120, 30);
+/// How many of the first bytes of a run's output are kept for good.
+pub const OUTPUT_HEAD: u64 = 1 << 20;
+/// How many of the last bytes of a run's output are kept.
+pub const OUTPUT_TAIL: u64 = 256 << 20;
+/// The least share of one CPU that counts as activity, in percent of the sampled interval.
+pub const ACTIVE_CPU_PERCENT: u64 = 1;
+/// The least I/O that counts as activity between two samples.
+pub const ACTIVE_IO_BYTES: u64 = 64 << 10;
+/// How much unwritten standard input a keeper holds before it refuses more.
+pub const STDIN_QUEUE: u64 = 256 << 10;

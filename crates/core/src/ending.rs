@@ -1,0 +1,262 @@
+//! Why a run was ended and how it ended. An ending is written once, by whoever saw it (I3); what is not
+//! known is `None` or [`Reason::ReconciledStale`], never a made-up number.
+
+use crate::signal;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How the root process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// It exited with this code.
+    Code(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+/// Why somebody other than the command itself ended the run. The first cause stands (I7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// A client asked.
+    ManualCancel,
+    /// The overall limit passed.
+    OverallTimeout,
+    /// The command was silent for too long.
+    NoOutputTimeout,
+    /// Whoever the run belonged to is gone.
+    OwnerLost,
+}
+
+/// Why a run ended, as every face spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The command exited by itself.
+    Exit,
+    /// A signal that Tenure did not send ended the command.
+    Signal,
+    /// A client cancelled it.
+    ManualCancel,
+    /// The overall limit passed.
+    OverallTimeout,
+    /// The command was silent for too long.
+    NoOutputTimeout,
+    /// The command could not be started.
+    SpawnError,
+    /// A process left the run's session and outlived the root.
+    OwnershipEscape,
+    /// Whoever the run belonged to is gone.
+    OwnerLost,
+    /// A later look found no process and no ending: how it ended is unknown.
+    ReconciledStale,
+}
+
+impl From<Cause> for Reason {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::ManualCancel => Reason::ManualCancel,
+            Cause::OverallTimeout => Reason::OverallTimeout,
+            Cause::NoOutputTimeout => Reason::NoOutputTimeout,
+            Cause::OwnerLost => Reason::OwnerLost,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Exit => "exit",
+            Reason::Signal => "signal",
+            Reason::ManualCancel => "manual-cancel",
+            Reason::OverallTimeout => "overall-timeout",
+            Reason::NoOutputTimeout => "no-output-timeout",
+            Reason::SpawnError => "spawn-error",
+            Reason::OwnershipEscape => "ownership-escape",
+            Reason::OwnerLost => "owner-lost",
+            Reason::ReconciledStale => "reconciled-stale",
+        })
+    }
+}
+
+/// Why a command could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpawnError {
+    /// What a person reads: the step that failed and the system's word for it.
+    pub detail: String,
+    /// Whether the program does not exist (127) or could not be started for another reason (126).
+    pub not_found: bool,
+}
+
+/// A process, named for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessNote {
+    /// Its pid at the time.
+    pub pid: i32,
+    /// Its executable, where that could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exe: Option<String>,
+}
+
+/// How a run ended: the `termination` of every face.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Termination {
+    /// Why.
+    pub reason: Reason,
+    /// The root's exit code, if it exited and that was seen.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the root, if one did and that was seen.
+    pub signal: Option<i32>,
+    /// Whether every process of the boundary was seen gone (I8).
+    pub confirmed: bool,
+    /// Who was still alive when the stop was given up.
+    #[serde(default)]
+    pub survivors: Vec<ProcessNote>,
+    /// How many processes of the run's own session outlived the root and were ended.
+    #[serde(default)]
+    pub leftovers: u32,
+    /// Who had left the session and outlived the root.
+    #[serde(default)]
+    pub escapees: Vec<ProcessNote>,
+    /// Whether a stranger still held the output when reading was given up.
+    #[serde(default)]
+    pub output_open: bool,
+    /// More, in a person's words.
+    #[serde(default)]
+    pub detail: Option<String>,
+}
+
+impl Termination {
+    /// The ending of a command that was never executed: nothing of it is alive.
+    pub fn not_started(error: &SpawnError) -> Self {
+        let code = if error.not_found { 127 } else { 126 };
+        Self { exit_code: Some(code), ..Self::new(Reason::SpawnError, None, Some(error.detail.clone())) }
+    }
+
+    /// A confirmed ending with nothing left over.
+    pub fn new(reason: Reason, exit: Option<Exit>, detail: Option<String>) -> Self {
+        let (exit_code, signal) = match exit {
+            Some(Exit::Code(code)) => (Some(code), None),
+            Some(Exit::Signal(number)) => (None, Some(number)),
+            None => (None, None),
+        };
+        Self {
+            reason,
+            exit_code,
+            signal,
+            confirmed: true,
+            survivors: Vec::new(),
+            leftovers: 0,
+            escapees: Vec::new(),
+            output_open: false,
+            detail,
+        }
+    }
+
+    /// The exit code of `tenure run` and `tenure wait` for this ending.
+    pub fn code(&self) -> u8 {
+        match self.reason {
+            Reason::Exit | Reason::Signal | Reason::SpawnError => match (self.exit_code, self.signal) {
+                (Some(code), _) => u8::try_from(code & 0xff).unwrap_or(125),
+                (None, Some(number)) => u8::try_from(128 + number).unwrap_or(125),
+                (None, None) => 121,
+            },
+            Reason::OverallTimeout | Reason::NoOutputTimeout => 124,
+            Reason::ManualCancel | Reason::OwnerLost => 123,
+            Reason::OwnershipEscape => 122,
+            Reason::ReconciledStale => 121,
+        }
+    }
+
+    /// The ending in one clause, as the line that `tenure run` closes with.
+    pub fn sentence(&self) -> String {
+        let how = match (self.exit_code, self.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(number)) => signal::name(number),
+            (None, None) => "exit unknown".to_owned(),
+        };
+        let mut text = match self.reason {
+            Reason::Exit => how,
+            Reason::Signal => format!("ended by {how}"),
+            Reason::SpawnError => "could not start".to_owned(),
+            Reason::ManualCancel => "cancelled".to_owned(),
+            Reason::OverallTimeout => "ended at its time limit".to_owned(),
+            Reason::NoOutputTimeout => "ended after too long a silence".to_owned(),
+            Reason::OwnershipEscape => format!("failed, a process escaped ({how})"),
+            Reason::OwnerLost => "ended, its owner is gone".to_owned(),
+            Reason::ReconciledStale => "how it ended is unknown".to_owned(),
+        };
+        let plural = |n: usize| if n == 1 { "process" } else { "processes" };
+        if self.leftovers > 0 {
+            let n = self.leftovers as usize;
+            text.push_str(&format!("; {n} leftover {} ended", plural(n)));
+        }
+        for (who, list) in [("escaped", &self.escapees), ("still alive", &self.survivors)] {
+            if !list.is_empty() {
+                let names: Vec<_> = list.iter().map(ToString::to_string).collect();
+                text.push_str(&format!("; {who}: {}", names.join(", ")));
+            }
+        }
+        if !self.confirmed {
+            text.push_str("; not confirmed");
+        }
+        if self.output_open {
+            text.push_str("; somebody outside the run still holds its output");
+        }
+        if let Some(detail) = &self.detail {
+            text.push_str(&format!(": {detail}"));
+        }
+        text
+    }
+}
+
+impl fmt::Display for ProcessNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.exe {
+            Some(exe) => write!(f, "{exe} ({})", self.pid),
+            None => write!(f, "pid {}", self.pid),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(reason: Reason, exit: Option<Exit>) -> Termination {
+        Termination::new(reason, exit, None)
+    }
+
+    #[test]
+    fn exit_codes_are_those_of_the_contract() {
+        assert_eq!(ended(Reason::Exit, Some(Exit::Code(7))).code(), 7);
+        assert_eq!(ended(Reason::Signal, Some(Exit::Signal(9))).code(), 137);
+        assert_eq!(ended(Reason::OverallTimeout, Some(Exit::Code(0))).code(), 124);
+        assert_eq!(ended(Reason::NoOutputTimeout, None).code(), 124);
+        assert_eq!(ended(Reason::ManualCancel, Some(Exit::Code(0))).code(), 123);
+        assert_eq!(ended(Reason::OwnerLost, None).code(), 123);
+        assert_eq!(ended(Reason::OwnershipEscape, Some(Exit::Code(0))).code(), 122);
+        assert_eq!(ended(Reason::ReconciledStale, None).code(), 121);
+        let missing = SpawnError { detail: String::new(), not_found: true };
+        assert_eq!(Termination::not_started(&missing).code(), 127);
+        let other = SpawnError { detail: String::new(), not_found: false };
+        assert_eq!(Termination::not_started(&other).code(), 126);
+    }
+
+    #[test]
+    fn an_unknown_exit_is_never_success() {
+        assert_eq!(ended(Reason::Exit, None).code(), 121);
+    }
+
+    #[test]
+    fn reasons_are_spelled_as_they_are_stored() {
+        for reason in [Reason::Exit, Reason::NoOutputTimeout, Reason::ReconciledStale, Reason::OwnershipEscape]
+        {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.to_string());
+        }
+    }
+}

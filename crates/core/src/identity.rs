@@ -1,0 +1,185 @@
+//! What makes a process *that* process, what the system says of it now, and the proof that lets it be
+//! signalled (I1). The proof exists only inside [`Evidence::Same`], and only [`judge`] makes that.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where an identity holds: one boot of one machine, one pid namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// The machine's id, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
+    /// The boot's id.
+    pub boot_id: String,
+    /// The pid namespace's number.
+    pub pid_namespace: u64,
+}
+
+/// What makes a process that process. Pid and start time alone are not enough: the clock tick is coarse and
+/// a pid can come round within one, so the kernel's own process inode is part of it where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// Where the pid counts.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The process id.
+    pub pid: i32,
+    /// When it started, in the system's own unit since boot.
+    pub start_time: u64,
+    /// The process's inode in the kernel's process file system, unique for one boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pidfs_inode: Option<u64>,
+}
+
+/// What the system says of one pid, at one place, now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sighting {
+    /// A process with that pid exists.
+    Found {
+        /// Its start time.
+        start_time: u64,
+        /// Its process inode, where the kernel has one.
+        pidfs_inode: Option<u64>,
+    },
+    /// No process has that pid.
+    NoSuchProcess,
+    /// The system would not say.
+    Unreadable(String),
+}
+
+/// What the system says now of a recorded identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    /// It is that process; here is the right to signal it.
+    Same(Held),
+    /// The pid belongs to somebody else now.
+    Other,
+    /// No such process.
+    Gone,
+    /// It cannot be told (I6: leave it alone and say so).
+    Unreadable(String),
+}
+
+/// The right to signal one process. It cannot be made by hand: it comes out of [`judge`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    identity: Identity,
+}
+
+impl Held {
+    /// Whom it lets signal.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {} started {}", self.identity.pid, self.identity.start_time)
+    }
+}
+
+/// Compares a recorded identity with what is seen `here` now.
+pub fn judge(recorded: &Identity, here: &Place, seen: &Sighting) -> Evidence {
+    if recorded.pid <= 1 {
+        return Evidence::Unreadable(format!("pid {} is never ours", recorded.pid));
+    }
+    let there = &recorded.place;
+    if there.machine_id != here.machine_id {
+        return Evidence::Unreadable("it was recorded on another machine".to_owned());
+    }
+    if there.boot_id != here.boot_id {
+        return Evidence::Gone;
+    }
+    if there.pid_namespace != here.pid_namespace {
+        return Evidence::Unreadable("it was recorded in another pid namespace".to_owned());
+    }
+    match seen {
+        Sighting::NoSuchProcess => Evidence::Gone,
+        Sighting::Unreadable(why) => Evidence::Unreadable(why.clone()),
+        Sighting::Found { start_time, pidfs_inode } => {
+            let same_inode = match (recorded.pidfs_inode, pidfs_inode) {
+                (Some(then), Some(now)) => then == *now,
+                (None, _) | (_, None) => true,
+            };
+            if *start_time == recorded.start_time && same_inode {
+                Evidence::Same(Held { identity: recorded.clone() })
+            } else {
+                Evidence::Other
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        Place { machine_id: Some("m".into()), boot_id: "b".into(), pid_namespace: 7 }
+    }
+
+    fn identity() -> Identity {
+        Identity { place: place(), pid: 40, start_time: 1000, pidfs_inode: Some(5) }
+    }
+
+    fn found(start_time: u64, pidfs_inode: Option<u64>) -> Sighting {
+        Sighting::Found { start_time, pidfs_inode }
+    }
+
+    #[test]
+    fn the_same_process_is_held() {
+        let Evidence::Same(held) = judge(&identity(), &place(), &found(1000, Some(5))) else {
+            panic!("not held");
+        };
+        assert_eq!(held.identity(), &identity());
+    }
+
+    #[test]
+    fn a_reused_pid_in_the_same_tick_is_another_process() {
+        assert_eq!(judge(&identity(), &place(), &found(1000, Some(6))), Evidence::Other);
+    }
+
+    #[test]
+    fn a_reused_pid_with_another_start_is_another_process() {
+        assert_eq!(judge(&identity(), &place(), &found(1001, Some(5))), Evidence::Other);
+        assert_eq!(judge(&identity(), &place(), &found(1001, None)), Evidence::Other);
+    }
+
+    #[test]
+    fn a_kernel_without_process_inodes_is_judged_by_start_time() {
+        assert!(matches!(judge(&identity(), &place(), &found(1000, None)), Evidence::Same(_)));
+    }
+
+    #[test]
+    fn what_was_recorded_before_a_reboot_is_gone() {
+        let here = Place { boot_id: "later".into(), ..place() };
+        assert_eq!(judge(&identity(), &here, &found(1000, Some(5))), Evidence::Gone);
+    }
+
+    #[test]
+    fn another_machine_or_namespace_is_unreadable_never_same() {
+        for here in
+            [Place { machine_id: Some("x".into()), ..place() }, Place { pid_namespace: 8, ..place() }]
+        {
+            assert!(matches!(judge(&identity(), &here, &found(1000, Some(5))), Evidence::Unreadable(_)));
+        }
+    }
+
+    #[test]
+    fn unreadable_is_not_gone() {
+        let seen = Sighting::Unreadable("denied".into());
+        assert!(matches!(judge(&identity(), &place(), &seen), Evidence::Unreadable(_)));
+    }
+
+    #[test]
+    fn pids_up_to_one_are_never_held() {
+        for pid in [-5, 0, 1] {
+            let bad = Identity { pid, ..identity() };
+            assert!(matches!(judge(&bad, &place(), &found(1000, Some(5))), Evidence::Unreadable(_)), "{pid}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Opaque ids. Each kind is its own type; all are 24 lower-case hex digits drawn at random, so that a short
+//! prefix is unique in practice and an id is always a safe file name. Drawing the bytes is `os`'s job.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+const DIGITS: usize = 24;
+
+/// A text that is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not an id: an id is {DIGITS} hexadecimal digits, as `tenure ps` prints it")]
+pub struct NotAnId {
+    text: String,
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id made of these random bytes.
+            pub fn from_random(bytes: [u8; DIGITS / 2]) -> Self {
+                Self(bytes.iter().map(|b| format!("{b:02x}")).collect())
+            }
+
+            /// The id's digits.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                check(text).map(|()| Self(text.to_owned()))
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NotAnId;
+
+            fn try_from(text: String) -> Result<Self, NotAnId> {
+                check(&text).map(|()| Self(text))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// One run: an owned process tree.
+    RunId;
+    /// One lease: the right to act on a run. It travels in the run's environment.
+    LeaseId;
+    /// One installation's stable identity.
+    InstanceId;
+    /// One nursery process.
+    NurseryId;
+}
+
+fn check(text: &str) -> Result<(), NotAnId> {
+    let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    if text.len() == DIGITS && text.bytes().all(is_digit) {
+        Ok(())
+    } else {
+        Err(NotAnId { text: text.chars().take(64).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_reads_back_as_itself() {
+        let id = RunId::from_random([0xab; 12]);
+        assert_eq!(id.as_str().parse::<RunId>().unwrap(), id);
+    }
+
+    #[test]
+    fn a_path_is_never_an_id() {
+        for text in ["", "..", "../../x", "ABCDEFABCDEFABCDEFABCDEF", "abcdefabcdefabcdefabcde/"] {
+            assert!(text.parse::<RunId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What Tenure decides. Everything here is a pure function of its arguments: `core` has no clock, file,
+//! thread, process, environment or log; it takes `now`. The crates around it act.
+#![forbid(unsafe_code)]
+
+pub mod defaults;
+pub mod duration;
+pub mod ending;
+pub mod hash;
+pub mod ids;
+pub mod identity;
+pub mod limits;
+pub mod output;
+pub mod record;
+pub mod run_json;
+pub mod signal;
+pub mod spec;
+pub mod state;
+//watch
+pub mod wire;

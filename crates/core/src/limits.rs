@@ -1,0 +1,142 @@
+//! The limits of a run and what values they may have.
+
+use crate::defaults;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What counts against the no-output limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activity {
+    /// Output alone.
+    #[default]
+    Output,
+    /// Output, or the tree's use of CPU or I/O.
+    Cpu,
+}
+
+/// How long a run may take, be silent, and take to leave. `None` is "no limit".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// From the start of the command to its end.
+    #[serde(with = "optional_millis", rename = "timeoutMs")]
+    pub overall: Option<Duration>,
+    /// From one output to the next.
+    #[serde(with = "optional_millis", rename = "noOutputTimeoutMs")]
+    pub no_output: Option<Duration>,
+    /// What counts as output.
+    #[serde(default)]
+    pub activity: Activity,
+    /// From SIGTERM to SIGKILL; zero kills at once.
+    #[serde(with = "millis", rename = "graceMs")]
+    pub grace: Duration,
+    /// From the first SIGKILL until the survivors are named and left.
+    #[serde(with = "millis", rename = "giveUpMs")]
+    pub give_up: Duration,
+    /// From the owner's loss to the end.
+    #[serde(with = "millis", rename = "orphanGraceMs")]
+    pub orphan_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            overall: None,
+            no_output: None,
+            activity: Activity::Output,
+            grace: defaults::GRACE,
+            give_up: defaults::GIVE_UP,
+            orphan_grace: defaults::ORPHAN_GRACE,
+        }
+    }
+}
+
+/// Limits that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLimits {
+    /// `--activity cpu` without anything that it could keep from ending.
+    #[error("--activity cpu needs --no-output-timeout: without that limit there is no silence to judge")]
+    ActivityWithoutLimit,
+    /// The no-output limit can never be the one that ends the run.
+    #[error("--no-output-timeout ({no_output:?}) must be shorter than --timeout ({overall:?})")]
+    SilenceBeyondOverall {
+        /// The no-output limit.
+        no_output: Duration,
+        /// The overall limit.
+        overall: Duration,
+    },
+}
+
+impl Limits {
+    /// Refuses limits that cannot mean what their author wanted.
+    pub fn check(&self) -> Result<(), BadLimits> {
+        if self.activity == Activity::Cpu && self.no_output.is_none() {
+            return Err(BadLimits::ActivityWithoutLimit);
+        }
+        match (self.no_output, self.overall) {
+            (Some(no_output), Some(overall)) if no_output >= overall => {
+                Err(BadLimits::SilenceBeyondOverall { no_output, overall })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A duration as whole milliseconds.
+mod millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(length: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
+    }
+}
+
+/// A duration as whole milliseconds, or null.
+mod optional_millis {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::time::Duration;
+
+    #[expect(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(length: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        length.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_longer_than_the_run_may_take_is_refused() {
+        let limits = Limits {
+            overall: Some(Duration::from_secs(2)),
+            no_output: Some(Duration::from_secs(2)),
+            ..Limits::default()
+        };
+        assert!(matches!(limits.check(), Err(BadLimits::SilenceBeyondOverall { .. })));
+    }
+
+    #[test]
+    fn activity_without_a_silence_limit_is_refused() {
+        let limits = Limits { activity: Activity::Cpu, ..Limits::default() };
+        assert_eq!(limits.check(), Err(BadLimits::ActivityWithoutLimit));
+    }
+
+    #[test]
+    fn limits_read_back_as_written() {
+        let limits = Limits { overall: Some(Duration::from_millis(1500)), ..Limits::default() };
+        let text = serde_json::to_string(&limits).unwrap();
+        assert!(text.contains("\"timeoutMs\":1500"), "{text}");
+        assert_eq!(serde_json::from_str::<Limits>(&text).unwrap(), limits);
+    }
+}

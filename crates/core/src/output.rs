@@ -1,0 +1,157 @@
+//! The format of a run's output on disk: raw bytes in segment files and, beside each, fixed-size entries that
+//! say which bytes came from where and when. Offsets are those of the merged output, absolute for ever.
+//! The files themselves are the `output` crate's.
+
+use crate::hash;
+use serde::{Deserialize, Serialize};
+
+/// The version of the segment files.
+pub const VERSION: u8 = 1;
+
+/// Where output came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stream {
+    /// Standard output, or the terminal of a pty run.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// What one stretch of the merged output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stretch {
+    /// Bytes of this stream, in the segment file.
+    Kept(Stream),
+    /// Bytes of this stream that could not be written down (the disk was full).
+    Lost(Stream),
+}
+
+/// One entry of the index: a stretch of the merged output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Where the stretch begins.
+    pub offset: u64,
+    /// How long it is.
+    pub len: u64,
+    /// When its first byte was read, in Unix milliseconds.
+    pub at_ms: u64,
+    /// What it is.
+    pub stretch: Stretch,
+}
+
+impl Entry {
+    /// The size of an entry on disk.
+    pub const SIZE: usize = 32;
+
+    /// Where the stretch ends.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+
+    /// The entry as it stands on disk: offset, length, time, kind, version, two zero bytes, checksum.
+    pub fn encode(&self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.len.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.at_ms.to_le_bytes());
+        bytes[24] = match self.stretch {
+            Stretch::Kept(Stream::Stdout) => 1,
+            Stretch::Kept(Stream::Stderr) => 2,
+            Stretch::Lost(Stream::Stdout) => 3,
+            Stretch::Lost(Stream::Stderr) => 4,
+        };
+        bytes[25] = VERSION;
+        let sum = checksum(&bytes[..28]);
+        bytes[28..32].copy_from_slice(&sum);
+        bytes
+    }
+
+    /// Reads an entry; `None` is the end of the index: never written, or torn by a crash.
+    pub fn decode(bytes: &[u8; Self::SIZE]) -> Option<Self> {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let stretch = match bytes[24] {
+            1 => Stretch::Kept(Stream::Stdout),
+            2 => Stretch::Kept(Stream::Stderr),
+            3 => Stretch::Lost(Stream::Stdout),
+            4 => Stretch::Lost(Stream::Stderr),
+            _ => return None,
+        };
+        let whole = bytes[25] == VERSION && bytes[28..32] == checksum(&bytes[..28]);
+        whole.then(|| Self { offset: word(0), len: word(8), at_ms: word(16), stretch })
+    }
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    let hash = hash::fnv64(bytes);
+    let folded = hash ^ (hash >> 32);
+    let mut sum = [0; 4];
+    sum.copy_from_slice(&folded.to_le_bytes()[..4]);
+    sum
+}
+
+/// How much of a run's output is kept on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Keep {
+    /// The first bytes, kept for good.
+    pub head: u64,
+    /// The last bytes.
+    pub tail: u64,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self { head: crate::defaults::OUTPUT_HEAD, tail: crate::defaults::OUTPUT_TAIL }
+    }
+}
+
+/// How much output a run has made, and how much of it is no longer, or never was, on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// All bytes.
+    pub bytes: u64,
+    /// Those that cannot be read any more.
+    pub dropped_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry { offset: 1 << 40, len: 65536, at_ms: 1_700_000_000_000, stretch: Stretch::Kept(Stream::Stderr) }
+    }
+
+    #[test]
+    fn an_entry_reads_back_as_written() {
+        for stretch in [
+            Stretch::Kept(Stream::Stdout),
+            Stretch::Kept(Stream::Stderr),
+            Stretch::Lost(Stream::Stdout),
+            Stretch::Lost(Stream::Stderr),
+        ] {
+            let entry = Entry { stretch, ..entry() };
+            assert_eq!(Entry::decode(&entry.encode()), Some(entry));
+        }
+    }
+
+    #[test]
+    fn an_entry_never_written_is_the_end() {
+        assert_eq!(Entry::decode(&[0; Entry::SIZE]), None);
+    }
+
+    #[test]
+    fn a_torn_entry_is_the_end() {
+        for at in 0..Entry::SIZE {
+            let mut bytes = entry().encode();
+            bytes[at] ^= 0x10;
+            assert_eq!(Entry::decode(&bytes), None, "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What is on disk about one run: the ticket (what was asked, written before anything starts), the keeper's
+//! note (who is alive, written before the root may execute, I2) and the ending (I3). Each is one JSON line
+//! followed by its checksum, with a version; a newer version is refused.
+
+use crate::ending::{SpawnError, Termination};
+use crate::hash;
+use crate::identity::Identity;
+use crate::ids::{InstanceId, LeaseId, NurseryId, RunId};
+use crate::limits::Limits;
+use crate::output::{Keep, Totals};
+use crate::spec::{OnEscape, Orphan, Size};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of these records that this program writes.
+pub const VERSION: u32 = 1;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ticket {
+    /// The run.
+    pub run_id: RunId,
+    /// Its lease.
+    pub lease_id: LeaseId,
+    /// The lease's fencing number.
+    pub lease_epoch: u64,
+    /// Whose it is.
+    pub owner_instance_id: InstanceId,
+    /// Which face asked: `run`, `exec`, `cli` or `acp`.
+    pub backend_id: String,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// The scope of which it is the only run.
+    pub scope: Option<String>,
+    /// A name for people.
+    pub label: Option<String>,
+    /// The command, for people: bytes that are no text are replaced.
+    pub command: Vec<String>,
+    /// The hash of the command's exact bytes.
+    pub command_hash: String,
+    /// Where it starts, for people.
+    pub cwd: String,
+    /// The names that the caller set on purpose.
+    pub env_names: Vec<String>,
+    /// The terminal's first size, for a pty run.
+    pub pty_size: Option<Size>,
+    /// Whether standard input stays writable.
+    pub stdin: bool,
+    /// Its limits.
+    pub limits: Limits,
+    /// What becomes of escapees.
+    pub on_escape: OnEscape,
+    /// What becomes of it when its owner is lost.
+    pub orphan: Orphan,
+    /// How much of its output is kept.
+    pub keep: Keep,
+    /// When it was asked for.
+    pub created_at_ms: u64,
+    /// The run whose escaped process this run took over, if it was made that way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escaped_from: Option<RunId>,
+}
+
+/// What encloses the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Boundary {
+    /// The keeper as the subreaper of everything below it, with the root's session and group.
+    Subreaper {
+        /// Why there is no cgroup as well.
+        #[serde(default)]
+        why: Option<String>,
+    },
+    /// All of that, and a control group.
+    Cgroup {
+        /// The group's directory.
+        path: String,
+    },
+}
+
+/// Who is alive: the keeper's note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeeperNote {
+    /// The keeper.
+    pub keeper: Identity,
+    /// The nursery that forked it.
+    pub nursery_id: NurseryId,
+    /// The root; it executes only after this note is written.
+    pub root: Identity,
+    /// What encloses the tree.
+    pub boundary: Boundary,
+    /// When the root was forked.
+    pub started_at_ms: u64,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ending {
+    /// The run.
+    pub run_id: RunId,
+    /// How.
+    pub termination: Termination,
+    /// When.
+    pub ended_at_ms: u64,
+    /// When the last output came.
+    pub last_output_at_ms: Option<u64>,
+    /// How much output there was.
+    pub output: Totals,
+    /// The runs that took over escaped processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handed_over_to: Vec<RunId>,
+}
+
+impl Ending {
+    /// The ending of a run whose command was never executed.
+    pub fn not_started(run_id: RunId, error: &SpawnError, now_ms: u64) -> Self {
+        Self {
+            run_id,
+            termination: Termination::not_started(error),
+            ended_at_ms: now_ms,
+            last_output_at_ms: None,
+            output: Totals::default(),
+            handed_over_to: Vec::new(),
+        }
+    }
+}
+
+/// A record that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRecord {
+    /// It was cut off or changed.
+    #[error("the record is torn: its checksum does not match")]
+    Torn,
+    /// It was written by a later Tenure.
+    #[error("the record has version {found}, this Tenure reads up to {VERSION}: use the newer Tenure that wrote it")]
+    Newer {
+        /// Its version.
+        found: u32,
+    },
+    /// It is whole but says nothing that we understand.
+    #[error("the record is not understood: {0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    version: u32,
+    #[serde(flatten)]
+    record: &'a T,
+}
+
+#[derive(Deserialize)]
+struct VersionOnly {
+    version: u32,
+}
+
+/// A record as it stands on disk.
+pub fn encode<T: Serialize>(record: &T) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Versioned { version: VERSION, record })
+        .expect("a record has no map with keys that are not strings");
+    let sum = hash::fnv64(&line);
+    line.extend_from_slice(format!("\n{sum:016x}\n").as_bytes());
+    line
+}
+
+/// Reads a record.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadRecord> {
+    let text = bytes.strip_suffix(b"\n").ok_or(BadRecord::Torn)?;
+    let cut = text.iter().rposition(|&b| b == b'\n').ok_or(BadRecord::Torn)?;
+    let (line, sum) = (&text[..cut], &text[cut + 1..]);
+    if sum != format!("{:016x}", hash::fnv64(line)).as_bytes() {
+        return Err(BadRecord::Torn);
+    }
+    let VersionOnly { version } = serde_json::from_slice(line)?;
+    if version > VERSION {
+        return Err(BadRecord::Newer { found: version });
+    }
+    Ok(serde_json::from_slice(line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ending::Reason;
+
+    fn ending() -> Ending {
+        Ending {
+            run_id: RunId::from_random([1; 12]),
+            termination: Termination::new(Reason::Exit, Some(crate::ending::Exit::Code(7)), None),
+            ended_at_ms: 5,
+            last_output_at_ms: None,
+            output: Totals { bytes: 10, dropped_bytes: 0 },
+            handed_over_to: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_record_reads_back_as_written() {
+        assert_eq!(decode::<Ending>(&encode(&ending())).unwrap(), ending());
+    }
+
+    #[test]
+    fn a_record_cut_anywhere_is_torn() {
+        let whole = encode(&ending());
+        for len in 0..whole.len() {
+            assert!(matches!(decode::<Ending>(&whole[..len]), Err(BadRecord::Torn)), "{len}");
+        }
+    }
+
+    #[test]
+    fn a_newer_record_is_refused() {
+        let line = br#"{"version":2,"runId":"x"}"#;
+        let mut bytes = line.to_vec();
+        bytes.extend_from_slice(format!("\n{:016x}\n", hash::fnv64(line)).as_bytes());
+        assert!(matches!(decode::<Ending>(&bytes), Err(BadRecord::Newer { found: 2 })));
+    }
+
+    /// The first version ever shipped; this file is never edited.
+    #[test]
+    fn the_ending_of_version_one_is_still_read() {
+        let ending: Ending = decode(include_bytes!("../fixtures/ending-v1")).unwrap();
+        assert_eq!(ending.termination.exit_code, Some(7));
+    }
+}

@@ -1,0 +1,82 @@
+//! The life of a run: `starting → running → exiting → exited`. There is no way back and no way round.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where a run is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Asked for; its command has not been executed yet.
+    Starting,
+    /// The command runs.
+    Running,
+    /// The command has ended or is being ended; the rest of its tree is being dealt with.
+    Exiting,
+    /// The ending is written. Nothing changes any more.
+    Exited,
+}
+
+/// A move that the life of a run does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a run that is {from} cannot become {to}")]
+pub struct IllegalMove {
+    /// Where the run is.
+    pub from: State,
+    /// Where it was asked to go.
+    pub to: State,
+}
+
+impl State {
+    /// The state after moving to `to`; staying is no move.
+    pub fn advance(self, to: State) -> Result<State, IllegalMove> {
+        use State::{Exited, Exiting, Running, Starting};
+        match (self, to) {
+            (Starting, Running | Exiting | Exited) | (Running, Exiting) | (Exiting, Exited) => Ok(to),
+            (Starting, Starting)
+            | (Running, Starting | Running | Exited)
+            | (Exiting, Starting | Running | Exiting)
+            | (Exited, Starting | Running | Exiting | Exited) => Err(IllegalMove { from: self, to }),
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Starting => "starting",
+            State::Running => "running",
+            State::Exiting => "exiting",
+            State::Exited => "exited",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::State::{self, *};
+
+    #[test]
+    fn a_run_only_ever_moves_forward() {
+        for from in [Starting, Running, Exiting, Exited] {
+            for to in [Starting, Running, Exiting, Exited] {
+                if from.advance(to).is_ok() {
+                    assert!(to > from, "{from} → {to}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn exited_is_terminal() {
+        for to in [Starting, Running, Exiting, Exited] {
+            assert!(State::Exited.advance(to).is_err());
+        }
+    }
+
+    #[test]
+    fn a_running_run_passes_through_exiting() {
+        assert!(Running.advance(Exited).is_err());
+        assert_eq!(Running.advance(Exiting).and_then(|s| s.advance(Exited)), Ok(Exited));
+    }
+}

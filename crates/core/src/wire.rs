@@ -1,0 +1,331 @@
+//! What is said over the sockets of the nursery and of each keeper. A frame is two little-endian lengths, a
+//! JSON head of the first length and raw bytes of the second. The first head on a keeper's socket is
+//! [`Ask::Hello`] with a version. Unknown fields are ignored, so that a version can grow.
+
+use crate::ending::{ProcessNote, SpawnError};
+use crate::ids::{NurseryId, RunId};
+use crate::output::{Stream, Totals};
+use crate::record::{Ending, KeeperNote};
+use crate::signal::Signal;
+use crate::spec::Size;
+use crate::state::State;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of the keeper's socket.
+pub const VERSION: u32 = 1;
+/// The bytes before a frame's head.
+pub const PREFIX: usize = 8;
+/// The longest head.
+pub const MAX_HEAD: usize = 1 << 20;
+/// The longest body: an environment and an argument list as large as the system takes.
+pub const MAX_BODY: usize = 16 << 20;
+
+/// What a client says to a nursery. The descriptor of the keeper's first connection comes with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Launch {
+    /// The run's directory, absolute.
+    pub directory: String,
+    /// Who sits on the first connection.
+    pub role: Role,
+    /// The parts of the spec that no record keeps, beside those in the body.
+    pub umask: u32,
+    /// How many words of the body are the command; the working directory comes before, the environment after.
+    pub argc: usize,
+    /// Whether to use a cgroup where one can be had.
+    pub cgroup: bool,
+}
+
+/// Who sits on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Role {
+    /// A foreground caller: when it goes, the run ends at once; what it has not read is not dropped.
+    Caller,
+    /// The holder of the lease: when it goes, the orphan grace begins. An older epoch is refused.
+    Holder {
+        /// The lease's fencing number.
+        epoch: u64,
+    },
+    /// Somebody who looks on, or acts for a person at this machine.
+    Viewer,
+}
+
+/// What a client says to a keeper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Ask {
+    /// The first word.
+    Hello {
+        /// The wire's version.
+        version: u32,
+        /// Who this is.
+        #[serde(flatten)]
+        role: Role,
+    },
+    /// How is it?
+    Status,
+    /// End the run.
+    Cancel {
+        /// Without the grace.
+        now: bool,
+    },
+    /// Standard input; the body holds the bytes.
+    Stdin {
+        /// The absolute offset of the body's first byte. A repeat is ignored, a gap refused.
+        offset: u64,
+        /// Whether the input ends after the body.
+        eof: bool,
+    },
+    /// The terminal's new size.
+    Resize(Size),
+    /// Send a signal to the root's group.
+    Signal {
+        /// Which.
+        signal: Signal,
+    },
+    /// Tell me when the output grows, and the ending.
+    Follow,
+    /// A foreground caller has taken the output up to here.
+    Taken {
+        /// The offset.
+        to: u64,
+    },
+    /// Who is alive?
+    Tree,
+    /// What is the tree blocked in?
+    Blocked,
+    /// The holder leaves on purpose: go on without it for ever.
+    Release,
+    /// The holder leaves and will not come back: the orphan grace begins now.
+    Leave,
+}
+
+/// What a keeper says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "tell", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Tell {
+    /// Answer to hello.
+    Welcome {
+        /// The wire's version that both speak.
+        version: u32,
+        /// The run kept here.
+        run_id: RunId,
+    },
+    /// The command executes.
+    Started {
+        /// Who is alive.
+        note: Box<KeeperNote>,
+    },
+    /// The command could not be executed; an ending is written.
+    NotStarted {
+        /// Why.
+        error: SpawnError,
+    },
+    /// How it is.
+    Status {
+        /// Where the run is in its life.
+        state: State,
+        /// Its output so far.
+        output: Totals,
+        /// When the last output came.
+        last_output_at_ms: Option<u64>,
+        /// How much standard input was taken.
+        stdin_offset: u64,
+        /// Whether standard input can still be written.
+        stdin_open: bool,
+    },
+    /// Done as asked.
+    Done,
+    /// Standard input up to here is taken.
+    StdinTaken {
+        /// The offset.
+        to: u64,
+    },
+    /// Not done.
+    Refused {
+        /// Why, and what to do.
+        why: String,
+    },
+    /// The output has grown to here (a hint; the files are the truth, I4).
+    Grown {
+        /// The offset.
+        to: u64,
+    },
+    /// Output that the disk could not keep; the body holds the bytes. Only for a foreground caller.
+    Unkept {
+        /// The absolute offset of the body's first byte.
+        offset: u64,
+        /// Where it came from.
+        stream: Stream,
+    },
+    /// Who is alive.
+    Tree {
+        /// The live processes, parents first.
+        processes: Vec<ProcessView>,
+    },
+    /// What the tree is blocked in.
+    Blocked {
+        /// One entry a process that could be read.
+        processes: Vec<BlockedView>,
+        /// Whether somebody waits for the run's own input: `None` is "cannot be told".
+        waiting_for_input: Option<bool>,
+    },
+    /// It has ended; the ending is on disk.
+    Ended {
+        /// The ending.
+        ending: Box<Ending>,
+    },
+}
+
+/// How a process belongs to its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Via {
+    /// It descends from the root by living parents.
+    Child,
+    /// Its parent died and it came back to the keeper.
+    Adopted,
+    /// It is in the run's cgroup.
+    Cgroup,
+}
+
+/// A live process of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessView {
+    /// Its pid and executable.
+    #[serde(flatten)]
+    pub note: ProcessNote,
+    /// Its parent.
+    pub ppid: i32,
+    /// Its group.
+    pub pgid: i32,
+    /// Its session.
+    pub sid: i32,
+    /// Its command line, for people.
+    pub command: String,
+    /// When it started.
+    pub started_at_ms: u64,
+    /// The CPU time it has used.
+    pub cpu_ms: u64,
+    /// The memory it holds.
+    pub rss_bytes: u64,
+    /// How it belongs to the run.
+    pub via: Via,
+}
+
+/// What one process waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockedView {
+    /// Which process.
+    pub pid: i32,
+    /// The system call it is in, by name; `running` if it is in none.
+    pub syscall: String,
+    /// Whether it waits for the run's input alone: `None` is "cannot be told".
+    pub waits_for_input: Option<bool>,
+}
+
+/// What a nursery says to whoever started it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tell", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum NurseryTell {
+    /// It is ready.
+    Ready {
+        /// Which nursery.
+        nursery_id: NurseryId,
+    },
+    /// No keeper could be made for this launch.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A frame that cannot be used. The connection it came on is closed.
+#[derive(Debug, thiserror::Error)]
+pub enum BadFrame {
+    /// A length beyond what is ever sent.
+    #[error("a frame of {head} + {body} bytes is more than this wire carries")]
+    TooLarge {
+        /// The head's length.
+        head: usize,
+        /// The body's.
+        body: usize,
+    },
+    /// The head is not understood.
+    #[error("a frame's head is not understood: {0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+/// A frame ready to be sent.
+pub fn encode<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
+    let head = serde_json::to_vec(head).expect("a message has no map with keys that are not strings");
+    let mut frame = Vec::with_capacity(PREFIX + head.len() + body.len());
+    for part in [head.len(), body.len()] {
+        frame.extend_from_slice(&u32::try_from(part).unwrap_or(u32::MAX).to_le_bytes());
+    }
+    frame.extend_from_slice(&head);
+    frame.extend_from_slice(body);
+    frame
+}
+
+/// Takes the first whole frame off `bytes`: its head, its body, and how many bytes it took. `None`: more bytes
+/// are needed.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, &[u8], usize)>, BadFrame> {
+    let Some(prefix) = bytes.first_chunk::<PREFIX>() else { return Ok(None) };
+    let [h0, h1, h2, h3, b0, b1, b2, b3] = *prefix;
+    let head = u32::from_le_bytes([h0, h1, h2, h3]) as usize;
+    let body = u32::from_le_bytes([b0, b1, b2, b3]) as usize;
+    if head > MAX_HEAD || body > MAX_BODY {
+        return Err(BadFrame::TooLarge { head, body });
+    }
+    let total = PREFIX + head + body;
+    let Some(frame) = bytes.get(PREFIX..total) else { return Ok(None) };
+    Ok(Some((serde_json::from_slice(&frame[..head])?, &frame[head..], total)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_reads_back_as_sent() {
+        let ask = Ask::Stdin { offset: 7, eof: true };
+        let frame = encode(&ask, b"bytes");
+        let (head, body, taken) = decode::<Ask>(&frame).unwrap().unwrap();
+        assert_eq!((head, body, taken), (ask, &b"bytes"[..], frame.len()));
+    }
+
+    #[test]
+    fn a_frame_cut_anywhere_waits_for_more() {
+        let frame = encode(&Ask::Status, b"body");
+        for len in 0..frame.len() {
+            assert!(decode::<Ask>(&frame[..len]).unwrap().is_none(), "{len}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_claims_too_much_is_refused_before_it_is_stored() {
+        assert!(matches!(decode::<Ask>(&[0xff; 8]), Err(BadFrame::TooLarge { .. })));
+    }
+
+    #[test]
+    fn an_unknown_field_is_ignored() {
+        let mut frame = Vec::new();
+        let head = br#"{"ask":"cancel","now":true,"later":1}"#;
+        frame.extend_from_slice(&u32::try_from(head.len()).unwrap().to_le_bytes());
+        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(head);
+        assert_eq!(decode::<Ask>(&frame).unwrap().unwrap().0, Ask::Cancel { now: true });
+    }
+
+    #[test]
+    fn hello_carries_its_role() {
+        let hello = Ask::Hello { version: 1, role: Role::Holder { epoch: 4 } };
+        let frame = encode(&hello, b"");
+        assert_eq!(decode::<Ask>(&frame).unwrap().unwrap().0, hello);
+    }
+}
