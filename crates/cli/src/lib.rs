@@ -1,1 +1,43 @@
-//! x
+//! The `tenure` command: parse, dispatch, exit code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod failure;
+mod print;
+mod settings;
+
+use args::{Command, Parsed};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Runs the command line that this process was started with.
+pub fn main() -> ExitCode {
+    let result = match args::parse() {
+        Parsed::Command(command) => dispatch(command),
+        Parsed::Done(code) => return ExitCode::from(code),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.report();
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Ps(args) => commands::ps::run(&args),
+        Command::Show(args) => commands::show::run(&args),
+        Command::Tree(args) => commands::tree::run(&args),
+        Command::Logs(args) => commands::logs::run(&args),
+        Command::Wait(args) => commands::wait::run(&args),
+        Command::Cancel(args) => commands::cancel::run(&args),
+        Command::Write(args) => commands::write::run(&args),
+        Command::Resize(args) => commands::resize::run(&args),
+        Command::Rm(args) => commands::rm::run(&args),
+        Command::Nursery(args) => commands::nursery::run(&args),
+    }
+}

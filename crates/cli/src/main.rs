@@ -1,1 +1,6 @@
-fn main(){}
+//! The `tenure` command.
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tenure_cli::main()
+}

@@ -15,5 +15,5 @@ pub mod run_json;
 pub mod signal;
 pub mod spec;
 pub mod state;
-//watch
+pub mod watch;
 pub mod wire;

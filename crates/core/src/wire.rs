@@ -3,7 +3,7 @@
 //! [`Ask::Hello`] with a version. Unknown fields are ignored, so that a version can grow.
 
 use crate::ending::{ProcessNote, SpawnError};
-use crate::ids::{NurseryId, RunId};
+use crate::ids::RunId;
 use crate::output::{Stream, Totals};
 use crate::record::{Ending, KeeperNote};
 use crate::signal::Signal;
@@ -98,8 +98,6 @@ pub enum Ask {
     Blocked,
     /// The holder leaves on purpose: go on without it for ever.
     Release,
-    /// The holder leaves and will not come back: the orphan grace begins now.
-    Leave,
 }
 
 /// What a keeper says.
@@ -143,6 +141,8 @@ pub enum Tell {
         /// The offset.
         to: u64,
     },
+    /// The command takes no more input.
+    StdinClosed,
     /// Not done.
     Refused {
         /// Why, and what to do.
@@ -228,21 +228,6 @@ pub struct BlockedView {
     pub waits_for_input: Option<bool>,
 }
 
-/// What a nursery says to whoever started it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "tell", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum NurseryTell {
-    /// It is ready.
-    Ready {
-        /// Which nursery.
-        nursery_id: NurseryId,
-    },
-    /// No keeper could be made for this launch.
-    Refused {
-        /// Why.
-        why: String,
-    },
-}
 
 /// A frame that cannot be used. The connection it came on is closed.
 #[derive(Debug, thiserror::Error)]

@@ -1,1 +1,57 @@
-//! x
+//! A run's output on disk. The directory holds segments, two files each, named by the offset of their first
+//! byte: `<offset>.log` is the raw bytes of all streams in the order of their arrival, `<offset>.idx` says
+//! stretch by stretch where they came from and when (the format is `tenure_core::output`'s). The first segments
+//! stay for good, of the others only the newest. Byte `n` stands at `n - <offset>` of its segment, always.
+//! One process writes, any number read, at any time, without a lock.
+#![forbid(unsafe_code)]
+
+mod at;
+mod growing;
+mod name;
+mod reader;
+mod stored;
+mod tail;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use reader::{Piece, Reader, totals};
+pub use tail::tail_offset;
+pub use writer::{Appended, Writer};
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What went wrong with the files. A disk that takes no more output is no error: see [`Appended::lost`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The place for the output could not be made.
+    #[error(
+        "cannot make {path} for the output: {source}; free some space there, or use another state directory"
+    )]
+    Create {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output could not be read.
+    #[error("cannot read the output at {path}: {source}")]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    fn create(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Create { path: path.to_owned(), source }
+    }
+
+    fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Read { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,333 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use tenure_core::duration;
+use tenure_core::ids::NurseryId;
+use tenure_core::limits::Activity;
+use tenure_core::spec::{OnEscape, Orphan, Size};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "tenure",
+    version,
+    about = "Holds every process tree that an agent starts: watched, recorded, and ended whole.",
+    after_help = "Examples:\n  tenure run -- npm test\n  tenure run --timeout 10m --no-output-timeout 2m -- make -j8\n  \
+                  tenure run --pty -- python3\n  id=$(tenure run --bg -- ./server); tenure logs $id; tenure cancel $id\n\n\
+                  Records and output are kept in TENURE_STATE (default: the XDG state home's tenure directory)."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command and own its whole process tree until it is gone.
+    Run(RunArgs),
+    /// List runs.
+    Ps(PsArgs),
+    /// Show one run's record.
+    Show(ShowArgs),
+    /// Show the live processes of a run.
+    Tree(ShowArgs),
+    /// Print a run's output.
+    Logs(LogsArgs),
+    /// Wait for runs to end; exits with the first one's code that is not zero.
+    Wait(WaitArgs),
+    /// End runs, their whole trees.
+    Cancel(CancelArgs),
+    /// Write to a run's input.
+    Write(WriteArgs),
+    /// Give a run's terminal another size.
+    Resize(ResizeArgs),
+    /// Remove the records and output of runs that have ended.
+    Rm(RmArgs),
+    #[command(hide = true)]
+    Nursery(NurseryArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: the command's own; 128+N if signal N ended it; 124 a time limit; 123 cancelled or \
+                        owner lost; 122 a process escaped; 121 unknown; 127 not found; 126 could not start; 125 Tenure \
+                        failed.\n\nExamples:\n  tenure run -- npm test\n  tenure run --timeout 5m --grace 10s -- make check\n  \
+                        tenure run --pty -- vim notes.txt\n  id=$(tenure run --bg --label web -- npm run dev)")]
+pub(crate) struct RunArgs {
+    /// Start it, print its id, and leave it running.
+    #[arg(long)]
+    pub(crate) bg: bool,
+    /// Give it a terminal of its own.
+    #[arg(long)]
+    pub(crate) pty: bool,
+    /// Start it in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Set a variable in its environment; may be repeated.
+    #[arg(long, value_name = "K=V")]
+    pub(crate) env: Vec<OsString>,
+    /// End it after this long.
+    #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Limit>,
+    /// End it after this long without output.
+    #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
+    pub(crate) no_output_timeout: Option<Limit>,
+    /// What counts against --no-output-timeout.
+    #[arg(long, value_name = "KIND", value_enum, default_value_t)]
+    pub(crate) activity: ActivityArg,
+    /// How long it may take to leave before it is killed [default: 5s].
+    #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
+    pub(crate) grace: Option<Limit>,
+    /// The session it belongs to.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) session: Option<String>,
+    /// A name for people.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// What becomes of a process that leaves the session and outlives the command.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) on_escape: OnEscapeArg,
+    /// What becomes of it when its owner is lost.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) orphan: OrphanArg,
+    /// With --bg: end it this long after it has lost its owner [default: it has none and goes on].
+    #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
+    pub(crate) orphan_grace: Option<Limit>,
+    /// Where its input comes from [default: inherit, with --bg closed].
+    #[arg(long, value_name = "FROM", value_enum)]
+    pub(crate) stdin: Option<StdinArg>,
+    /// Say nothing of one's own.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print the run's record as JSON on a last line of standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PsArgs {
+    /// Also those that have ended.
+    #[arg(long, short)]
+    pub(crate) all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The run; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Go on as the output grows, until the run has ended.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Only this stream.
+    #[arg(long, value_enum)]
+    pub(crate) stream: Option<StreamArg>,
+    /// Begin at this byte of the merged output.
+    #[arg(long, value_name = "BYTES", conflicts_with = "tail")]
+    pub(crate) offset: Option<u64>,
+    /// Print at most so many bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) limit: Option<u64>,
+    /// Begin with the last so many lines.
+    #[arg(long, value_name = "LINES")]
+    pub(crate) tail: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// The runs; any unique beginnings of their ids.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Give up after this long, with exit code 124; the runs go on.
+    #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
+    pub(crate) timeout: Option<Limit>,
+    /// Print the runs' records as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The runs; any unique beginnings of their ids.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Kill at once, without the grace.
+    #[arg(long)]
+    pub(crate) now: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
+    /// The run; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// What to write; standard input if it is left out.
+    #[arg(value_name = "DATA")]
+    pub(crate) data: Option<OsString>,
+    /// End the run's input afterwards.
+    #[arg(long)]
+    pub(crate) eof: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResizeArgs {
+    /// The run; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Columns and rows.
+    #[arg(value_name = "COLSxROWS", value_parser = size)]
+    pub(crate) size: Size,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// The runs; any unique beginnings of their ids.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NurseryArgs {
+    pub(crate) id: NurseryId,
+    pub(crate) state: PathBuf,
+}
+
+/// A limit as it was given; `None` is "off".
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(pub(crate) Option<Duration>);
+
+fn limit(text: &str) -> Result<Limit, duration::BadDuration> {
+    duration::parse(text).map(Limit)
+}
+
+fn size(text: &str) -> Result<Size, String> {
+    let (cols, rows) = text.split_once('x').ok_or("write columns and rows, as in 120x30")?;
+    let number = |text: &str| text.parse::<u16>().map_err(|error| format!("{text}: {error}"));
+    Size::new(number(cols)?, number(rows)?).map_err(|error| error.to_string())
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ActivityArg {
+    /// Output alone.
+    #[default]
+    Output,
+    /// Output, or use of CPU or I/O by the tree.
+    Cpu,
+}
+
+impl From<ActivityArg> for Activity {
+    fn from(arg: ActivityArg) -> Self {
+        match arg {
+            ActivityArg::Output => Activity::Output,
+            ActivityArg::Cpu => Activity::Cpu,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OnEscapeArg {
+    /// It is ended and the run has failed.
+    #[default]
+    Fail,
+    /// It is ended and the run keeps its own ending.
+    Reap,
+    /// It becomes a run of its own.
+    Allow,
+}
+
+impl From<OnEscapeArg> for OnEscape {
+    fn from(arg: OnEscapeArg) -> Self {
+        match arg {
+            OnEscapeArg::Fail => OnEscape::Fail,
+            OnEscapeArg::Reap => OnEscape::Reap,
+            OnEscapeArg::Allow => OnEscape::Allow,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OrphanArg {
+    /// It is ended as owner-lost.
+    #[default]
+    Terminate,
+    /// It goes on.
+    Keep,
+}
+
+impl From<OrphanArg> for Orphan {
+    fn from(arg: OrphanArg) -> Self {
+        match arg {
+            OrphanArg::Terminate => Orphan::Terminate,
+            OrphanArg::Keep => Orphan::Keep,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StdinArg {
+    /// Copied from one's own.
+    Inherit,
+    /// Open, for `tenure write`.
+    Open,
+    /// At its end from the start.
+    Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StreamArg {
+    /// Standard output, or the terminal.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// What parsing came to.
+pub(crate) enum Parsed {
+    /// A command to carry out.
+    Command(Command),
+    /// Help or an error was printed.
+    Done(u8),
+}
+
+/// Parses this process's command line. An error is one line.
+pub(crate) fn parse() -> Parsed {
+    match Cli::try_parse() {
+        Ok(cli) => Parsed::Command(cli.command),
+        Err(error) if !error.use_stderr() => {
+            // A reader of the help that is gone has read enough.
+            let _ = error.print();
+            Parsed::Done(0)
+        }
+        Err(error) => {
+            eprintln!("tenure: {}", one_line(&error.to_string()));
+            let verb = std::env::args_os().nth(1);
+            let of_run = verb.is_some_and(|verb| verb == "run" || verb == "wait");
+            Parsed::Done(if of_run { 125 } else { 2 })
+        }
+    }
+}
+
+/// The message without usage and advice, which `--help` gives better.
+fn one_line(text: &str) -> String {
+    let body = text.strip_prefix("error: ").unwrap_or(text);
+    let lines = body.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let words: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+    format!("{} (see --help)", words.join(" "))
+}

@@ -1,0 +1,68 @@
+//! One file a verb.
+
+pub(crate) mod cancel;
+pub(crate) mod logs;
+pub(crate) mod nursery;
+pub(crate) mod ps;
+pub(crate) mod resize;
+pub(crate) mod rm;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod tree;
+pub(crate) mod wait;
+pub(crate) mod write;
+
+use crate::failure::Failure;
+use std::time::Duration;
+use tenure_core::wire::{self, Ask, Role, Tell};
+use tenure_keeper::frames::Frames;
+use tenure_keeper::rundir::RunDir;
+use tenure_keeper::state_root::StateRoot;
+
+/// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The run that an id or a unique beginning of one means.
+pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
+    let runs = state.runs().map_err(Failure::refused)?;
+    let matching: Vec<_> = runs.iter().filter(|id| id.as_str().starts_with(text)).collect();
+    match matching[..] {
+        [id] => state.run(id).map_err(Failure::refused),
+        [] => Err(Failure::no_such_run(text)),
+        _ if text.is_empty() => Err(Failure::no_such_run(text)),
+        _ => Err(Failure::refused(format!("{} runs have ids that begin with {text}: write more of it", matching.len()))),
+    }
+}
+
+/// A connection to a run's keeper; `None` if it has none any more.
+pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
+    let conn = match dir.dial() {
+        Ok(conn) => conn,
+        Err(_) if !dir.kept().map_err(Failure::refused)? => return Ok(None),
+        Err(error) => return Err(Failure::refused(format!("the keeper of run {} does not answer: {error}", dir.id()))),
+    };
+    let mut frames = Frames::new(conn);
+    match ask(&mut frames, &Ask::Hello { version: wire::VERSION, role: Role::Viewer }, &[])? {
+        Tell::Welcome { .. } => Ok(Some(frames)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Asks a keeper one thing.
+pub(crate) fn ask(frames: &mut Frames, ask: &Ask, body: &[u8]) -> Result<Tell, Failure> {
+    frames.send(ask, body);
+    match frames.receive::<Tell>(PATIENCE) {
+        Ok((Tell::Refused { why }, _)) => Err(Failure::refused(why)),
+        Ok((tell, _)) => Ok(tell),
+        Err(error) => Err(Failure::refused(error)),
+    }
+}
+
+pub(crate) fn unexpected(tell: &Tell) -> Failure {
+    Failure::refused(format!("the keeper answered something else: {tell:?}"))
+}
+
+/// A run that has ended has no keeper to ask.
+pub(crate) fn ended(dir: &RunDir) -> Failure {
+    Failure::refused(format!("run {} has ended", dir.id()))
+}

@@ -1,0 +1,17 @@
+//! `tenure resize`: give a run's terminal another size.
+
+use super::{ask, dial, ended, find, unexpected};
+use crate::args::ResizeArgs;
+use crate::failure::Failure;
+use crate::settings;
+use tenure_core::wire::{Ask, Tell};
+
+pub(crate) fn run(args: &ResizeArgs) -> Result<u8, Failure> {
+    let state = settings::state_root()?;
+    let dir = find(&state, &args.id)?;
+    let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
+    match ask(&mut keeper, &Ask::Resize(args.size), &[])? {
+        Tell::Done => Ok(0),
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,139 @@
+//! `tenure run`: run a command and own its whole process tree until it is gone.
+
+mod foreground;
+mod printer;
+mod typing;
+
+use crate::args::{Limit, RunArgs, StdinArg};
+use crate::failure::Failure;
+use crate::{print, settings};
+use std::env;
+use std::io::IsTerminal;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+use tenure_core::defaults;
+use tenure_core::limits::Limits;
+use tenure_core::output::Keep;
+use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
+use tenure_core::wire::{Ask, Role, Tell};
+use tenure_keeper::launch::{Launched, Nursery, Terms};
+use tenure_keeper::state_root::StateRoot;
+use tenure_os::terminal;
+
+/// How long a command may take to be executed, or refused, before `--bg` gives up waiting to hear of it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(args: RunArgs) -> Result<u8, Failure> {
+    let spec = spec(&args).map_err(Failure::ours)?;
+    spec.check().map_err(Failure::ours)?;
+    let state = settings::state_root()?;
+    if args.bg { background(&args, &state, &spec) } else { foreground::run(&args, &state, &spec) }.map_err(Failure::of_run)
+}
+
+/// Starts it, prints its id, and leaves.
+fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
+    let nursery = Nursery::start(state).map_err(Failure::ours)?;
+    let role = Role::Holder { epoch: 1 };
+    let mut launched = nursery.launch(state, spec, &terms(role)).map_err(Failure::ours)?;
+    match launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?.0 {
+        Tell::Started { .. } => {}
+        Tell::NotStarted { error } => {
+            eprintln!("tenure: {}", error.detail);
+            return Ok(if error.not_found { 127 } else { 126 });
+        }
+        Tell::Refused { why } => return Err(Failure::ours(why)),
+        other => return Err(super::unexpected(&other)),
+    }
+    if args.orphan_grace.is_none() {
+        super::ask(&mut launched.keeper, &Ask::Release, &[])?;
+    }
+    if args.json {
+        print::json(&launched.dir.view().map_err(Failure::ours)?.json());
+    } else {
+        print::line(launched.ticket.run_id.as_str());
+    }
+    Ok(0)
+}
+
+fn terms(role: Role) -> Terms {
+    Terms { role, backend: "run", cgroup: settings::cgroup(), keep: Keep::default() }
+}
+
+/// Prints the record of a run that has ended.
+fn print_record(launched: &Launched) -> Result<(), Failure> {
+    print::json(&launched.dir.view().map_err(Failure::ours)?.json());
+    Ok(())
+}
+
+fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
+    let command = Argv::new(args.command.iter().map(|word| word.as_bytes().to_vec()).collect())?;
+    let transport = if args.pty {
+        Transport::Pty { command: PtyCommand::Argv(command), size: pty_size() }
+    } else {
+        Transport::Pipes { command, stdin: stdin(args) != StdinArg::Closed }
+    };
+    let mut env: Vec<Vec<u8>> =
+        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
+    let mut env_names = Vec::new();
+    for setting in &args.env {
+        let setting = setting.as_bytes();
+        check_env(setting)?;
+        let name = setting.split_inclusive(|&b| b == b'=').next().unwrap_or_default();
+        env.retain(|entry| !entry.starts_with(name));
+        env.push(setting.to_vec());
+        env_names.push(String::from_utf8_lossy(&name[..name.len() - 1]).into_owned());
+    }
+    if args.pty && !env.iter().any(|entry| entry.starts_with(b"TERM=")) {
+        env.push(b"TERM=xterm-256color".to_vec());
+    }
+    Ok(Spec {
+        transport,
+        cwd: cwd(args)?,
+        env,
+        env_names,
+        umask: tenure_os::file::umask(),
+        session: args.session.clone(),
+        scope: None,
+        label: args.label.clone(),
+        limits: limits(args),
+        on_escape: args.on_escape.into(),
+        orphan: args.orphan.into(),
+    })
+}
+
+fn stdin(args: &RunArgs) -> StdinArg {
+    args.stdin.unwrap_or(if args.bg { StdinArg::Closed } else { StdinArg::Inherit })
+}
+
+fn limits(args: &RunArgs) -> Limits {
+    let given = |limit: Option<Limit>| limit.and_then(|limit| limit.0);
+    // A grace of nothing kills at once, an orphan grace of nothing ends at once.
+    let or_default = |limit: Option<Limit>, default| limit.map_or(default, |limit| limit.0.unwrap_or_default());
+    Limits {
+        overall: given(args.timeout),
+        no_output: given(args.no_output_timeout),
+        activity: args.activity.into(),
+        grace: or_default(args.grace, defaults::GRACE),
+        give_up: defaults::GIVE_UP,
+        orphan_grace: or_default(args.orphan_grace, defaults::ORPHAN_GRACE),
+    }
+}
+
+/// The caller's terminal size, or the default.
+fn pty_size() -> Size {
+    let (cols, rows) = defaults::PTY_SIZE;
+    let own = [terminal::size(std::io::stdout()), terminal::size(std::io::stdin())];
+    let watched = std::io::stdout().is_terminal() || std::io::stdin().is_terminal();
+    own.into_iter().flatten().find(|_| watched).unwrap_or(Size { cols, rows })
+}
+
+/// The working directory as an absolute path; whether it exists is the keeper's to find out.
+fn cwd(args: &RunArgs) -> anyhow::Result<Vec<u8>> {
+    let here = || env::current_dir().map_err(|error| anyhow::anyhow!("there is no current directory: {error}"));
+    let path = match &args.cwd {
+        Some(dir) if dir.is_absolute() => dir.clone(),
+        Some(dir) => here()?.join(dir),
+        None => here()?,
+    };
+    Ok(path.into_os_string().into_vec())
+}

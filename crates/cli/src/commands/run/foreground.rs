@@ -1,0 +1,285 @@
+//! The foreground caller: its output is the command's, its death is the run's end. One thread waits for
+//! everything; another prints, because a terminal or pipe that nobody reads may hold it up for ever.
+
+use super::printer::{self, Printed, Printer};
+use super::typing::Typing;
+use super::{print_record, stdin, terms};
+use crate::args::{RunArgs, StdinArg};
+use crate::failure::Failure;
+use crate::print;
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::record::Ending;
+use tenure_core::signal::Signal;
+use tenure_core::spec::Spec;
+use tenure_core::wire::{Ask, Role, Tell};
+use tenure_keeper::launch::{Launched, Nursery};
+use tenure_keeper::nursery;
+use tenure_keeper::salvage::{self, Fallen};
+use tenure_keeper::state_root::StateRoot;
+use tenure_os::poll::{self, Interest};
+use tenure_os::reaper;
+use tenure_os::signals::{self, Signals};
+use tenure_os::terminal::{self, Raw};
+
+/// How often a fallen keeper's run is looked at until somebody has closed it.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long the nursery may take to leave; it has nothing left to do.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+struct Foreground<'a> {
+    args: &'a RunArgs,
+    state: &'a StateRoot,
+    nursery: Option<Nursery>,
+    nursery_pid: i32,
+    launched: Launched,
+    signals: Signals,
+    typing: Typing,
+    printer: Printer,
+    raw: Option<Raw<'static>>,
+    ending: Option<Ending>,
+    /// Whether this process is the parent of last resort of nothing but this run.
+    last_resort: bool,
+    /// How often somebody asked us to leave.
+    asked: u32,
+}
+
+pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
+    // Orphans come to us only if there can be none but this run's: a shell may have left us its children.
+    let last_resort = reaper::childless() && reaper::become_subreaper().is_ok();
+    let signals = take_signals(args).map_err(Failure::ours)?;
+    let nursery = Nursery::start(state).map_err(Failure::ours)?;
+    let launched = nursery.launch(state, spec, &terms(Role::Caller)).map_err(Failure::ours)?;
+    let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
+    let mut foreground = Foreground {
+        nursery_pid: nursery.pid(),
+        nursery: Some(nursery),
+        typing: Typing::new(stdin(args) == StdinArg::Inherit),
+        args,
+        state,
+        launched,
+        signals,
+        printer,
+        raw: None,
+        ending: None,
+        last_resort,
+        asked: 0,
+    };
+    let refused = foreground.watch().map_err(Failure::ours)?;
+    foreground.raw = None;
+    foreground.bid_farewell().map_err(Failure::ours)?;
+    if let Some(why) = refused {
+        return Err(Failure::ours(why));
+    }
+    foreground.report()
+}
+
+fn take_signals(args: &RunArgs) -> io::Result<Signals> {
+    let mut taken = signals::LEAVE.to_vec();
+    taken.extend([signals::CHILD, signals::WINDOW]);
+    if !args.pty {
+        taken.extend([signals::TYPED_STOP, signals::CONTINUED]);
+    }
+    signals::ignore(&signals::BACKGROUND)?;
+    Signals::take(&taken)
+}
+
+impl Foreground<'_> {
+    /// Until the run has ended and its output is printed, or printing is of no more use. Returns why there is
+    /// no run, if there is none.
+    fn watch(&mut self) -> io::Result<Option<String>> {
+        loop {
+            let typing = self.typing.interest();
+            let mut interests = vec![
+                Interest { on: self.signals.as_fd(), read: true, write: false },
+                Interest { on: self.printer.as_fd(), read: true, write: false },
+            ];
+            let keeper_at = (!self.launched.keeper.ended()).then_some(interests.len());
+            interests.extend(keeper_at.map(|_| self.launched.keeper.interest()));
+            let typing_at = typing.as_ref().map(|_| interests.len());
+            interests.extend(typing);
+            let fallen = self.launched.keeper.ended() && self.ending.is_none();
+            let ready = poll::wait(&interests, fallen.then_some(LOOK))?;
+            let keeper_ready = keeper_at.is_some_and(|at| ready[at].read || ready[at].write);
+            let typing_ready = typing_at.is_some_and(|at| ready[at].read);
+            if ready[0].read {
+                self.take_signals()?;
+            }
+            if keeper_ready {
+                self.launched.keeper.flush();
+                self.launched.keeper.fill();
+                if let Some(why) = self.hear()? {
+                    return Ok(Some(why));
+                }
+            }
+            if typing_ready {
+                self.typing.read(&mut self.launched.keeper);
+            }
+            if self.launched.keeper.ended() && self.ending.is_none() {
+                self.look_for_ending()?;
+            }
+            if self.printed() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What the keeper says; returns why there is no run, if there is none.
+    fn hear(&mut self) -> io::Result<Option<String>> {
+        while let Some((tell, body)) = self.launched.keeper.next::<Tell>().map_err(io::Error::other)? {
+            match tell {
+                Tell::Started { .. } => self.started(),
+                Tell::NotStarted { .. } | Tell::Done | Tell::Welcome { .. } => {}
+                Tell::Grown { to } => self.printer.print_to(to),
+                Tell::Unkept { offset, stream } => self.printer.print_bytes(offset, stream, body),
+                Tell::StdinTaken { to } => self.typing.taken(to),
+                Tell::StdinClosed => self.typing.close(),
+                Tell::Ended { ending } => self.end(*ending),
+                Tell::Refused { why } if self.typing.is_open() => {
+                    // Only input is refused to a running foreground caller; without a run, everything is.
+                    if self.launched.dir.note().ok().flatten().is_none() {
+                        return Ok(Some(why));
+                    }
+                    self.typing.close();
+                }
+                Tell::Refused { why } => return Ok(Some(why)),
+                Tell::Status { .. } | Tell::Tree { .. } | Tell::Blocked { .. } => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The command executes: from now on keys are its own.
+    fn started(&mut self) {
+        self.typing.begin();
+        if self.args.pty && self.typing.is_open() && terminal::is_terminal(terminal::stdin()) {
+            self.raw = Raw::enter(terminal::stdin()).ok();
+        }
+    }
+
+    fn end(&mut self, ending: Ending) {
+        self.typing.close();
+        self.printer.finish(ending.output.bytes);
+        self.ending = Some(ending);
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        while let Some(signal) = self.signals.next() {
+            match signal {
+                signals::CHILD => while self.reap() {},
+                signals::WINDOW => {
+                    if let Some(size) = self.raw.as_ref().and_then(|_| terminal::size(terminal::stdin())) {
+                        self.ask(&Ask::Resize(size));
+                    }
+                }
+                signals::TYPED_STOP => {
+                    self.ask(&Ask::Signal { signal: Signal::STOP });
+                    signals::stop_self();
+                }
+                signals::CONTINUED => self.ask(&Ask::Signal { signal: Signal::CONT }),
+                _ => {
+                    self.asked += 1;
+                    self.ask(&Ask::Cancel { now: self.asked > 1 });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, ask: &Ask) {
+        self.launched.keeper.send(ask, &[]);
+    }
+
+    /// Takes one ended child off the list; as the first process of a container we have others' too.
+    fn reap(&mut self) -> bool {
+        reaper::reap(None).is_some_and(|ended| {
+            if ended.pid == self.nursery_pid {
+                self.nursery = None;
+            }
+            true
+        })
+    }
+
+    /// The keeper is gone without a word. If the nursery lives it ends the run; if not, that is left to us.
+    fn look_for_ending(&mut self) -> io::Result<()> {
+        let dir = &self.launched.dir;
+        if let Some(ending) = dir.ending().map_err(io::Error::other)? {
+            self.end(ending);
+            return Ok(());
+        }
+        let nursery_lives = match &self.nursery {
+            Some(nursery) => nursery::lives(self.state.path(), nursery.id())?,
+            None => false,
+        };
+        if !nursery_lives && !dir.kept()? {
+            let mut fallen: Vec<Fallen> = Fallen::read(dir.path()).into_iter().collect();
+            if self.last_resort {
+                salvage::hunt(&HashSet::new(), &mut fallen);
+            } else {
+                salvage::sweep(&mut fallen, &self.launched.ticket);
+            }
+            self.reap();
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing more to print, or nobody to print for.
+    fn printed(&mut self) -> bool {
+        while let Some(printed) = self.printer.next() {
+            match printed {
+                Printed::UpTo(to) => self.launched.keeper.send(&Ask::Taken { to }, &[]),
+                Printed::All => return self.ending.is_some(),
+                Printed::NobodyReads if self.ending.is_some() => return true,
+                Printed::NobodyReads => {
+                    self.asked += 1;
+                    self.ask(&Ask::Cancel { now: false });
+                }
+            }
+        }
+        // Whoever asked us to leave does not wait for a reader that may never come.
+        self.ending.is_some() && self.asked > 0
+    }
+
+    /// Leaves nothing of ours behind: the nursery goes once nobody can ask it for anything.
+    fn bid_farewell(&mut self) -> io::Result<()> {
+        let deadline = tenure_os::clock::awake() + FAREWELL;
+        self.launched.keeper.end();
+        let pid = self.nursery_pid;
+        let Some(nursery) = self.nursery.take() else { return Ok(()) };
+        drop(nursery);
+        loop {
+            while let Some(ended) = reaper::reap(None) {
+                if ended.pid == pid {
+                    return Ok(());
+                }
+            }
+            let left = deadline.saturating_sub(tenure_os::clock::awake());
+            if left.is_zero() || reaper::childless() {
+                return Ok(());
+            }
+            poll::wait(&[Interest { on: self.signals.as_fd(), read: true, write: false }], Some(left))?;
+            while self.signals.next().is_some() {}
+        }
+    }
+
+    fn report(&mut self) -> Result<u8, Failure> {
+        let Some(ending) = &self.ending else { return Err(Failure::ours("the run has no ending")) };
+        if !self.args.quiet {
+            let id = print::short(self.launched.ticket.run_id.as_str());
+            let took = ending.ended_at_ms.saturating_sub(self.launched.ticket.created_at_ms);
+            let sentence = ending.termination.sentence();
+            eprintln!("tenure: run {id} after {}: {sentence}", show(Duration::from_millis(took)));
+        }
+        if self.args.json {
+            if !self.printer.ended_line() {
+                print::line("");
+            }
+            print_record(&self.launched)?;
+        }
+        Ok(ending.termination.code())
+    }
+}
+

@@ -1,0 +1,175 @@
+//! The thread that prints a run's output: it may be held up by whoever reads it, and nothing else is.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use tenure_core::output::Stream;
+use tenure_os::socket::{Conn, Got};
+use tenure_output::{Piece, Reader};
+
+/// The handle to the printing thread.
+pub(super) struct Printer {
+    jobs: Sender<Job>,
+    news: Conn,
+    unread: Vec<u8>,
+    ended_line: bool,
+}
+
+enum Job {
+    /// Print what the files hold up to this offset.
+    To(u64),
+    /// Print these bytes, which no file holds.
+    Bytes { offset: u64, stream: Stream, bytes: Vec<u8> },
+    /// That was all.
+    Finish { at: u64 },
+}
+
+/// What the thread says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Printed {
+    /// Everything up to here is printed.
+    UpTo(u64),
+    /// Everything is.
+    All,
+    /// Nobody reads it any more.
+    NobodyReads,
+}
+
+const NEWS: usize = 9;
+
+/// Starts the thread for the output in this directory.
+pub(super) fn start(output: &Path) -> io::Result<Printer> {
+    let (news, theirs) = Conn::pair()?;
+    let (jobs, queue) = channel();
+    let printing =
+        Printing { output: output.to_owned(), at: 0, buffer: vec![0; 256 << 10], news: theirs, ended_line: true };
+    std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
+    Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true })
+}
+
+impl Printer {
+    pub(super) fn print_to(&self, to: u64) {
+        self.give(Job::To(to));
+    }
+
+    pub(super) fn print_bytes(&self, offset: u64, stream: Stream, bytes: Vec<u8>) {
+        self.give(Job::Bytes { offset, stream, bytes });
+    }
+
+    pub(super) fn finish(&self, at: u64) {
+        self.give(Job::Finish { at });
+    }
+
+    fn give(&self, job: Job) {
+        // A thread that stopped has said why.
+        let _ = self.jobs.send(job);
+    }
+
+    /// Whether standard output stands at the beginning of a line.
+    pub(super) fn ended_line(&self) -> bool {
+        self.ended_line
+    }
+
+    /// The next thing that the thread said.
+    pub(super) fn next(&mut self) -> Option<Printed> {
+        let mut bytes = [0; NEWS * 16];
+        if self.unread.len() < NEWS
+            && let Ok(Got::Bytes(n)) = self.news.read(&mut bytes)
+        {
+            self.unread.extend_from_slice(&bytes[..n]);
+        }
+        let news: [u8; NEWS] = *self.unread.first_chunk()?;
+        self.unread.drain(..NEWS);
+        let [kind, offset @ ..] = news;
+        match kind {
+            b'u' => Some(Printed::UpTo(u64::from_le_bytes(offset))),
+            b'n' => Some(Printed::NobodyReads),
+            _ => {
+                self.ended_line = kind == b'a';
+                Some(Printed::All)
+            }
+        }
+    }
+}
+
+impl AsFd for Printer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.news.as_fd()
+    }
+}
+
+/// The thread's own side.
+struct Printing {
+    output: PathBuf,
+    at: u64,
+    buffer: Vec<u8>,
+    news: Conn,
+    ended_line: bool,
+}
+
+impl Printing {
+    fn work(mut self, queue: &Receiver<Job>) {
+        let mut reader = Reader::new(&self.output);
+        for job in queue {
+            let (result, last) = match job {
+                Job::To(to) => (self.copy(&mut reader, to), false),
+                Job::Bytes { offset, stream, bytes } => {
+                    let result = self.copy(&mut reader, offset).and_then(|()| self.put(stream, &bytes));
+                    self.at = self.at.max(offset + bytes.len() as u64);
+                    (result, false)
+                }
+                Job::Finish { at } => (self.copy(&mut reader, at), true),
+            };
+            let kind = match (result, last) {
+                (Err(_), _) => b'n',
+                (Ok(()), true) if self.ended_line => b'a',
+                (Ok(()), true) => b'A',
+                (Ok(()), false) => b'u',
+            };
+            self.say(kind);
+            if kind != b'u' {
+                return;
+            }
+        }
+    }
+
+    /// Prints what the files hold up to `to`.
+    fn copy(&mut self, reader: &mut Reader, to: u64) -> io::Result<()> {
+        while self.at < to {
+            let most = usize::try_from(to - self.at).unwrap_or(usize::MAX).min(self.buffer.len());
+            let piece = reader.read(self.at, &mut self.buffer[..most]).map_err(io::Error::other)?;
+            match piece {
+                Piece::Bytes { len, stream, .. } => {
+                    let bytes = std::mem::take(&mut self.buffer);
+                    let result = self.put(stream, &bytes[..len]);
+                    self.buffer = bytes;
+                    result?;
+                }
+                Piece::Gap { from, to } | Piece::Lost { from, to, .. } => {
+                    eprintln!("tenure: bytes {from} to {to} of the output could not be kept");
+                }
+                Piece::End { .. } => return Ok(()),
+            }
+            self.at = piece.end();
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        match stream {
+            Stream::Stdout => {
+                self.ended_line = bytes.last().is_none_or(|&b| b == b'\n');
+                tenure_os::terminal::write_all(io::stdout(), bytes)
+            }
+            Stream::Stderr => tenure_os::terminal::write_all(io::stderr(), bytes),
+        }
+    }
+
+    /// The other side reads it, or is about to end this process.
+    fn say(&self, kind: u8) {
+        let mut news = [kind; NEWS];
+        news[1..].copy_from_slice(&self.at.to_le_bytes());
+        let _ = self.news.write(&news);
+    }
+}

@@ -1,0 +1,65 @@
+//! `tenure wait`: wait for runs to end.
+
+use super::{dial, find};
+use crate::args::WaitArgs;
+use crate::failure::Failure;
+use crate::{print, settings};
+use std::time::Duration;
+use tenure_core::record::Ending;
+use tenure_core::wire::{Ask, Tell};
+use tenure_keeper::frames::Broken;
+use tenure_keeper::rundir::RunDir;
+use tenure_os::clock;
+
+pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
+    let state = settings::state_root().map_err(Failure::of_run)?;
+    let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
+    let patience = args.timeout.and_then(|limit| limit.0);
+    let deadline = patience.map(|patience| clock::awake() + patience);
+    let mut codes = Vec::new();
+    for dir in &runs {
+        match ending_of(dir, deadline).map_err(Failure::of_run)? {
+            Some(ending) => codes.push(ending.termination.code()),
+            None => return Ok(124),
+        }
+    }
+    if args.json {
+        let views = runs.iter().map(|dir| dir.view().map(|view| view.json())).collect::<Result<_, _>>();
+        print::json(&views.map_err(Failure::ours)?);
+    }
+    Ok(codes.into_iter().find(|&code| code != 0).unwrap_or(0))
+}
+
+/// How long to go on after the connection to a keeper was lost, before looking again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Long enough to be for ever, short enough to add to the time.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// Waits for a run's ending; `None` if the deadline came first.
+pub(crate) fn ending_of(dir: &RunDir, deadline: Option<Duration>) -> Result<Option<Ending>, Failure> {
+    loop {
+        let kept = dir.kept().map_err(Failure::refused)?;
+        if let Some(ending) = dir.ending().map_err(Failure::refused)? {
+            return Ok(Some(ending));
+        }
+        let left = deadline.map_or(FOR_EVER, |deadline| deadline.saturating_sub(clock::awake()));
+        if left.is_zero() {
+            return Ok(None);
+        }
+        if let Some(mut keeper) = if kept { dial(dir)? } else { None } {
+            keeper.send(&Ask::Follow, &[]);
+            loop {
+                let left = deadline.map_or(FOR_EVER, |deadline| deadline.saturating_sub(clock::awake()));
+                match keeper.receive::<Tell>(left) {
+                    Ok((Tell::Ended { ending }, _)) => return Ok(Some(*ending)),
+                    Ok(_) => {}
+                    Err(Broken::TimedOut(_)) => return Ok(None),
+                    Err(_) => break,
+                }
+            }
+        } else {
+            // The keeper is gone and the ending is not there yet: whoever salvages the run will write it.
+            tenure_os::poll::wait(&[], Some(left.min(PAUSE))).map_err(Failure::refused)?;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `tenure write`: write to a run's input.
+
+use super::{PATIENCE, ask, dial, ended, find, unexpected};
+use crate::args::WriteArgs;
+use crate::failure::Failure;
+use crate::settings;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use tenure_core::wire::{Ask, Tell};
+use tenure_keeper::frames::Frames;
+
+/// What is sent at once: well below what a keeper lets wait.
+const CHUNK: usize = 64 << 10;
+
+pub(crate) fn run(args: &WriteArgs) -> Result<u8, Failure> {
+    let state = settings::state_root()?;
+    let dir = find(&state, &args.id)?;
+    let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
+    let mut offset = match ask(&mut keeper, &Ask::Status, &[])? {
+        Tell::Status { stdin_offset, .. } => stdin_offset,
+        other => return Err(unexpected(&other)),
+    };
+    let mut source: Box<dyn Read> = match &args.data {
+        Some(data) => Box::new(data.as_bytes()),
+        None => Box::new(std::io::stdin().lock()),
+    };
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let n = source.read(&mut chunk).map_err(Failure::refused)?;
+        if n == 0 {
+            break;
+        }
+        offset = put(&mut keeper, offset, &chunk[..n], false)?;
+    }
+    if args.eof {
+        put(&mut keeper, offset, &[], true)?;
+    }
+    Ok(0)
+}
+
+/// Writes one chunk and waits until the command has taken it.
+fn put(keeper: &mut Frames, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Failure> {
+    let end = offset + bytes.len() as u64;
+    let mut tell = ask(keeper, &Ask::Stdin { offset, eof }, bytes)?;
+    loop {
+        match tell {
+            Tell::StdinTaken { to } if to >= end => return Ok(end),
+            Tell::StdinTaken { .. } => {}
+            Tell::StdinClosed => return Err(Failure::refused("the command takes no more input")),
+            other => return Err(unexpected(&other)),
+        }
+        tell = keeper.receive(PATIENCE).map_err(|error| {
+            Failure::refused(format!("the command does not read its input: {error}"))
+        })?.0;
+    }
+}

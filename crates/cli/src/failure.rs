@@ -1,0 +1,40 @@
+//! Why a command failed, in one line, and with which exit code.
+
+use std::fmt::Display;
+
+/// A command that did not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    text: String,
+}
+
+impl Failure {
+    /// Tenure itself failed to start or to wait for a command.
+    pub(crate) fn ours(error: impl Display) -> Self {
+        Self { code: 125, text: error.to_string() }
+    }
+
+    /// Refused or failed.
+    pub(crate) fn refused(error: impl Display) -> Self {
+        Self { code: 1, text: error.to_string() }
+    }
+
+    /// No such run.
+    pub(crate) fn no_such_run(text: &str) -> Self {
+        Self { code: 4, text: format!("no run has the id {text}: `tenure ps --all` lists them") }
+    }
+
+    /// The same failure of `run` or `wait`, whose low exit codes are the command's own.
+    pub(crate) fn of_run(self) -> Self {
+        if self.code == 4 { self } else { Self { code: 125, ..self } }
+    }
+
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
+    pub(crate) fn report(&self) {
+        eprintln!("tenure: {}", self.text.replace('\n', " "));
+    }
+}

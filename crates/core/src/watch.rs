@@ -1,0 +1,377 @@
+//! The decider of one live run: [`Watch::see`] takes a sighting and says what is due. It has no clock: `now` is
+//! the time since any fixed moment on a clock that stops while the machine sleeps (I12). The keeper reports
+//! and obeys; it makes no choice. Of two sightings the first to arrive stands: a root whose exit is seen
+//! first was not timed out, whatever the clock says. Every end takes the one ladder here (I7).
+
+mod ladder;
+mod silence;
+#[cfg(test)]
+mod tests;
+
+use crate::duration::show;
+use crate::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
+use crate::limits::Limits;
+use crate::spec::{OnEscape, Orphan};
+use crate::state::State;
+use ladder::Ladder;
+use silence::Silence;
+use std::time::Duration;
+
+pub use ladder::Whom;
+pub use silence::Usage;
+
+/// The parts of a spec that decide how its run ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// How long everything may take.
+    pub limits: Limits,
+    /// What becomes of escapees.
+    pub on_escape: OnEscape,
+    /// What becomes of the run when its owner is lost.
+    pub orphan: Orphan,
+}
+
+/// Who is alive beside a root that has exited.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Left {
+    /// How many in the run's own session.
+    pub leftovers: u32,
+    /// Who is outside it.
+    pub escapees: Vec<ProcessNote>,
+}
+
+/// What the keeper saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// The command executes.
+    Started,
+    /// The command could not be executed; nothing of the run is alive.
+    NotStarted(SpawnError),
+    /// The command wrote something.
+    Output,
+    /// The answer to [`Do::Sample`].
+    Sampled(Usage),
+    /// The root is a zombie, not reaped yet. Told before [`Seen::Empty`], or its exit stays unknown.
+    RootExited {
+        /// How it ended.
+        exit: Exit,
+        /// Who is alive beside it.
+        left: Left,
+    },
+    /// A client asks for the end.
+    Cancel {
+        /// Without the grace.
+        now: bool,
+    },
+    /// The foreground caller's connection ended.
+    CallerGone,
+    /// The lease holder's connection ended.
+    HolderGone,
+    /// A lease holder is connected.
+    HolderBack,
+    /// The lease holder leaves on purpose: until one is back, its absence does not count.
+    HolderReleased,
+    /// SIGTERM, SIGHUP or SIGINT reached the keeper itself.
+    Told,
+    /// Of [`Watch::whom`] nobody is alive.
+    Empty,
+    /// The answer to [`Do::Look`].
+    Alive(Vec<ProcessNote>),
+    /// [`Watch::wake_at`] may have passed. Only this sighting lets a limit pass.
+    Tick,
+}
+
+/// What is due now.
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Do {
+    /// Nothing but to go on watching.
+    Nothing,
+    /// Measure the tree and answer with [`Seen::Sampled`].
+    Sample,
+    /// Ask them to leave.
+    Term(Whom),
+    /// Kill them, again and again until [`Seen::Empty`] or the next word.
+    Kill(Whom),
+    /// Name the survivors with [`Seen::Alive`].
+    Look,
+    /// It has ended: drain the output, write the ending, tell. Said once in a run's life (I3).
+    Finish(Box<Termination>),
+}
+
+/// One live run as its keeper knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    policy: Policy,
+    state: State,
+    cause: Option<Cause>,
+    /// The cause in a person's words.
+    detail: Option<String>,
+    exit: Option<Exit>,
+    /// Who outlived a root that ended by itself; after a cause everybody was being ended anyway.
+    left: Left,
+    /// Whether the holder left on purpose.
+    released: bool,
+    overall: Option<Duration>,
+    silence: Option<Silence>,
+    orphan: Option<Duration>,
+    ladder: Ladder,
+}
+
+/// What a deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Alarm {
+    Overall,
+    Silence,
+    Sample,
+    Orphan,
+    Ladder,
+}
+
+impl Watch {
+    /// A run that is about to start.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            state: State::Starting,
+            cause: None,
+            detail: None,
+            exit: None,
+            left: Left::default(),
+            released: false,
+            overall: None,
+            silence: None,
+            orphan: None,
+            ladder: Ladder::new(),
+        }
+    }
+
+    /// Where the run is in its life.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why somebody other than the command itself ends it.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause
+    }
+
+    /// Whose absence [`Seen::Empty`] reports.
+    pub fn whom(&self) -> Whom {
+        self.ladder.whom
+    }
+
+    /// The next deadline; `None` needs no timer at all.
+    pub fn wake_at(&self) -> Option<Duration> {
+        self.alarms().map(|(at, _)| at).min()
+    }
+
+    /// Takes in one sighting and says what is due.
+    pub fn see(&mut self, seen: Seen, now: Duration) -> Do {
+        match self.state {
+            State::Starting | State::Running => match seen {
+                Seen::Started => self.started(now),
+                Seen::NotStarted(error) => self.never_started(error),
+                Seen::Output => self.heard(now),
+                Seen::Sampled(usage) => self.sampled(usage, now),
+                Seen::RootExited { exit, left } => self.root_exited(exit, left, now),
+                Seen::Cancel { now: false } => self.end(Cause::ManualCancel, None, now),
+                Seen::Cancel { now: true } => {
+                    self.blame(Cause::ManualCancel, None);
+                    self.ladder.kill(&self.policy.limits, now)
+                }
+                Seen::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
+                Seen::Told => self.end(Cause::OwnerLost, Some("the keeper was told to end".into()), now),
+                Seen::HolderGone => self.holder_gone(now),
+                Seen::HolderBack => self.hold(false),
+                Seen::HolderReleased => self.hold(true),
+                Seen::Empty => self.finish(Vec::new()),
+                Seen::Tick => self.tick(now),
+                Seen::Alive(_) => Do::Nothing,
+            },
+            State::Exiting => match seen {
+                Seen::NotStarted(error) => self.never_started(error),
+                Seen::RootExited { exit, left: _ } => {
+                    self.exit.get_or_insert(exit);
+                    Do::Nothing
+                }
+                Seen::Cancel { now: true } => self.ladder.hasten(&self.policy.limits, now),
+                Seen::Empty => self.finish(Vec::new()),
+                Seen::Alive(survivors) => self.looked(survivors),
+                Seen::Tick => self.tick(now),
+                Seen::Started
+                | Seen::Output
+                | Seen::Sampled(_)
+                | Seen::Cancel { now: false }
+                | Seen::CallerGone
+                | Seen::Told
+                | Seen::HolderGone
+                | Seen::HolderBack
+                | Seen::HolderReleased => Do::Nothing,
+            },
+            State::Exited => Do::Nothing,
+        }
+    }
+
+    /// Both limits count from here. A repeated report changes nothing.
+    fn started(&mut self, now: Duration) -> Do {
+        if self.state == State::Starting {
+            self.go(State::Running);
+            let limits = &self.policy.limits;
+            self.overall = limits.overall.map(|limit| now.saturating_add(limit));
+            self.silence = limits.no_output.map(|limit| Silence::new(limit, limits.activity, now));
+        }
+        Do::Nothing
+    }
+
+    fn heard(&mut self, now: Duration) -> Do {
+        if let Some(silence) = &mut self.silence {
+            silence.restart(now);
+        }
+        Do::Nothing
+    }
+
+    fn sampled(&mut self, usage: Usage, now: Duration) -> Do {
+        let idle = self.silence.as_mut().is_some_and(|silence| silence.sampled(usage, now));
+        if idle { self.too_silent(now) } else { Do::Nothing }
+    }
+
+    /// The first deadline that passed is the one that counts. A measurement comes last: it decides nothing by
+    /// itself and could only put off what is due already.
+    fn tick(&mut self, now: Duration) -> Do {
+        let passed = self.alarms().filter(|&(at, _)| at <= now);
+        let limits = &self.policy.limits;
+        match passed.min_by_key(|&(at, alarm)| (alarm == Alarm::Sample, at)).map(|(_, alarm)| alarm) {
+            None => Do::Nothing,
+            Some(Alarm::Overall) => {
+                let detail = limits.overall.map(|limit| format!("ran longer than {}", show(limit)));
+                self.end(Cause::OverallTimeout, detail, now)
+            }
+            Some(Alarm::Silence) => self.too_silent(now),
+            Some(Alarm::Sample) => {
+                if let Some(silence) = &mut self.silence {
+                    silence.ask();
+                }
+                Do::Sample
+            }
+            Some(Alarm::Orphan) => self.orphaned(now),
+            Some(Alarm::Ladder) => self.ladder.climb(limits, now),
+        }
+    }
+
+    fn alarms(&self) -> impl Iterator<Item = (Duration, Alarm)> {
+        [
+            self.overall.map(|at| (at, Alarm::Overall)),
+            self.silence.as_ref().and_then(Silence::alarm),
+            self.orphan.map(|at| (at, Alarm::Orphan)),
+            self.ladder.deadline().map(|at| (at, Alarm::Ladder)),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// A holder that is gone already is not gone anew: the first deadline holds.
+    fn holder_gone(&mut self, now: Duration) -> Do {
+        let grace = self.policy.limits.orphan_grace;
+        match self.policy.orphan {
+            Orphan::Keep => Do::Nothing,
+            Orphan::Terminate if self.released || self.orphan.is_some() => Do::Nothing,
+            Orphan::Terminate if grace.is_zero() => self.orphaned(now),
+            Orphan::Terminate => {
+                self.orphan = Some(now.saturating_add(grace));
+                Do::Nothing
+            }
+        }
+    }
+
+    /// Nobody is awaited: the holder is back or, if it released the run, will not be missed.
+    fn hold(&mut self, released: bool) -> Do {
+        self.released = released;
+        self.orphan = None;
+        Do::Nothing
+    }
+
+    fn orphaned(&mut self, now: Duration) -> Do {
+        let grace = show(self.policy.limits.orphan_grace);
+        self.end(Cause::OwnerLost, Some(format!("no owner came back within {grace}")), now)
+    }
+
+    fn too_silent(&mut self, now: Duration) -> Do {
+        let detail = self.policy.limits.no_output.map(|limit| format!("no output for {}", show(limit)));
+        self.end(Cause::NoOutputTimeout, detail, now)
+    }
+
+    /// The root ended by itself. Only here are escapes judged; a declared daemon is spared.
+    fn root_exited(&mut self, exit: Exit, left: Left, now: Duration) -> Do {
+        self.leave();
+        self.exit = Some(exit);
+        let escaped = !left.escapees.is_empty();
+        let spared = escaped && self.policy.on_escape == OnEscape::Allow;
+        let somebody = left.leftovers > 0 || (escaped && !spared);
+        self.left = left;
+        self.ladder.whom = if spared { Whom::Session } else { Whom::All };
+        let limits = &self.policy.limits;
+        if somebody { self.ladder.term(limits, now) } else { self.ladder.wait(limits, now) }
+    }
+
+    /// Ends the run for a cause.
+    fn end(&mut self, cause: Cause, detail: Option<String>, now: Duration) -> Do {
+        self.blame(cause, detail);
+        self.ladder.term(&self.policy.limits, now)
+    }
+
+    /// The first cause stands: leaving can be done once.
+    fn blame(&mut self, cause: Cause, detail: Option<String>) {
+        self.leave();
+        self.cause = Some(cause);
+        self.detail = detail;
+    }
+
+    /// Survivors count only when they were asked for.
+    fn looked(&mut self, survivors: Vec<ProcessNote>) -> Do {
+        if self.ladder.given_up() { self.finish(survivors) } else { Do::Nothing }
+    }
+
+    /// A command that was never executed has no exit of its own; at most its would-be process was seen to end.
+    fn never_started(&mut self, error: SpawnError) -> Do {
+        self.close(match self.cause {
+            None => Termination::not_started(&error),
+            Some(cause) => Termination::new(cause.into(), None, Some(error.detail)),
+        })
+    }
+
+    fn finish(&mut self, survivors: Vec<ProcessNote>) -> Do {
+        let Left { leftovers, escapees } = std::mem::take(&mut self.left);
+        let failed = self.policy.on_escape == OnEscape::Fail && !escapees.is_empty();
+        let reason = match (self.cause, self.exit) {
+            (Some(cause), _) => cause.into(),
+            (None, _) if failed => Reason::OwnershipEscape,
+            (None, Some(Exit::Signal(_))) => Reason::Signal,
+            (None, Some(Exit::Code(_)) | None) => Reason::Exit,
+        };
+        let ended = Termination::new(reason, self.exit, self.detail.take());
+        self.close(Termination { confirmed: survivors.is_empty(), survivors, leftovers, escapees, ..ended })
+    }
+
+    /// Nothing ends without having left, be it in the same moment.
+    fn close(&mut self, termination: Termination) -> Do {
+        if self.state != State::Exiting {
+            self.leave();
+        }
+        self.ladder.descend();
+        self.go(State::Exited);
+        Do::Finish(Box::new(termination))
+    }
+
+    /// From here on only the ladder has deadlines.
+    fn leave(&mut self) {
+        self.go(State::Exiting);
+        self.overall = None;
+        self.silence = None;
+        self.orphan = None;
+    }
+
+    fn go(&mut self, to: State) {
+        self.state = self.state.advance(to).expect("`see` offers each state only the moves it has");
+    }
+}

@@ -1,0 +1,86 @@
+//! Scripts for the decider: what is seen and when, against what is due.
+
+mod escapes;
+mod limits;
+mod owners;
+mod starting;
+mod stopping;
+mod worlds;
+
+use super::{Do, Left, Policy, Seen, Usage, Watch, Whom};
+use crate::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
+use crate::limits::{Activity, Limits};
+use crate::spec::{OnEscape, Orphan};
+use crate::state::State;
+use std::time::Duration;
+
+/// A grace of 5 s, 10 s to give up, an orphan grace of 60 s, no limits.
+fn unlimited() -> Policy {
+    Policy {
+        limits: Limits {
+            overall: None,
+            no_output: None,
+            activity: Activity::Output,
+            grace: seconds(5),
+            give_up: seconds(10),
+            orphan_grace: seconds(60),
+        },
+        on_escape: OnEscape::Fail,
+        orphan: Orphan::Terminate,
+    }
+}
+
+fn limited(edit: impl FnOnce(&mut Limits)) -> Policy {
+    let mut policy = unlimited();
+    edit(&mut policy.limits);
+    policy
+}
+
+fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// Shows a script, each sighting with its time in milliseconds, to a new watch.
+fn play<const N: usize>(policy: Policy, script: [(u64, Seen); N]) -> (Watch, [Do; N]) {
+    let mut watch = Watch::new(policy);
+    let due = script.map(|(at, seen)| watch.see(seen, Duration::from_millis(at)));
+    (watch, due)
+}
+
+/// The ending that a script leads to with its last sighting, and not before.
+fn ending<const N: usize>(policy: Policy, script: [(u64, Seen); N]) -> Termination {
+    let (watch, due) = play(policy, script);
+    let finishes = due.iter().filter(|due| matches!(due, Do::Finish(_))).count();
+    assert_eq!((watch.state(), finishes, watch.wake_at()), (State::Exited, 1, None));
+    match due.into_iter().next_back() {
+        Some(Do::Finish(termination)) => *termination,
+        other => panic!("the last sighting led to {other:?}"),
+    }
+}
+
+fn process(pid: i32) -> ProcessNote {
+    ProcessNote { pid, exe: None }
+}
+
+/// The root's end with so many leftovers and these escapees.
+fn left(leftovers: u32, escapees: &[i32]) -> Seen {
+    let escapees = escapees.iter().copied().map(process).collect();
+    Seen::RootExited { exit: Exit::Code(0), left: Left { leftovers, escapees } }
+}
+
+fn exits(exit: Exit) -> Seen {
+    Seen::RootExited { exit, left: Left::default() }
+}
+
+fn not_found() -> Seen {
+    Seen::NotStarted(SpawnError { detail: "no such program".into(), not_found: true })
+}
+
+fn used(cpu_ms: u64, io_bytes: u64) -> Seen {
+    Seen::Sampled(Usage { cpu: Duration::from_millis(cpu_ms), io_bytes })
+}
+
+const CANCEL: Seen = Seen::Cancel { now: false };
+const CANCEL_NOW: Seen = Seen::Cancel { now: true };
+const TERM: Do = Do::Term(Whom::All);
+const KILL: Do = Do::Kill(Whom::All);

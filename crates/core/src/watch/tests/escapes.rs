@@ -1,0 +1,127 @@
+//! The root's own end, and who outlives it.
+
+use super::*;
+
+fn on_escape(on_escape: OnEscape) -> Policy {
+    Policy { on_escape, ..unlimited() }
+}
+
+#[test]
+fn a_root_that_leaves_nobody_is_awaited_without_a_signal() {
+    let (watch, due) = play(unlimited(), [(0, Seen::Started), (1, exits(Exit::Code(7)))]);
+    assert_eq!((watch.state(), watch.cause(), due[1].clone()), (State::Exiting, None, Do::Nothing));
+}
+
+#[test]
+fn a_command_ends_as_its_root_did() {
+    let ended = |exit| ending(unlimited(), [(0, Seen::Started), (1, exits(exit)), (2, Seen::Empty)]);
+    let code = ended(Exit::Code(7));
+    assert_eq!((code.reason, code.exit_code, code.signal), (Reason::Exit, Some(7), None));
+    let signal = ended(Exit::Signal(11));
+    assert_eq!((signal.reason, signal.exit_code, signal.signal), (Reason::Signal, None, Some(11)));
+}
+
+#[test]
+fn a_process_that_was_overlooked_at_the_roots_end_is_ended_after_the_grace() {
+    let (watch, due) = play(
+        unlimited(),
+        [
+            (0, Seen::Started),
+            (1_000, exits(Exit::Code(0))),
+            (6_000, Seen::Tick),
+            (11_000, Seen::Tick),
+            (21_000, Seen::Tick),
+        ],
+    );
+    assert_eq!(due[2..], [TERM, KILL, Do::Look]);
+    assert_eq!(watch.cause(), None);
+}
+
+#[test]
+fn leftovers_are_ended_and_counted_and_the_ending_is_the_commands_own() {
+    let script = || [(0, Seen::Started), (1_000, left(3, &[])), (6_000, Seen::Tick), (6_001, Seen::Empty)];
+    assert_eq!(play(unlimited(), script()).1[1..3], [TERM, KILL]);
+    let ended = ending(unlimited(), script());
+    assert_eq!((ended.reason, ended.leftovers, ended.confirmed), (Reason::Exit, 3, true));
+}
+
+#[test]
+fn an_escape_is_ended_and_fails_the_run() {
+    let script = || [(0, Seen::Started), (1, left(0, &[7])), (2, Seen::Empty)];
+    assert_eq!(play(on_escape(OnEscape::Fail), script()).1[1], TERM);
+    let ended = ending(on_escape(OnEscape::Fail), script());
+    assert_eq!((ended.reason, ended.exit_code, ended.code()), (Reason::OwnershipEscape, Some(0), 122));
+    assert_eq!(ended.escapees, [process(7)]);
+}
+
+#[test]
+fn a_reaped_escape_is_ended_and_the_run_keeps_its_own_ending() {
+    let script = || [(0, Seen::Started), (1, left(0, &[7])), (2, Seen::Empty)];
+    assert_eq!(play(on_escape(OnEscape::Reap), script()).1[1], TERM);
+    let ended = ending(on_escape(OnEscape::Reap), script());
+    assert_eq!((ended.reason, ended.exit_code, ended.escapees), (Reason::Exit, Some(0), vec![process(7)]));
+}
+
+#[test]
+fn an_allowed_escape_is_spared_when_leftovers_are_ended() {
+    let script = || {
+        [
+            (0, Seen::Started),
+            (0, left(1, &[7])),
+            (5_000, Seen::Tick),
+            (15_000, Seen::Tick),
+            (15_001, Seen::Empty),
+        ]
+    };
+    let (watch, due) = play(on_escape(OnEscape::Allow), script());
+    assert_eq!(due[1..4], [Do::Term(Whom::Session), Do::Kill(Whom::Session), Do::Look]);
+    assert_eq!(watch.whom(), Whom::Session);
+    let ended = ending(on_escape(OnEscape::Allow), script());
+    assert_eq!((ended.reason, ended.leftovers, ended.escapees), (Reason::Exit, 1, vec![process(7)]));
+}
+
+#[test]
+fn an_allowed_escape_alone_calls_for_no_signal() {
+    let (watch, due) = play(on_escape(OnEscape::Allow), [(0, Seen::Started), (1, left(0, &[7]))]);
+    assert_eq!((watch.whom(), due[1].clone()), (Whom::Session, Do::Nothing));
+}
+
+#[test]
+fn a_cancel_now_spares_an_allowed_escape() {
+    for leftovers in [0, 1] {
+        let script = [(0, Seen::Started), (1, left(leftovers, &[7])), (2, CANCEL_NOW)];
+        assert_eq!(play(on_escape(OnEscape::Allow), script).1[2], Do::Kill(Whom::Session));
+    }
+}
+
+#[test]
+fn where_escapes_are_allowed_leftovers_and_causes_are_still_for_all() {
+    let (_, due) = play(on_escape(OnEscape::Allow), [(0, Seen::Started), (1, left(1, &[]))]);
+    assert_eq!(due[1], TERM);
+    let (watch, due) =
+        play(on_escape(OnEscape::Allow), [(0, Seen::Started), (1, CANCEL), (2, left(1, &[7]))]);
+    assert_eq!((watch.whom(), due[1].clone()), (Whom::All, TERM));
+}
+
+#[test]
+fn an_escape_seen_after_a_cause_is_not_judged() {
+    let script = [(0, Seen::Started), (1, CANCEL), (2, left(0, &[7])), (3, Seen::Empty)];
+    let ended = ending(on_escape(OnEscape::Fail), script);
+    assert_eq!((ended.reason, ended.escapees), (Reason::ManualCancel, vec![]));
+}
+
+#[test]
+fn an_escape_that_survives_is_both_an_escape_and_not_confirmed() {
+    let ended = ending(
+        on_escape(OnEscape::Fail),
+        [
+            (0, Seen::Started),
+            (0, left(0, &[7])),
+            (5_000, Seen::Tick),
+            (15_000, Seen::Tick),
+            (15_001, Seen::Alive(vec![process(7)])),
+        ],
+    );
+    assert_eq!((ended.reason, ended.confirmed), (Reason::OwnershipEscape, false));
+    assert_eq!((ended.escapees, ended.survivors), (vec![process(7)], vec![process(7)]));
+}

@@ -1,0 +1,321 @@
+//! Small worlds, all of them: every order, with repetition, of up to seven sightings, sensible or not, each in
+//! time or just as the next deadline passes. Every step keeps the rules below, and from everywhere a keeper
+//! that does its work comes to exactly one ending. Worlds that are equal are followed once.
+
+use super::*;
+use std::collections::HashMap;
+
+const SIGHTINGS: usize = 7;
+
+#[derive(Clone)]
+struct World {
+    watch: Watch,
+    now: Duration,
+    past: Past,
+    /// How it came to this, for the reader of a failure.
+    path: Vec<(Duration, Seen)>,
+}
+
+/// What the rules need to know of a world's past.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Past {
+    /// How the root ended, and who outlived it if it ended by itself.
+    exit: Option<Exit>,
+    left: Left,
+    termed: Option<Whom>,
+    killed: Option<Whom>,
+    looked: bool,
+    /// A measurement was asked for and matters still.
+    sampling: bool,
+    ending: Option<Termination>,
+}
+
+fn sightings() -> Vec<Seen> {
+    vec![
+        Seen::Started,
+        not_found(),
+        Seen::Output,
+        used(0, 0),
+        used(60_000, 0),
+        exits(Exit::Code(3)),
+        exits(Exit::Signal(11)),
+        left(1, &[]),
+        left(0, &[7]),
+        left(1, &[7]),
+        CANCEL,
+        CANCEL_NOW,
+        Seen::CallerGone,
+        Seen::HolderGone,
+        Seen::HolderBack,
+        Seen::HolderReleased,
+        Seen::Told,
+        Seen::Empty,
+        Seen::Alive(vec![]),
+        Seen::Alive(vec![process(7)]),
+        Seen::Tick,
+    ]
+}
+
+/// Both limits, and a measured silence.
+fn measured(limits: &mut Limits) {
+    limits.overall = Some(seconds(3));
+    limits.no_output = Some(seconds(2));
+    limits.activity = Activity::Cpu;
+}
+
+#[test]
+fn every_order_of_sightings_ends_once_without_limits() {
+    explore(unlimited());
+}
+
+#[test]
+fn every_order_of_sightings_ends_once_with_both_limits() {
+    explore(limited(|limits| {
+        limits.overall = Some(seconds(3));
+        limits.no_output = Some(seconds(2));
+    }));
+}
+
+#[test]
+fn every_order_of_sightings_ends_once_where_silence_is_measured_and_escapes_are_reaped() {
+    explore(Policy { on_escape: OnEscape::Reap, orphan: Orphan::Keep, ..limited(measured) });
+}
+
+#[test]
+fn every_order_of_sightings_ends_once_where_escapes_are_allowed() {
+    explore(Policy { on_escape: OnEscape::Allow, ..limited(|limits| limits.overall = Some(seconds(3))) });
+}
+
+#[test]
+fn every_order_of_sightings_ends_once_with_no_grace_at_all() {
+    explore(limited(|limits| {
+        measured(limits);
+        limits.grace = Duration::ZERO;
+        limits.orphan_grace = Duration::ZERO;
+    }));
+}
+
+#[test]
+fn every_order_of_sightings_ends_once_with_endless_grace_and_no_patience_after_it() {
+    explore(limited(|limits| {
+        measured(limits);
+        limits.grace = Duration::MAX;
+        limits.give_up = Duration::ZERO;
+    }));
+}
+
+fn explore(policy: Policy) {
+    let mut known = Known::new();
+    let mut newest = vec![World::new(policy)];
+    for _ in 0..SIGHTINGS {
+        newest = newest.iter().flat_map(World::futures).filter(|world| world.is_new(&mut known)).collect();
+        for world in &newest {
+            for tree in [Tree::Polite, Tree::Stubborn, Tree::Immortal] {
+                world.clone().complete(tree);
+            }
+        }
+    }
+    let worlds: usize = known.values().map(Vec::len).sum();
+    assert!(worlds > 1_000, "only {worlds} worlds: the sightings no longer lead anywhere");
+}
+
+type Known = HashMap<(State, Option<Cause>, Duration, Option<Duration>), Vec<(Watch, Past)>>;
+
+impl World {
+    fn new(policy: Policy) -> Self {
+        Self { watch: Watch::new(policy), now: Duration::ZERO, past: Past::default(), path: Vec::new() }
+    }
+
+    fn futures(&self) -> impl Iterator<Item = World> {
+        let late = self.watch.wake_at().filter(|&at| at > self.now);
+        [Some(self.now), late].into_iter().flatten().flat_map(move |now| {
+            sightings().into_iter().map(move |seen| {
+                let mut world = Self { now, ..self.clone() };
+                world.step(&seen);
+                world
+            })
+        })
+    }
+
+    fn is_new(&self, known: &mut Known) -> bool {
+        let alike = (self.watch.state(), self.watch.cause(), self.now, self.watch.wake_at());
+        let known = known.entry(alike).or_default();
+        let new = !known.iter().any(|(watch, past)| *watch == self.watch && *past == self.past);
+        if new {
+            known.push((self.watch.clone(), self.past.clone()));
+        }
+        new
+    }
+
+    /// One sighting, checked against every rule.
+    fn step(&mut self, seen: &Seen) {
+        self.path.push((self.now, seen.clone()));
+        let before = self.watch.clone();
+        let due = self.watch.see(seen.clone(), self.now);
+        let path = &self.path;
+
+        assert!(self.watch.state() >= before.state(), "a state was left backwards: {path:?}");
+        if self.past.ending.is_some() {
+            assert_eq!((&due, &self.watch), (&Do::Nothing, &before), "something after the end: {path:?}");
+        }
+        let causes = match before.state() {
+            State::Starting | State::Running => causes(seen),
+            State::Exiting | State::Exited => vec![before.cause()],
+        };
+        assert!(causes.contains(&self.watch.cause()), "{:?} is not the cause: {path:?}", self.watch.cause());
+        if *seen == Seen::Tick {
+            let early = before.wake_at().is_none_or(|at| at > self.now);
+            assert_eq!(early, due == Do::Nothing, "a tick too early or in vain: {path:?}");
+            assert!(!early || self.watch == before, "a tick too early: {path:?}");
+        }
+        self.past.note(&before, seen);
+        self.past.obey(&due, seen, &self.watch, path);
+        assert_eq!(self.watch.state() == State::Exited, self.past.ending.is_some(), "{path:?}");
+    }
+
+    /// Goes on as a keeper does whose tree is of this kind, until the end.
+    fn complete(mut self, tree: Tree) {
+        if self.past.ending.is_some() {
+            return;
+        }
+        for _ in 0..12 {
+            let seen = self.next(tree);
+            self.step(&seen);
+            if let Some(ending) = &self.past.ending {
+                assert_eq!(ending.confirmed, tree != Tree::Immortal, "{:?}", self.path);
+                return;
+            }
+        }
+        panic!("it never ends: {:?}", self.path);
+    }
+
+    fn next(&mut self, tree: Tree) -> Seen {
+        let Past { exit, termed, killed, looked, sampling, .. } = &self.past;
+        let gone = match tree {
+            Tree::Polite => termed.is_some() || killed.is_some() || exit.is_some(),
+            Tree::Stubborn => killed.is_some(),
+            Tree::Immortal => false,
+        };
+        if *sampling {
+            return used(0, 0);
+        }
+        if gone {
+            return if exit.is_some() { Seen::Empty } else { exits(Exit::Signal(15)) };
+        }
+        if *looked {
+            return Seen::Alive(vec![process(9)]);
+        }
+        if let Some(at) = self.watch.wake_at() {
+            self.now = self.now.max(at);
+            return Seen::Tick;
+        }
+        if self.watch.state() == State::Starting { Seen::Started } else { exits(Exit::Code(0)) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Tree {
+    /// Leaves when asked, and with its root.
+    Polite,
+    /// Has to be killed.
+    Stubborn,
+    /// Cannot be killed.
+    Immortal,
+}
+
+/// The causes that this sighting may bring about in a run that nobody ends yet.
+fn causes(seen: &Seen) -> Vec<Option<Cause>> {
+    match seen {
+        Seen::Cancel { .. } => vec![Some(Cause::ManualCancel)],
+        Seen::CallerGone | Seen::Told => vec![Some(Cause::OwnerLost)],
+        Seen::HolderGone => vec![None, Some(Cause::OwnerLost)],
+        Seen::Sampled(_) => vec![None, Some(Cause::NoOutputTimeout)],
+        Seen::Tick => {
+            vec![None, Some(Cause::OwnerLost), Some(Cause::OverallTimeout), Some(Cause::NoOutputTimeout)]
+        }
+        Seen::Started
+        | Seen::NotStarted(_)
+        | Seen::Output
+        | Seen::RootExited { .. }
+        | Seen::HolderBack
+        | Seen::HolderReleased
+        | Seen::Empty
+        | Seen::Alive(_) => vec![None],
+    }
+}
+
+impl Past {
+    fn note(&mut self, before: &Watch, seen: &Seen) {
+        match seen {
+            Seen::RootExited { exit, left } if self.ending.is_none() => {
+                if before.cause().is_none() && self.exit.is_none() {
+                    self.left = left.clone();
+                }
+                self.exit.get_or_insert(*exit);
+            }
+            Seen::Sampled(_) | Seen::Output => self.sampling = false,
+            _ => {}
+        }
+    }
+
+    /// Signals go up the ladder, once a rung, for the same processes; the ending comes once.
+    fn obey(&mut self, due: &Do, seen: &Seen, watch: &Watch, path: &[(Duration, Seen)]) {
+        match due {
+            Do::Nothing => {}
+            Do::Sample => {
+                assert!(!self.sampling, "asked twice: {path:?}");
+                self.sampling = true;
+            }
+            Do::Term(whom) => {
+                assert_eq!((self.termed, self.killed), (None, None), "a term too many: {path:?}");
+                self.termed = Some(*whom);
+            }
+            Do::Kill(whom) => {
+                assert_eq!(self.killed, None, "a kill too many: {path:?}");
+                assert!(self.termed.is_none_or(|termed| termed == *whom), "others are killed: {path:?}");
+                self.killed = Some(*whom);
+            }
+            Do::Look => {
+                assert!(self.killed.is_some() && !self.looked, "a look too many: {path:?}");
+                self.looked = true;
+            }
+            Do::Finish(ending) => {
+                assert_eq!(self.ending, None, "a second ending: {path:?}");
+                assert_eq!(**ending, self.expected(seen, watch, ending.detail.clone()), "{path:?}");
+                self.ending = Some((**ending).clone());
+            }
+        }
+        if watch.state() != State::Running {
+            self.sampling = false;
+        }
+        if let Do::Term(whom) | Do::Kill(whom) = due {
+            assert_eq!(watch.state(), State::Exiting, "a signal out of season: {path:?}");
+            let spares = watch.policy.on_escape == OnEscape::Allow && !self.left.escapees.is_empty();
+            assert_eq!(*whom, if spares { Whom::Session } else { Whom::All }, "{path:?}");
+        }
+    }
+
+    /// The ending that this past leads to, from the seen and the first cause alone.
+    fn expected(&self, seen: &Seen, watch: &Watch, detail: Option<String>) -> Termination {
+        let cause = watch.cause().map(Reason::from);
+        if let Seen::NotStarted(error) = seen {
+            let never_run = Termination::not_started(error);
+            return cause
+                .map_or(never_run, |reason| Termination::new(reason, None, Some(error.detail.clone())));
+        }
+        let escaped = watch.policy.on_escape == OnEscape::Fail && !self.left.escapees.is_empty();
+        let own = match self.exit {
+            _ if escaped => Reason::OwnershipEscape,
+            Some(Exit::Signal(_)) => Reason::Signal,
+            Some(Exit::Code(_)) | None => Reason::Exit,
+        };
+        let survivors = if let Seen::Alive(list) = seen { list.clone() } else { Vec::new() };
+        Termination {
+            confirmed: survivors.is_empty(),
+            survivors,
+            leftovers: self.left.leftovers,
+            escapees: self.left.escapees.clone(),
+            ..Termination::new(cause.unwrap_or(own), self.exit, detail)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Frames over a local connection: buffered on both sides, so that nobody waits for anybody unless they say so.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::time::Duration;
+use tenure_core::wire::{self, BadFrame};
+use tenure_os::clock;
+use tenure_os::poll::{self, Interest};
+use tenure_os::socket::{Conn, Got};
+
+const READ_AT_ONCE: usize = 16 << 10;
+
+/// One end of a connection that carries frames.
+#[derive(Debug)]
+pub struct Frames {
+    conn: Conn,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+    sent: usize,
+    ended: bool,
+}
+
+/// A connection that is of no more use.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// The other side is gone.
+    #[error("the other side closed the connection")]
+    Closed,
+    /// The other side did not answer in time.
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    /// The other side sent something else than frames.
+    #[error(transparent)]
+    Frame(#[from] BadFrame),
+    /// The system failed us.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Frames {
+    /// Frames over this connection.
+    pub fn new(conn: Conn) -> Self {
+        Self { conn, incoming: Vec::new(), outgoing: Vec::new(), sent: 0, ended: false }
+    }
+
+    /// The connection.
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    /// Whether the other side is gone. What it said before may still be unread.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Nothing more is said or heard on this connection.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// What to wait for on this connection.
+    pub fn interest(&self) -> Interest<'_> {
+        use std::os::fd::AsFd;
+        Interest { on: self.conn.as_fd(), read: !self.ended, write: self.pending() }
+    }
+
+    /// Whether something waits to be sent.
+    pub fn pending(&self) -> bool {
+        self.sent < self.outgoing.len()
+    }
+
+    /// Reads what is there now.
+    pub fn fill(&mut self) {
+        while !self.ended {
+            let start = self.incoming.len();
+            self.incoming.resize(start + READ_AT_ONCE, 0);
+            let got = self.conn.read(&mut self.incoming[start..]);
+            let read = if let Ok(Got::Bytes(n)) = got { n } else { 0 };
+            self.incoming.truncate(start + read);
+            match got {
+                Ok(Got::Bytes(READ_AT_ONCE)) => {}
+                Ok(Got::Bytes(_) | Got::Nothing) => return,
+                Ok(Got::End) | Err(_) => self.ended = true,
+            }
+        }
+    }
+
+    /// The next whole frame that was read.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, BadFrame> {
+        let Some((head, body, taken)) = wire::decode(&self.incoming)? else { return Ok(None) };
+        let body = body.to_vec();
+        self.incoming.drain(..taken);
+        if self.incoming.is_empty() {
+            self.incoming = Vec::new(); // an idle connection holds no memory
+        }
+        Ok(Some((head, body)))
+    }
+
+    /// Sends a frame as far as it goes now; the rest waits.
+    pub fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) {
+        self.outgoing.extend_from_slice(&wire::encode(head, body));
+        self.flush();
+    }
+
+    /// Sends what waits, as far as it goes now.
+    pub fn flush(&mut self) {
+        while self.pending() {
+            match self.conn.write(&self.outgoing[self.sent..]) {
+                Ok(0) => return,
+                Ok(n) => self.sent += n,
+                Err(_) => {
+                    self.ended = true;
+                    break;
+                }
+            }
+        }
+        self.outgoing = Vec::new();
+        self.sent = 0;
+    }
+
+    /// Waits for the next frame and for what is still to be sent.
+    pub fn receive<T: DeserializeOwned>(&mut self, patience: Duration) -> Result<(T, Vec<u8>), Broken> {
+        let deadline = clock::awake() + patience;
+        loop {
+            self.flush();
+            if let Some(frame) = self.next()? {
+                return Ok(frame);
+            }
+            if self.ended {
+                return Err(Broken::Closed);
+            }
+            let left = deadline.saturating_sub(clock::awake());
+            if left.is_zero() {
+                return Err(Broken::TimedOut(patience));
+            }
+            poll::wait(&[self.interest()], Some(left))?;
+            self.fill();
+        }
+    }
+
+    /// Waits until everything is sent.
+    pub fn send_all(&mut self, patience: Duration) -> Result<(), Broken> {
+        let deadline = clock::awake() + patience;
+        loop {
+            self.flush();
+            if self.ended {
+                return Err(Broken::Closed);
+            }
+            if !self.pending() {
+                return Ok(());
+            }
+            let left = deadline.saturating_sub(clock::awake());
+            if left.is_zero() {
+                return Err(Broken::TimedOut(patience));
+            }
+            poll::wait(&[Interest { read: false, ..self.interest() }], Some(left))?;
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! One keeper: the parent of one run's root for its whole life. A single thread around a single wait: what it
+//! sees goes to [`Watch`], which decides; what that says is done here.
+
+mod begin;
+mod finish;
+mod inlet;
+mod outlet;
+mod peers;
+mod stop;
+
+use crate::frames::Frames;
+use crate::rundir::RunDir;
+use inlet::Inlet;
+use outlet::Outlet;
+use peers::Peer;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+use stop::Hunt;
+use tenure_core::ending::{Exit, Termination};
+use tenure_core::ids::NurseryId;
+use tenure_core::output::Stream;
+use tenure_core::record::{KeeperNote, Ticket};
+use tenure_core::state::State;
+use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
+use tenure_core::wire::{Launch, Tell};
+use tenure_os::cgroup::Cgroup;
+use tenure_os::file::Reserved;
+use tenure_os::fork::Alone;
+use tenure_os::lock::Lock;
+use tenure_os::poll::{self, Interest, Ready};
+use tenure_os::root::Root;
+use tenure_os::signals::{self, Signals};
+use tenure_os::socket::{Conn, Listener};
+use tenure_os::spawn::{Outcome, Plan, Report};
+use tenure_os::{clock, pause, tree};
+
+/// A run, held.
+struct Keeper {
+    dir: RunDir,
+    ticket: Ticket,
+    note: KeeperNote,
+    /// The lease's fencing number, as the last holder had it.
+    epoch: u64,
+    /// Held until death: a free lock means a dead keeper.
+    _lock: Lock,
+    watch: Watch,
+    root: RootState,
+    cgroup: Option<Cgroup>,
+    /// Present until the command executes or fails to.
+    start: Option<(Plan, Report)>,
+    outlet: Outlet,
+    inlet: Inlet,
+    peers: Vec<Peer>,
+    listener: Option<Listener>,
+    signals: Signals,
+    hunt: Option<Hunt>,
+    ending_space: Option<Reserved>,
+    /// Set once the tree is gone and only the rest of the output is awaited.
+    draining: Option<Draining>,
+}
+
+/// The root, from its fork until its number is given back.
+enum RootState {
+    /// Forked, and not seen to have ended.
+    Alive(Root),
+    /// Ended, but unreaped, so that its group's number stays ours.
+    Held(Root),
+    /// Reaped: its number may be anybody's.
+    Reaped,
+}
+
+struct Draining {
+    termination: Termination,
+    until: Duration,
+}
+
+/// What a forked keeper does; returns its exit code. Zero means that the ending is written.
+pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conn: &Conn) -> u8 {
+    match begin::begin(alone, nursery, launch, body, conn) {
+        Ok(Some(mut keeper)) => match keeper.serve() {
+            Ok(()) => 0,
+            Err(error) => {
+                eprintln!("tenure: the keeper of run {} failed: {error}", keeper.dir.id());
+                1
+            }
+        },
+        // There is nothing to keep, and whoever asked was told.
+        Ok(None) => 0,
+        Err(error) => {
+            eprintln!("tenure: a keeper for {} could not begin: {error}", launch.directory);
+            1
+        }
+    }
+}
+
+impl Keeper {
+    fn serve(&mut self) -> io::Result<()> {
+        loop {
+            let awaited = self.awaited();
+            let interests: Vec<Interest<'_>> = awaited.iter().map(|&what| self.interest(what)).collect();
+            let ready = poll::wait(&interests, self.timeout())?;
+            for (what, ready) in awaited.into_iter().zip(ready) {
+                if ready != Ready::default() {
+                    self.attend(what, ready)?;
+                }
+            }
+            self.peers.retain(Peer::stays);
+            self.see(Seen::Tick)?;
+            self.go_on_hunting()?;
+            self.outlet.rest();
+            self.tell_growth();
+            if self.drained() {
+                return self.finish();
+            }
+        }
+    }
+
+    /// Everything there is to wait for now.
+    fn awaited(&self) -> Vec<What> {
+        let mut awaited = vec![What::Signals];
+        awaited.extend(self.start.is_some().then_some(What::Report));
+        awaited.extend(self.listener.is_some().then_some(What::Listener));
+        awaited.extend(self.outlet.readable(self.taken()).map(What::Output));
+        awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
+        awaited.extend((0..self.peers.len()).map(What::Peer));
+        awaited
+    }
+
+    fn interest(&self, what: What) -> Interest<'_> {
+        let read = |on| Interest { on, read: true, write: false };
+        match what {
+            What::Signals => read(self.signals.as_fd()),
+            What::Report => read(self.start.as_ref().expect("awaited only while starting").1.as_fd()),
+            What::Listener => read(self.listener.as_ref().expect("awaited only while there is one").as_fd()),
+            What::Output(stream) => read(self.outlet.waitable(stream)),
+            What::Input => Interest { on: self.inlet.waitable(), read: false, write: true },
+            What::Peer(at) => self.peers[at].frames.interest(),
+        }
+    }
+
+    fn attend(&mut self, what: What, ready: Ready) -> io::Result<()> {
+        match what {
+            What::Signals => self.take_signals(),
+            What::Report => self.read_report(),
+            What::Listener => self.accept(),
+            What::Output(stream) => self.read_output(stream),
+            What::Input => {
+                self.write_input();
+                Ok(())
+            }
+            What::Peer(at) => self.hear(at, ready),
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let now = clock::awake();
+        let draining = self.draining.as_ref().map(|draining| draining.until);
+        let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
+        let deadlines = [self.watch.wake_at(), draining, hunting, self.outlet.wake_at()];
+        deadlines.into_iter().flatten().min().map(|at| at.saturating_sub(now))
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        let mut child = false;
+        while let Some(signal) = self.signals.next() {
+            if signal == signals::CHILD {
+                child = true;
+            } else {
+                self.see(Seen::Told)?;
+            }
+        }
+        if child { self.mind_children() } else { Ok(()) }
+    }
+
+    /// Reaps whoever came back to us and died, and sees whether the root has ended.
+    fn mind_children(&mut self) -> io::Result<()> {
+        let kept = match &self.root {
+            RootState::Alive(root) | RootState::Held(root) => Some(root.pid()),
+            RootState::Reaped => None,
+        };
+        while tenure_os::reaper::reap(kept).is_some() {}
+        if let RootState::Alive(root) = &self.root
+            && let Some(exit) = root.exit()
+        {
+            // A command that ended at once was executed first; its report is waiting to be read.
+            self.read_report()?;
+            self.root_ended(exit)?;
+        }
+        self.notice_emptiness()
+    }
+
+    fn root_ended(&mut self, exit: Exit) -> io::Result<()> {
+        pause::point("keeper-root-exited");
+        let RootState::Alive(root) = std::mem::replace(&mut self.root, RootState::Reaped) else { return Ok(()) };
+        let session = root.pid();
+        self.root = RootState::Held(root);
+        let left = left_behind(&self.living()?, session);
+        self.see(Seen::RootExited { exit, left })
+    }
+
+    fn read_report(&mut self) -> io::Result<()> {
+        let Some((plan, report)) = &self.start else { return Ok(()) };
+        match report.read(plan) {
+            Outcome::Pending => Ok(()),
+            Outcome::Executes => {
+                self.start = None;
+                pause::point("keeper-started");
+                self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
+                self.see(Seen::Started)
+            }
+            Outcome::Failed(error) => {
+                self.start = None;
+                self.peers.iter_mut().for_each(|peer| peer.tell(&Tell::NotStarted { error: error.clone() }));
+                self.see(Seen::NotStarted(error))
+            }
+        }
+    }
+
+    /// Tells the decider what was seen, and does what it says until there is nothing more to do.
+    fn see(&mut self, seen: Seen) -> io::Result<()> {
+        let mut next = Some(seen);
+        while let Some(seen) = next.take() {
+            next = match self.watch.see(seen, clock::awake()) {
+                Do::Nothing => None,
+                Do::Sample => Some(Seen::Sampled(self.sample()?)),
+                Do::Look => Some(Seen::Alive(self.living()?.iter().map(tree::Member::note).collect())),
+                Do::Term(whom) => {
+                    self.term(whom)?;
+                    None
+                }
+                Do::Kill(whom) => {
+                    self.start_hunting(whom)?;
+                    None
+                }
+                Do::Finish(termination) => {
+                    self.start_draining(*termination);
+                    None
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn sample(&self) -> io::Result<Usage> {
+        let used = tree::usage(&self.living()?);
+        Ok(Usage { cpu: used.cpu, io_bytes: used.io_bytes })
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        let Some(listener) = &self.listener else { return Ok(()) };
+        while let Some(conn) = listener.accept()? {
+            self.peers.push(Peer::unknown(Frames::new(conn)));
+        }
+        Ok(())
+    }
+
+    /// Up to where every foreground caller has taken the output; `None` if there is no such caller.
+    fn taken(&self) -> Option<u64> {
+        self.peers.iter().filter_map(Peer::required_from).min()
+    }
+
+    fn state(&self) -> State {
+        self.watch.state()
+    }
+}
+
+/// What a keeper waits for.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Signals,
+    Report,
+    Listener,
+    Output(Stream),
+    Input,
+    Peer(usize),
+}
+
+/// Who outlived the root: those of its session, and those outside of it.
+fn left_behind(living: &[tree::Member], session: i32) -> Left {
+    let (inside, outside): (Vec<_>, Vec<_>) = living.iter().partition(|member| member.session() == session);
+    Left {
+        leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
+        escapees: outside.into_iter().map(tree::Member::note).collect(),
+    }
+}

@@ -1,0 +1,197 @@
+//! The first moments of a keeper, in the order that must hold: lock, ticket, fork, note, gate. Whatever the
+//! command does not need before it executes is made while it does.
+
+use super::outlet::Outlet;
+use super::peers::Peer;
+use super::{Keeper, RootState};
+use crate::frames::Frames;
+use crate::rundir::RunDir;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+use tenure_core::ending::SpawnError;
+use tenure_core::ids::NurseryId;
+use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
+use tenure_core::watch::{Policy, Watch};
+use tenure_core::wire::{Launch, Tell};
+use tenure_os::cgroup::Cgroup;
+use tenure_os::fork::{self, Alone};
+use tenure_os::lock::Lock;
+use tenure_os::signals::{self, Signals};
+use tenure_os::socket::{Conn, Listener};
+use tenure_os::spawn::{self, Gated, Plan};
+use tenure_os::stdio::Stdio;
+use tenure_os::{clock, descriptors, pause, process, program, reaper};
+use tenure_output::Writer;
+
+/// How long a caller may take to read that there will be no run.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told.
+pub(super) fn begin(
+    alone: &Alone,
+    nursery: &NurseryId,
+    launch: &Launch,
+    body: Vec<u8>,
+    conn: &Conn,
+) -> io::Result<Option<Keeper>> {
+    pause::point("keeper-begun");
+    let conn = descriptors::take_only(conn.as_fd())?;
+    let mut caller = Frames::new(Conn::from_fd(conn)?);
+    let refuse = |caller: &mut Frames, why: String| {
+        caller.send(&Tell::Refused { why }, &[]);
+        // A caller that does not listen has gone, or will see the connection end.
+        let _ = caller.send_all(PATIENCE);
+    };
+    fork::new_session()?;
+    program::set_name(c"tenure-keeper");
+    reaper::become_subreaper()?;
+    let mut taken = signals::LEAVE.to_vec();
+    taken.push(signals::CHILD);
+    let signals = Signals::take(&taken)?;
+    let dir = RunDir::open(Path::new(&launch.directory))?;
+    let Some(lock) = dir.lock()? else {
+        refuse(&mut caller, format!("run {} has a keeper already", dir.id()));
+        return Ok(None);
+    };
+    pause::point("keeper-locked");
+    let ticket = match dir.ticket() {
+        Ok(ticket) => ticket,
+        Err(error) => {
+            refuse(&mut caller, error.to_string());
+            return Ok(None);
+        }
+    };
+    let made = match make(alone, nursery, launch, body, &dir, &ticket, &lock) {
+        Ok(made) => made,
+        Err(error) => {
+            let error = SpawnError { detail: error.to_string(), not_found: false };
+            let ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
+            dir.write_ending(&ending, None)?;
+            caller.send(&Tell::NotStarted { error }, &[]);
+            caller.send(&Tell::Ended { ending: Box::new(ending) }, &[]);
+            let _ = caller.send_all(PATIENCE);
+            return Ok(None);
+        }
+    };
+    let (root, report) = made.gated.release()?;
+    pause::point("keeper-released");
+    let (outlet, inlet) = Outlet::connect(made.stdio.into_ours(), made.log)?;
+    let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
+    Ok(Some(Keeper {
+        watch: Watch::new(policy),
+        note: made.note,
+        epoch: ticket.lease_epoch,
+        _lock: lock,
+        root: RootState::Alive(root),
+        cgroup: made.cgroup,
+        start: Some((made.plan, report)),
+        outlet,
+        inlet,
+        peers: vec![Peer::first(caller, launch.role)],
+        listener: listen(&dir),
+        signals,
+        hunt: None,
+        ending_space: dir.reserve_ending().ok(),
+        draining: None,
+        dir,
+        ticket,
+    }))
+}
+
+/// What is made before the gate opens.
+struct Made {
+    plan: Plan,
+    gated: Gated,
+    cgroup: Option<Cgroup>,
+    note: KeeperNote,
+    stdio: Stdio,
+    log: Writer,
+}
+
+fn make(
+    alone: &Alone,
+    nursery: &NurseryId,
+    launch: &Launch,
+    body: Vec<u8>,
+    dir: &RunDir,
+    ticket: &Ticket,
+    lock: &Lock,
+) -> io::Result<Made> {
+    let (cwd, argv, env) = split_body(body, launch.argc)?;
+    let plan = Plan::new(argv, env, cwd, launch.umask)?;
+    let stdio = match ticket.pty_size {
+        Some(size) => Stdio::pty(size),
+        None => Stdio::pipes(ticket.stdin),
+    }?;
+    let (gated, cgroup, boundary) = fork_root(alone, launch, ticket, &plan, &stdio)?;
+    pause::point("keeper-root-forked");
+    let note = KeeperNote {
+        keeper: process::own()?,
+        nursery_id: nursery.clone(),
+        root: gated.root().identity().clone(),
+        boundary,
+        started_at_ms: clock::unix_ms(),
+    };
+    let log = Outlet::log(&dir.output(), ticket.keep)?;
+    lock.write(&record::encode(&note))
+        .map_err(|error| io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display())))?;
+    pause::point("keeper-note-written");
+    Ok(Made { plan, gated, cgroup, note, stdio, log })
+}
+
+/// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked.
+fn fork_root(
+    alone: &Alone,
+    launch: &Launch,
+    ticket: &Ticket,
+    plan: &Plan,
+    stdio: &Stdio,
+) -> io::Result<(Gated, Option<Cgroup>, Boundary)> {
+    let cgroup = if launch.cgroup {
+        Cgroup::make(&ticket.owner_instance_id, &ticket.run_id)
+    } else {
+        Err("switched off".to_owned())
+    };
+    let why = match cgroup {
+        Ok(cgroup) => match spawn::fork_root(alone, plan, stdio, Some(&cgroup)) {
+            Ok(gated) => {
+                let path = cgroup.path().to_string_lossy().into_owned();
+                return Ok((gated, Some(cgroup), Boundary::Cgroup { path }));
+            }
+            Err(error) => {
+                let _ = cgroup.remove();
+                format!("{}: {error}", cgroup.path().display())
+            }
+        },
+        Err(why) => why,
+    };
+    let gated = spawn::fork_root(alone, plan, stdio, None)?;
+    Ok((gated, None, Boundary::Subreaper { why: Some(why) }))
+}
+
+/// A run without a socket can still be waited for and is still ended in time, so it is not refused for that.
+fn listen(dir: &RunDir) -> Option<Listener> {
+    match dir.listen() {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            eprintln!("tenure: run {} has no control socket: {error}", dir.id());
+            None
+        }
+    }
+}
+
+type Words = Vec<Vec<u8>>;
+
+/// The working directory, the command and the environment.
+fn split_body(body: Vec<u8>, argc: usize) -> io::Result<(Vec<u8>, Words, Words)> {
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launch's body is not understood");
+    let mut words = body.split(|&b| b == 0).map(<[u8]>::to_vec);
+    let cwd = words.next().ok_or_else(malformed)?;
+    let argv: Words = words.by_ref().take(argc).collect();
+    let mut env: Words = words.collect();
+    // Each word ends with a NUL, so the split leaves an empty one at the end.
+    env.pop().ok_or_else(malformed)?;
+    if argv.is_empty() || argv.len() != argc { Err(malformed()) } else { Ok((cwd, argv, env)) }
+}

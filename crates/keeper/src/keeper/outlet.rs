@@ -1,0 +1,186 @@
+//! The command's output on its way to disk. A foreground caller is never made to miss a byte: the command is
+//! not read beyond what that caller could still be given, and what the disk cannot keep goes to it directly.
+
+use super::Keeper;
+use super::inlet::Inlet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+use tenure_core::output::{Keep, Stream, Totals};
+use tenure_core::watch::Seen;
+use tenure_core::wire::Tell;
+use tenure_os::buffer::Buffer;
+use tenure_os::clock;
+use tenure_os::pty::Pty;
+use tenure_os::socket::Got;
+use tenure_os::stdio::{Ours, Source};
+use tenure_output::Writer;
+
+/// How much is read at once, and how much a command's pipe is made to hold once it was found full.
+const AT_ONCE: usize = 1 << 20;
+/// What a pipe holds at first.
+const FIRST_PIPE: usize = 64 << 10;
+/// How long after the last output the buffer's memory is given back.
+const REST: Duration = Duration::from_millis(50);
+
+/// Where the output comes from and where it goes.
+pub(super) struct Outlet {
+    stdout: Option<Reading>,
+    stderr: Option<Reading>,
+    log: Writer,
+    buffer: Buffer,
+    /// When the buffer's memory is due to be given back.
+    rest_at: Option<Duration>,
+}
+
+enum Reading {
+    Pipe { source: Source, widened: bool },
+    Pty { pty: Rc<Pty>, hung_up: bool },
+}
+
+impl Outlet {
+    /// Output from these ends, and the input that belongs to them.
+    pub(super) fn connect(ours: Ours, log: Writer) -> io::Result<(Self, Inlet)> {
+        let pipe = |source| Some(Reading::Pipe { source, widened: false });
+        let (stdout, stderr, inlet) = match ours {
+            Ours::Pipes { stdin, stdout, stderr } => (pipe(stdout), pipe(stderr), Inlet::pipe(stdin)),
+            Ours::Pty(pty) => {
+                let pty = Rc::new(pty);
+                (Some(Reading::Pty { pty: Rc::clone(&pty), hung_up: false }), None, Inlet::pty(pty))
+            }
+        };
+        Ok((Self { stdout, stderr, log, buffer: Buffer::new(AT_ONCE)?, rest_at: None }, inlet))
+    }
+
+    /// A log in a new directory.
+    pub(super) fn log(directory: &Path, keep: Keep) -> io::Result<Writer> {
+        Writer::create(directory, keep).map_err(io::Error::other)
+    }
+
+    /// The streams to be read now: none while a foreground caller would miss bytes.
+    pub(super) fn readable(&self, taken: Option<u64>) -> impl Iterator<Item = Stream> {
+        let open = |stream: &Stream| self.reading(*stream).is_some() && self.log.room(taken) > 0;
+        [Stream::Stdout, Stream::Stderr].into_iter().filter(open).collect::<Vec<_>>().into_iter()
+    }
+
+    /// What to wait on for a stream.
+    pub(super) fn waitable(&self, stream: Stream) -> BorrowedFd<'_> {
+        match self.reading(stream).expect("only open streams are waited for") {
+            Reading::Pipe { source, .. } => source.as_fd(),
+            Reading::Pty { pty, .. } => pty.waitable(),
+        }
+    }
+
+    fn reading(&self, stream: Stream) -> Option<&Reading> {
+        match stream {
+            Stream::Stdout => self.stdout.as_ref(),
+            Stream::Stderr => self.stderr.as_ref(),
+        }
+    }
+
+    fn reading_mut(&mut self, stream: Stream) -> &mut Option<Reading> {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+
+    /// Whether nobody can write any more, as far as is known: a terminal may be opened again.
+    pub(super) fn ended(&self) -> bool {
+        let ended = |reading: &Option<Reading>| match reading {
+            None | Some(Reading::Pty { hung_up: true, .. }) => true,
+            Some(Reading::Pty { hung_up: false, .. } | Reading::Pipe { .. }) => false,
+        };
+        ended(&self.stdout) && ended(&self.stderr)
+    }
+
+    /// How much output there was.
+    pub(super) fn totals(&self) -> Totals {
+        self.log.totals()
+    }
+
+    /// When the last output came.
+    pub(super) fn last_at_ms(&self) -> Option<u64> {
+        self.log.last_output_at_ms()
+    }
+
+    /// When to be woken for the buffer's sake.
+    pub(super) fn wake_at(&self) -> Option<Duration> {
+        self.rest_at
+    }
+
+    /// Gives the buffer's memory back after a while without output.
+    pub(super) fn rest(&mut self) {
+        if self.rest_at.is_some_and(|at| clock::awake() >= at) {
+            self.buffer.forget();
+            self.rest_at = None;
+        }
+    }
+
+    /// Reads once; `None` is "nothing there now".
+    fn read(&mut self, stream: Stream, limit: usize) -> Option<usize> {
+        let reading = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        let space = &mut self.buffer[..limit.min(AT_ONCE)];
+        let got = match reading.as_mut()? {
+            Reading::Pipe { source, widened } => {
+                let got = source.read(space);
+                if got == Got::Bytes(FIRST_PIPE) && !*widened {
+                    source.widen(AT_ONCE);
+                    *widened = true;
+                }
+                got
+            }
+            Reading::Pty { pty, hung_up } => read_pty(pty, hung_up, space),
+        };
+        match got {
+            Got::Bytes(n) => Some(n),
+            Got::Nothing => None,
+            Got::End => {
+                if matches!(reading, Some(Reading::Pipe { .. })) {
+                    *self.reading_mut(stream) = None;
+                }
+                None
+            }
+        }
+    }
+}
+
+/// A terminal whose last slave was closed is not at its end: the run may open it again.
+fn read_pty(pty: &Pty, hung_up: &mut bool, space: &mut [u8]) -> Got {
+    let mut got = pty.read(space);
+    if got == Got::End && pty.wait_for_reopening().is_ok() {
+        got = pty.read(space);
+    }
+    *hung_up = got == Got::End;
+    got
+}
+
+impl Keeper {
+    /// Copies what the command wrote.
+    pub(super) fn read_output(&mut self, stream: Stream) -> io::Result<()> {
+        let room = usize::try_from(self.outlet.log.room(self.taken())).unwrap_or(usize::MAX);
+        let Some(n) = self.outlet.read(stream, room) else { return Ok(()) };
+        let outlet = &mut self.outlet;
+        let appended = outlet.log.append(stream, &outlet.buffer[..n], clock::unix_ms());
+        outlet.rest_at = Some(clock::awake() + REST);
+        if let Some(lost) = appended.lost {
+            let start = usize::try_from(lost.start - appended.from).unwrap_or(n);
+            let end = usize::try_from(lost.end - appended.from).unwrap_or(n);
+            let tell = Tell::Unkept { offset: lost.start, stream };
+            let bytes = &outlet.buffer[start..end];
+            self.peers.iter_mut().filter(|peer| peer.is_required()).for_each(|peer| peer.tell_with(&tell, bytes));
+        }
+        self.see(Seen::Output)
+    }
+
+    /// Tells followers how far the output has grown.
+    pub(super) fn tell_growth(&mut self) {
+        let to = self.outlet.totals().bytes;
+        self.peers.iter_mut().for_each(|peer| peer.grown(to));
+    }
+}

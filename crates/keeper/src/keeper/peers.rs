@@ -1,0 +1,210 @@
+//! Those who are connected to a keeper, and what they may ask.
+
+use super::{Keeper, RootState};
+use crate::frames::Frames;
+use std::io;
+use tenure_core::record::KeeperNote;
+use tenure_core::signal::Signal;
+use tenure_core::state::State;
+use tenure_core::watch::Seen;
+use tenure_core::wire::{self, Ask, Role, Tell};
+use tenure_os::poll::Ready;
+use tenure_os::tree;
+
+/// Somebody connected.
+pub(super) struct Peer {
+    pub(super) frames: Frames,
+    /// `None` until it said hello.
+    role: Option<Role>,
+    /// Whether it wants to know of growth and of the ending.
+    follows: bool,
+    /// Whether it has sent input and wants to know how far that is.
+    pub(super) types: bool,
+    /// Up to where it was told that the output has grown.
+    told: u64,
+    /// Up to where it has taken the output.
+    taken: u64,
+}
+
+impl Peer {
+    /// Whoever asked for the run.
+    pub(super) fn first(frames: Frames, role: Role) -> Self {
+        Self { role: Some(role), follows: matches!(role, Role::Caller), ..Self::unknown(frames) }
+    }
+
+    /// Somebody who has not said hello yet.
+    pub(super) fn unknown(frames: Frames) -> Self {
+        Self { frames, role: None, follows: false, types: false, told: 0, taken: 0 }
+    }
+
+    pub(super) fn stays(&self) -> bool {
+        !self.frames.ended()
+    }
+
+    /// Whether bytes that it has not taken must not be dropped.
+    pub(super) fn is_required(&self) -> bool {
+        matches!(self.role, Some(Role::Caller)) && self.follows && self.stays()
+    }
+
+    /// The first byte that it has not taken, if it must not miss any.
+    pub(super) fn required_from(&self) -> Option<u64> {
+        self.is_required().then_some(self.taken)
+    }
+
+    pub(super) fn tell(&mut self, tell: &Tell) {
+        self.tell_with(tell, &[]);
+    }
+
+    pub(super) fn tell_with(&mut self, tell: &Tell, body: &[u8]) {
+        self.frames.send(tell, body);
+    }
+
+    pub(super) fn started(&mut self, note: &KeeperNote) {
+        if self.role.is_some() {
+            self.tell(&Tell::Started { note: Box::new(note.clone()) });
+        }
+    }
+
+    /// The output has grown. One hint at a time: a foreground caller gets the next when it has taken the last,
+    /// others when there is room.
+    pub(super) fn grown(&mut self, to: u64) {
+        let behind = self.is_required() && self.taken < self.told;
+        if self.follows && to > self.told && !behind && !self.frames.pending() {
+            self.told = to;
+            self.tell(&Tell::Grown { to });
+        }
+    }
+}
+
+impl Keeper {
+    /// Hears what a peer says, or that it is gone.
+    pub(super) fn hear(&mut self, at: usize, ready: Ready) -> io::Result<()> {
+        let peer = &mut self.peers[at];
+        if ready.write {
+            peer.frames.flush();
+        }
+        if ready.read {
+            peer.frames.fill();
+        }
+        loop {
+            match self.peers[at].frames.next::<Ask>() {
+                Ok(Some((ask, body))) => self.answer(at, ask, &body)?,
+                Ok(None) => break,
+                Err(error) => {
+                    self.peers[at].tell(&Tell::Refused { why: error.to_string() });
+                    self.peers[at].frames.end();
+                    break;
+                }
+            }
+        }
+        if self.peers[at].stays() { Ok(()) } else { self.lost(at) }
+    }
+
+    /// A peer is gone.
+    fn lost(&mut self, at: usize) -> io::Result<()> {
+        let is_holder = |role: &Option<Role>| matches!(role, Some(Role::Holder { .. }));
+        match self.peers[at].role {
+            Some(Role::Caller) => self.see(Seen::CallerGone),
+            Some(Role::Holder { .. }) => {
+                let others = self.peers.iter().filter(|peer| peer.stays() && is_holder(&peer.role)).count();
+                if others == 0 { self.see(Seen::HolderGone) } else { Ok(()) }
+            }
+            Some(Role::Viewer) | None => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, at: usize, ask: Ask, body: &[u8]) -> io::Result<()> {
+        if self.peers[at].role.is_none() && !matches!(ask, Ask::Hello { .. }) {
+            self.refuse(at, "say hello first".to_owned());
+            return Ok(());
+        }
+        match ask {
+            Ask::Hello { version, role } => return self.welcome(at, version, role),
+            Ask::Status => self.tell_status(at),
+            Ask::Cancel { now } => {
+                self.see(Seen::Cancel { now })?;
+                self.peers[at].tell(&Tell::Done);
+            }
+            Ask::Stdin { offset, eof } => self.take_input(at, offset, body, eof),
+            Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.inlet.resize(size)),
+            Ask::Signal { signal } => self.done_or_refused(at, |keeper| keeper.signal_group(signal)),
+            Ask::Follow => {
+                self.peers[at].follows = true;
+            }
+            Ask::Taken { to } => self.peers[at].taken = to,
+            Ask::Tree => {
+                let root = self.note.root.pid;
+                let processes = self.living()?.iter().map(|member| member.view(root)).collect();
+                self.peers[at].tell(&Tell::Tree { processes });
+            }
+            Ask::Blocked => {
+                let (processes, waiting_for_input) = tree::blocked(&self.living()?, self.inlet.as_seen());
+                self.peers[at].tell(&Tell::Blocked { processes, waiting_for_input });
+            }
+            Ask::Release => {
+                self.see(Seen::HolderReleased)?;
+                self.peers[at].tell(&Tell::Done);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, at: usize, why: String) {
+        self.peers[at].tell(&Tell::Refused { why });
+    }
+
+    fn done_or_refused(&mut self, at: usize, act: impl FnOnce(&Self) -> Result<(), String>) {
+        match act(self) {
+            Ok(()) => self.peers[at].tell(&Tell::Done),
+            Err(why) => self.refuse(at, why),
+        }
+    }
+
+    /// A new connection says who it is. The holder of an older epoch has lost its lease (I5).
+    fn welcome(&mut self, at: usize, version: u32, role: Role) -> io::Result<()> {
+        if version > wire::VERSION {
+            self.refuse(at, format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION));
+            return Ok(());
+        }
+        if let Role::Holder { epoch } = role {
+            if epoch < self.epoch {
+                self.refuse(at, format!("epoch {epoch} is over: the lease is at {}", self.epoch));
+                return Ok(());
+            }
+            self.epoch = epoch;
+            for peer in &mut self.peers {
+                if matches!(peer.role, Some(Role::Holder { epoch: older }) if older < epoch) {
+                    peer.tell(&Tell::Refused { why: format!("the lease was taken over at epoch {epoch}") });
+                    peer.role = Some(Role::Viewer);
+                }
+            }
+        }
+        self.peers[at].role = Some(role);
+        let run_id = self.dir.id().clone();
+        self.peers[at].tell(&Tell::Welcome { version, run_id });
+        if matches!(role, Role::Holder { .. }) { self.see(Seen::HolderBack) } else { Ok(()) }
+    }
+
+    fn tell_status(&mut self, at: usize) {
+        let status = Tell::Status {
+            state: self.state(),
+            output: self.outlet.totals(),
+            last_output_at_ms: self.outlet.last_at_ms(),
+            stdin_offset: self.inlet.written(),
+            stdin_open: self.inlet.is_open(),
+        };
+        self.peers[at].tell(&status);
+    }
+
+    fn signal_group(&self, signal: Signal) -> Result<(), String> {
+        match &self.root {
+            RootState::Alive(root) if self.state() == State::Running => {
+                root.signal_group(signal);
+                Ok(())
+            }
+            RootState::Alive(_) | RootState::Held(_) | RootState::Reaped => {
+                Err(format!("the run is {}", self.state()))
+            }
+        }
+    }
+}

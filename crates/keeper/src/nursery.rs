@@ -1,0 +1,193 @@
+//! The nursery: one thread that forks a keeper for each launch, without executing anything, so that a keeper
+//! costs little. It is the parent of last resort of all that its keepers held: whatever becomes its child
+//! without being a keeper is an orphan of a dead one, so it is ended, and the dead keeper's run gets its ending.
+//! It outlives whoever started it as long as a keeper lives.
+
+use crate::frames::Frames;
+use crate::keeper;
+use crate::salvage::{self, Fallen};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+use tenure_core::ending::Exit;
+use tenure_core::ids::NurseryId;
+use tenure_core::wire::{self, Launch, Tell};
+use tenure_os::file::Dir;
+use tenure_os::fork::{self, Alone};
+use tenure_os::lock::Lock;
+use tenure_os::poll::{self, Interest};
+use tenure_os::signals::{self, Signals};
+use tenure_os::socket::{Conn, Got};
+use tenure_os::{descriptors, pause, program, reaper, tree};
+
+/// How often orphans are looked for while there are any: they die without telling us all.
+const HUNT: Duration = Duration::from_millis(2);
+
+struct Nursery {
+    alone: Alone,
+    id: NurseryId,
+    signals: Signals,
+    /// Whoever started us; `None` once it is gone.
+    client: Option<Client>,
+    /// The directory of each living keeper's run.
+    keepers: HashMap<i32, String>,
+    fallen: Vec<Fallen>,
+}
+
+/// The connection that launches come on.
+struct Client {
+    conn: Conn,
+    incoming: Vec<u8>,
+    descriptors: VecDeque<OwnedFd>,
+}
+
+/// Runs the nursery until its last keeper is gone and nobody can ask for another.
+pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
+    let conn = program::inherited_conn()?;
+    descriptors::null_stdio()?;
+    descriptors::close_all_but(&[conn.as_fd()])?;
+    fork::new_session()?;
+    reaper::become_subreaper()?;
+    signals::reset();
+    let mut taken = signals::LEAVE.to_vec();
+    taken.push(signals::CHILD);
+    let signals = Signals::take(&taken)?;
+    program::set_name(c"tenure-nursery");
+    let nurseries = Dir::open(&state.join("nurseries"))?;
+    let lock = Lock::take(&nurseries, id.as_str())?;
+    if lock.is_none() {
+        return Err(io::Error::other(format!("nursery {id} is running already")));
+    }
+    let client = Client { conn, incoming: Vec::new(), descriptors: VecDeque::new() };
+    let mut nursery = Nursery {
+        alone: Alone::check()?,
+        id: id.clone(),
+        signals,
+        client: Some(client),
+        keepers: HashMap::new(),
+        fallen: Vec::new(),
+    };
+    let result = nursery.serve();
+    nurseries.remove(id.as_str())?;
+    drop(lock);
+    result
+}
+
+impl Nursery {
+    fn serve(&mut self) -> io::Result<()> {
+        let mut orphans = false;
+        while self.client.is_some() || !self.keepers.is_empty() || orphans || !self.fallen.is_empty() {
+            let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
+            interests.extend(self.client.as_ref().map(Client::interest));
+            let timeout = (orphans || !self.fallen.is_empty()).then_some(HUNT);
+            let ready = poll::wait(&interests, timeout)?;
+            // Signals to leave are read and dropped: the nursery leaves with its last keeper.
+            while self.signals.next().is_some() {}
+            self.reap();
+            orphans = self.hunt();
+            if ready.get(1).is_some_and(|ready| ready.read) {
+                self.listen();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes every ended child off the list: a keeper that fell, or an orphan.
+    fn reap(&mut self) {
+        while let Some(ended) = reaper::reap(None) {
+            match self.keepers.remove(&ended.pid) {
+                // A keeper leaves with zero only after the ending was written.
+                Some(_) if ended.exit == Exit::Code(0) => {}
+                Some(directory) => self.fallen.extend(Fallen::read(Path::new(&directory))),
+                None => self.fallen.iter_mut().for_each(|fallen| fallen.reaped(ended)),
+            }
+        }
+    }
+
+    /// Kills whatever came back to us without being a keeper; once nothing is left, the fallen keepers' runs
+    /// get their endings. Returns whether somebody is left.
+    fn hunt(&mut self) -> bool {
+        let keepers: HashSet<i32> = self.keepers.keys().copied().collect();
+        let own = std::process::id().cast_signed();
+        if self.fallen.is_empty() && tree::children(own).iter().all(|pid| keepers.contains(pid)) {
+            return false;
+        }
+        salvage::hunt(&keepers, &mut self.fallen)
+    }
+
+    fn listen(&mut self) {
+        let Some(mut client) = self.client.take() else { return };
+        let open = client.read();
+        while let Some((launch, body, conn)) = client.next_launch() {
+            self.launch(&launch, body, conn);
+        }
+        self.client = open.then_some(client);
+    }
+
+    fn launch(&mut self, launch: &Launch, body: Vec<u8>, conn: Conn) {
+        pause::point("nursery-before-fork");
+        let forked = {
+            let (alone, id) = (&self.alone, &self.id);
+            let fork_conn = &conn;
+            alone.fork(move || keeper::main(alone, id, launch, body, fork_conn))
+        };
+        match forked {
+            Ok(pid) => {
+                self.keepers.insert(pid, launch.directory.clone());
+            }
+            Err(error) => {
+                let why = format!("the nursery cannot fork a keeper: {error}");
+                Frames::new(conn).send(&Tell::Refused { why }, &[]);
+            }
+        }
+    }
+}
+
+impl Client {
+    fn interest(&self) -> Interest<'_> {
+        Interest { on: self.conn.as_fd(), read: true, write: false }
+    }
+
+    /// Reads what is there; `false` if there will be no more.
+    fn read(&mut self) -> bool {
+        loop {
+            let start = self.incoming.len();
+            self.incoming.resize(start + (64 << 10), 0);
+            let got = self.conn.read_with_fd(&mut self.incoming[start..]);
+            let read = if let Ok((Got::Bytes(n), _)) = &got { *n } else { 0 };
+            self.incoming.truncate(start + read);
+            match got {
+                Ok((Got::Bytes(_), descriptor)) => self.descriptors.extend(descriptor),
+                Ok((Got::Nothing, _)) => return true,
+                Ok((Got::End, _)) | Err(_) => return false,
+            }
+        }
+    }
+
+    /// The next whole launch and its keeper's first connection. A client that sends anything else is cut off.
+    fn next_launch(&mut self) -> Option<(Launch, Vec<u8>, Conn)> {
+        let (launch, body, taken) = match wire::decode::<Launch>(&self.incoming) {
+            Ok(Some((launch, body, taken))) => (launch, body.to_vec(), taken),
+            Ok(None) => return None,
+            Err(_) => {
+                self.incoming.clear();
+                return None;
+            }
+        };
+        self.incoming.drain(..taken);
+        if self.incoming.is_empty() {
+            self.incoming = Vec::new(); // what is forked from here shares no stale buffer
+        }
+        let conn = Conn::from_fd(self.descriptors.pop_front()?).ok()?;
+        Some((launch, body, conn))
+    }
+}
+
+/// Whether the nursery of a run lives.
+pub fn lives(state: &Path, id: &NurseryId) -> io::Result<bool> {
+    let dir = Dir::open(&state.join("nurseries"))?;
+    Ok(tenure_os::lock::holder(&dir, id.as_str())? == tenure_os::lock::Holder::Somebody)
+}
+

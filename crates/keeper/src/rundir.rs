@@ -1,0 +1,196 @@
+//! One run's directory: its records, its lock, its socket, its output. The records are the truth (I4).
+
+use serde::de::DeserializeOwned;
+use std::io;
+use std::path::{Path, PathBuf};
+use tenure_core::ids::RunId;
+use tenure_core::output::Totals;
+use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
+use tenure_core::run_json::RunView;
+use tenure_core::state::State;
+use tenure_os::file::{Dir, Reserved};
+use tenure_os::lock::{self, Holder, Lock};
+use tenure_os::socket::{Conn, Listener};
+
+const TICKET: &str = "ticket";
+const KEEPER: &str = "keeper";
+const SOCKET: &str = "ctl.sock";
+const OUTPUT: &str = "output";
+const ENDING: &str = "ending";
+
+/// Space for an ending with a long list of survivors.
+const ENDING_SPACE: usize = 4096;
+
+/// One run's directory.
+#[derive(Debug)]
+pub struct RunDir {
+    dir: Dir,
+    id: RunId,
+}
+
+/// A record that could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no record.
+    #[error("{}: {source}", path.display())]
+    Bad {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: BadRecord,
+    },
+    /// There is no such file, though there must be one.
+    #[error("{} is missing", path.display())]
+    Missing {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+impl RunDir {
+    /// Makes the directory of a new run.
+    pub fn make(path: &Path, id: RunId) -> io::Result<Self> {
+        Ok(Self { dir: Dir::make(path)?, id })
+    }
+
+    /// Opens the directory of a run; its name is the run's id.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let id = name.parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Self { dir: Dir::open(path)?, id })
+    }
+
+    /// The run.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The directory's path.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Where the output is.
+    pub fn output(&self) -> PathBuf {
+        self.dir.path().join(OUTPUT)
+    }
+
+    /// Writes what was asked for; before anything is started (I2).
+    pub fn write_ticket(&self, ticket: &Ticket) -> io::Result<()> {
+        self.dir.write_new(TICKET, &record::encode(ticket))
+    }
+
+    /// What was asked for.
+    pub fn ticket(&self) -> Result<Ticket, Unread> {
+        self.record(TICKET)?.ok_or_else(|| Unread::Missing { path: self.path().join(TICKET) })
+    }
+
+    /// Who was alive, if a root was ever forked.
+    pub fn note(&self) -> Result<Option<KeeperNote>, Unread> {
+        self.record(KEEPER)
+    }
+
+    /// How it ended, if it has.
+    pub fn ending(&self) -> Result<Option<Ending>, Unread> {
+        self.record(ENDING)
+    }
+
+    fn record<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Unread> {
+        let path = || self.path().join(name);
+        let bytes = self.dir.read(name).map_err(|source| Unread::Io { path: path(), source })?;
+        match bytes {
+            // The keeper's lock file is empty until it has a root to note.
+            None => Ok(None),
+            Some(bytes) if bytes.is_empty() => Ok(None),
+            Some(bytes) => {
+                record::decode(&bytes).map(Some).map_err(|source| Unread::Bad { path: path(), source })
+            }
+        }
+    }
+
+    /// Takes the keeper's lock, to be held until death; `None` if there is a keeper already.
+    pub(crate) fn lock(&self) -> io::Result<Option<Lock>> {
+        Lock::take(&self.dir, KEEPER)
+    }
+
+    /// Whether a keeper lives. Never ask in the keeper itself.
+    pub fn kept(&self) -> io::Result<bool> {
+        Ok(lock::holder(&self.dir, KEEPER)? == Holder::Somebody)
+    }
+
+    /// Makes the control socket.
+    pub(crate) fn listen(&self) -> io::Result<Listener> {
+        Listener::bind(&self.dir, SOCKET)
+    }
+
+    /// Removes the control socket.
+    pub(crate) fn unlisten(&self) {
+        // What is left of it refuses connections, which says the same.
+        let _ = self.dir.remove(SOCKET);
+    }
+
+    /// Connects to the keeper.
+    pub fn dial(&self) -> io::Result<Conn> {
+        Conn::connect(&self.dir, SOCKET)
+    }
+
+    /// Sets the space for the ending aside.
+    pub(crate) fn reserve_ending(&self) -> io::Result<Reserved> {
+        self.dir.reserve(&draft_name(), ENDING_SPACE)
+    }
+
+    /// Writes the ending, once: `false` if there is one already.
+    pub(crate) fn write_ending(&self, ending: &Ending, space: Option<Reserved>) -> io::Result<bool> {
+        let bytes = record::encode(ending);
+        let draft = match space {
+            Some(space) => space.fill(&bytes)?,
+            None => {
+                let name = draft_name();
+                self.dir.remove(&name)?;
+                self.dir.write_new(&name, &bytes)?;
+                name
+            }
+        };
+        let first = self.dir.publish(&draft, ENDING)?;
+        self.dir.remove(&draft)?;
+        Ok(first)
+    }
+
+    /// What the records say of the run now.
+    pub fn view(&self) -> Result<RunView, Unread> {
+        let ticket = self.ticket()?;
+        let note = self.note()?;
+        // The keeper is asked for before the ending: one that left in between has written it.
+        let kept = self.kept().map_err(|source| Unread::Io { path: self.path().join(KEEPER), source })?;
+        let ending = self.ending()?;
+        let state = match (&ending, &note) {
+            (Some(_), _) => State::Exited,
+            (None, Some(_)) => State::Running,
+            (None, None) => State::Starting,
+        };
+        let (output, last_output_at_ms) = match &ending {
+            Some(ending) => (ending.output, ending.last_output_at_ms),
+            None => (tenure_output::totals(&self.output()).unwrap_or_default(), None),
+        };
+        let _ = kept;
+        Ok(RunView { ticket, note, ending, state, output, last_output_at_ms })
+    }
+
+    /// Removes what is left of drafts; for whoever closes the run.
+    pub(crate) fn totals(&self) -> Totals {
+        tenure_output::totals(&self.output()).unwrap_or_default()
+    }
+}
+
+/// Each writer drafts under a name of its own, so that two never share one.
+fn draft_name() -> String {
+    format!("{ENDING}.{}", std::process::id())
+}

@@ -1,0 +1,37 @@
+//! A large buffer that costs memory only while it is used.
+
+use crate::linux;
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+/// Bytes of our own pages.
+#[derive(Debug)]
+pub struct Buffer {
+    pages: linux::Pages,
+}
+
+impl Buffer {
+    /// A buffer of this size; no page of it is there before it is written.
+    pub fn new(len: usize) -> io::Result<Self> {
+        Ok(Self { pages: linux::Pages::map(len)? })
+    }
+
+    /// Gives its pages back to the system; what was in it is gone.
+    pub fn forget(&mut self) {
+        self.pages.discard();
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.pages.bytes()
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.pages.bytes_mut()
+    }
+}

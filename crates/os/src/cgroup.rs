@@ -1,0 +1,142 @@
+//! A control group around one run, in addition to the walk: it sees what the walk cannot after the keeper's
+//! death, and it ends everything at once. It is not the whole boundary, because a process of the superuser can
+//! move itself out of it.
+
+use crate::linux::mountinfo;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, openat};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use tenure_core::ids::{InstanceId, RunId};
+
+/// One run's control group.
+#[derive(Debug)]
+pub struct Cgroup {
+    dir: OwnedFd,
+    path: PathBuf,
+    /// The group as `/proc/<pid>/cgroup` spells it.
+    name: String,
+}
+
+impl Cgroup {
+    /// Makes a group for a run below this process's own. The error says, for people, why there is none.
+    pub fn make(instance: &InstanceId, run: &RunId) -> Result<Self, String> {
+        let base = mountinfo::own_cgroup().map_err(|error| error.to_string())?;
+        let below = format!("tenure-{instance}/{run}");
+        let path = base.directory.join(&below);
+        let name = format!("{}/{below}", base.name.trim_end_matches('/'));
+        make_both(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let dir = openat(rustix::fs::CWD, &path, flags, Mode::empty())
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { dir, path, name })
+    }
+
+    /// The group that a record names; `None` if it is gone.
+    pub fn open(path: &Path) -> io::Result<Option<Self>> {
+        let base = mountinfo::unified_mount()?;
+        let Ok(below) = path.strip_prefix(&base) else { return Ok(None) };
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        match openat(rustix::fs::CWD, path, flags, Mode::empty()) {
+            Ok(dir) => Ok(Some(Self { dir, path: path.to_owned(), name: format!("/{}", below.display()) })),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The processes in it and in the groups below it, as far as they can be read.
+    pub fn pids(&self) -> io::Result<Vec<i32>> {
+        let mut pids = Vec::new();
+        collect_pids(&self.path, &mut pids)?;
+        Ok(pids)
+    }
+
+    /// Whether a process is in it or below.
+    pub fn holds(&self, pid: i32) -> bool {
+        let Ok(text) = fs::read_to_string(format!("/proc/{pid}/cgroup")) else { return false };
+        text.lines().filter_map(|line| line.strip_prefix("0::")).any(|name| {
+            name.strip_prefix(&self.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// Kills everything in it at once; no fork escapes that.
+    pub fn kill(&self) -> io::Result<()> {
+        let file = openat(&self.dir, "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::io::write(file, b"1").map(drop).map_err(Into::into)
+    }
+
+    /// Removes it, and what the run made below it. It must be empty.
+    pub fn remove(&self) -> io::Result<()> {
+        remove_below(&self.path)
+    }
+}
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
+/// Makes the run's directory and, the first time, the instance's around it.
+fn make_both(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(instance) = path.parent() {
+                match fs::create_dir(instance) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => {}
+                }
+            }
+            fs::create_dir(path)
+        }
+        other => other,
+    }
+}
+
+fn collect_pids(dir: &Path, pids: &mut Vec<i32>) -> io::Result<()> {
+    match fs::read_to_string(dir.join("cgroup.procs")) {
+        // Zero stands for a process of a namespace that we cannot see into.
+        Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()).filter(|&pid| pid > 1)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    for below in subdirectories(dir)? {
+        collect_pids(&below, pids)?;
+    }
+    Ok(())
+}
+
+fn remove_below(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir(dir) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(_) => {}
+    }
+    for below in subdirectories(dir)? {
+        remove_below(&below)?;
+    }
+    fs::remove_dir(dir)
+}
+
+fn subdirectories(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    match fs::read_dir(dir) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    found.push(entry.path());
+                }
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(found)
+}

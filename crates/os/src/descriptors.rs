@@ -1,0 +1,36 @@
+//! Open descriptors: keep the wanted, close the rest, so that no lock, listener or pipe of ours outlives us in
+//! somebody else.
+
+use crate::linux::close_range;
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::io;
+
+/// Closes every descriptor from 3 up but these.
+pub fn close_all_but(wanted: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut numbers: Vec<i32> = wanted.iter().map(AsRawFd::as_raw_fd).filter(|&fd| fd > 2).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut from = 3;
+    for number in numbers {
+        if number > from {
+            close_range(from.unsigned_abs(), (number - 1).unsigned_abs())?;
+        }
+        from = number + 1;
+    }
+    close_range(from.unsigned_abs(), u32::MAX)
+}
+
+/// Closes every descriptor from 3 up but this one, which is moved to where it belongs to the caller alone.
+pub fn take_only(wanted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    close_all_but(&[wanted])?;
+    rustix::io::fcntl_dupfd_cloexec(wanted, 3).map_err(Into::into)
+}
+
+/// Puts standard input and output on `/dev/null`; standard error stays where it is, for the log.
+pub fn null_stdio() -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags, open};
+    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(())
+}

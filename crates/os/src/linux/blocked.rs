@@ -1,0 +1,144 @@
+//! What a process waits for, as the kernel shows it: the system call that each of its threads is in.
+
+use crate::linux::stat::Stat;
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use tenure_core::wire::BlockedView;
+
+/// Where a run's input comes from, as its processes see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// The pipe with this inode.
+    Pipe { inode: u64 },
+    /// The terminal with this device number, read by this foreground group.
+    Terminal { device: u64, foreground: i32 },
+}
+
+/// What this process is in; `None` if it is gone.
+pub(crate) fn look(pid: i32, input: Option<Input>) -> Option<BlockedView> {
+    let stat = Stat::read(pid).ok()??;
+    let mut syscall = String::new();
+    let mut waits = Some(false);
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let (name, thread_waits) = match fs::read_to_string(thread.path().join("syscall")) {
+            Ok(text) => judge(pid, &text, input, &stat),
+            Err(_) => ("unreadable".to_owned(), None),
+        };
+        if syscall.is_empty() || thread_waits == Some(true) {
+            syscall = name;
+        }
+        waits = either(waits, thread_waits);
+    }
+    Some(BlockedView { pid, syscall, waits_for_input: waits })
+}
+
+/// Somebody waits if one does; it cannot be told if one cannot be told.
+pub(crate) fn either(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (a, b) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (None, _) | (_, None) => None,
+        (Some(false), Some(false)) => Some(false),
+    }
+}
+
+/// One thread's call: its name, and whether it waits for the input alone.
+fn judge(pid: i32, text: &str, input: Option<Input>, stat: &Stat) -> (String, Option<bool>) {
+    let mut words = text.split_ascii_whitespace();
+    let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()).filter(|&n| n >= 0) else {
+        return ("running".to_owned(), Some(false));
+    };
+    let args: Vec<u64> =
+        words.filter_map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()).collect();
+    let name = CALLS.iter().find(|call| call.number == number);
+    let Some(call) = name else { return (format!("syscall {number}"), Some(false)) };
+    let waits = match (call.kind, input) {
+        (Kind::Other, _) | (_, None) => Some(false),
+        (Kind::Many, Some(_)) => None,
+        (Kind::Read, Some(input)) => args.first().map(|&fd| is_input(pid, fd, input, stat)),
+        (Kind::Select, Some(input)) => match selected(pid, &args) {
+            Some(fds) if fds.len() == 1 => Some(is_input(pid, fds[0], input, stat)),
+            Some(fds) if fds.iter().all(|&fd| !is_input(pid, fd, input, stat)) => Some(false),
+            Some(_) | None => None,
+        },
+    };
+    (call.name.to_owned(), waits)
+}
+
+fn is_input(pid: i32, fd: u64, input: Input, stat: &Stat) -> bool {
+    let Ok(found) = fs::metadata(format!("/proc/{pid}/fd/{fd}")) else { return false };
+    match input {
+        Input::Pipe { inode } => found.ino() == inode,
+        // A terminal opened as /dev/tty is the controlling one, which a run has no other of.
+        Input::Terminal { device, foreground } => {
+            let is_tty = found.rdev() == device || found.rdev() == libc::makedev(5, 0);
+            is_tty && stat.group == foreground
+        }
+    }
+}
+
+/// The descriptors that a select waits to read from, out of the process's memory.
+fn selected(pid: i32, args: &[u64]) -> Option<Vec<u64>> {
+    let &[count, readable, writable, ..] = args else { return None };
+    if readable == 0 || writable != 0 && !read_set(pid, writable, count)?.is_empty() {
+        return None;
+    }
+    read_set(pid, readable, count)
+}
+
+fn read_set(pid: i32, address: u64, count: u64) -> Option<Vec<u64>> {
+    let mut bits = vec![0; usize::try_from(count.min(1024)).ok()?.div_ceil(8)];
+    fs::File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bits, address).ok()?;
+    Some((0..count.min(1024)).filter(|&fd| bits[(fd / 8) as usize] & (1 << (fd % 8)) != 0).collect())
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Waits to read one descriptor, the first argument.
+    Read,
+    /// Waits on a set of descriptors in memory.
+    Select,
+    /// May wait on many things; what they are is not looked up.
+    Many,
+    /// Waits for something that is no input.
+    Other,
+}
+
+struct Call {
+    number: i64,
+    name: &'static str,
+    kind: Kind,
+}
+
+const fn call(number: i64, name: &'static str, kind: Kind) -> Call {
+    Call { number, name, kind }
+}
+
+const CALLS: &[Call] = &[
+    call(libc::SYS_read, "read", Kind::Read),
+    call(libc::SYS_readv, "readv", Kind::Read),
+    call(libc::SYS_pselect6, "pselect6", Kind::Select),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_select, "select", Kind::Select),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_poll, "poll", Kind::Many),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_epoll_wait, "epoll_wait", Kind::Many),
+    call(libc::SYS_ppoll, "ppoll", Kind::Many),
+    call(libc::SYS_epoll_pwait, "epoll_pwait", Kind::Many),
+    call(libc::SYS_io_uring_enter, "io_uring_enter", Kind::Many),
+    call(libc::SYS_futex, "futex", Kind::Other),
+    call(libc::SYS_wait4, "wait4", Kind::Other),
+    call(libc::SYS_waitid, "waitid", Kind::Other),
+    call(libc::SYS_nanosleep, "nanosleep", Kind::Other),
+    call(libc::SYS_clock_nanosleep, "clock_nanosleep", Kind::Other),
+    call(libc::SYS_rt_sigsuspend, "rt_sigsuspend", Kind::Other),
+    call(libc::SYS_write, "write", Kind::Other),
+    call(libc::SYS_accept, "accept", Kind::Other),
+    call(libc::SYS_accept4, "accept4", Kind::Other),
+    call(libc::SYS_recvfrom, "recvfrom", Kind::Other),
+    call(libc::SYS_recvmsg, "recvmsg", Kind::Other),
+    call(libc::SYS_connect, "connect", Kind::Other),
+    call(libc::SYS_flock, "flock", Kind::Other),
+    call(libc::SYS_fcntl, "fcntl", Kind::Other),
+    call(libc::SYS_fsync, "fsync", Kind::Other),
+];

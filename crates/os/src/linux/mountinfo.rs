@@ -1,0 +1,72 @@
+//! Where control groups of version 2 are mounted, and which of them this process is in. In hybrid set-ups they
+//! lie beside the older trees, so the mount is looked up and never assumed.
+
+use std::io;
+use std::path::PathBuf;
+
+/// This process's own group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnCgroup {
+    /// Its directory.
+    pub(crate) directory: PathBuf,
+    /// Its name, as `/proc/<pid>/cgroup` spells it.
+    pub(crate) name: String,
+}
+
+/// Finds this process's own group.
+pub(crate) fn own_cgroup() -> io::Result<OwnCgroup> {
+    let mount = unified_mount()?;
+    let text = std::fs::read_to_string("/proc/self/cgroup")?;
+    let name = text.lines().find_map(|line| line.strip_prefix("0::"));
+    match name {
+        Some(name) if !name.contains("/..") => Ok(OwnCgroup {
+            directory: mount.join(name.trim_start_matches('/')),
+            name: name.to_owned(),
+        }),
+        Some(_) => Err(io::Error::other("our cgroup lies outside of our cgroup namespace")),
+        None => Err(io::Error::other("this process is in no cgroup of version 2")),
+    }
+}
+
+/// Finds the mount of version 2.
+pub(crate) fn unified_mount() -> io::Result<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo")?;
+    text.lines().find_map(mount_of).ok_or_else(|| io::Error::other("no cgroup file system of version 2 is mounted"))
+}
+
+/// The mount point of one line, if it is of version 2 and shows its tree from the top.
+fn mount_of(line: &str) -> Option<PathBuf> {
+    let (mount, kind) = line.split_once(" - ")?;
+    if kind.split(' ').next()? != "cgroup2" {
+        return None;
+    }
+    let mut fields = mount.split(' ').skip(3);
+    let (root, point) = (fields.next()?, fields.next()?);
+    (root == "/").then(|| PathBuf::from(unescape(point)))
+}
+
+/// Blanks and backslashes stand as three octal digits.
+fn unescape(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for (code, sign) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
+        plain = plain.replace(code, sign);
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hybrid_mount_is_found_beside_the_old_trees() {
+        let text = "36 35 0:32 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n\
+                    37 35 0:33 / /sys/fs/cgroup/uni\\040fied rw,relatime shared:5 - cgroup2 cgroup2 rw";
+        assert_eq!(text.lines().find_map(mount_of), Some(PathBuf::from("/sys/fs/cgroup/uni fied")));
+    }
+
+    #[test]
+    fn a_bind_mount_of_a_part_is_not_taken_for_the_tree() {
+        assert_eq!(mount_of("37 35 0:33 /a/b /mnt rw - cgroup2 cgroup2 rw"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! A pseudo-terminal. The keeper holds the master only: a slave end of its own would keep the terminal alive
+//! for ever after the last process of the run is gone.
+
+use crate::socket::Got;
+use crate::stdio::{self, Put};
+use rustix::event::epoll;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
+use rustix::termios::{SpecialCodeIndex, Winsize, tcgetattr, tcsetwinsize};
+use std::cell::OnceCell;
+use std::io;
+use tenure_core::spec::Size;
+
+/// The master end.
+#[derive(Debug)]
+pub struct Pty {
+    master: OwnedFd,
+    /// Set once the last slave was closed while the run lives: a level-triggered wait would spin on the hang-up.
+    edges: OnceCell<OwnedFd>,
+}
+
+impl Pty {
+    /// Opens a terminal of this size.
+    pub fn open(size: Size) -> io::Result<Self> {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&master)?;
+        unlockpt(&master)?;
+        rustix::io::ioctl_fionbio(&master, true)?;
+        let pty = Self { master, edges: OnceCell::new() };
+        pty.resize(size)?;
+        Ok(pty)
+    }
+
+    /// The master end.
+    pub fn master(&self) -> BorrowedFd<'_> {
+        self.master.as_fd()
+    }
+
+    /// What to wait on for output.
+    pub fn waitable(&self) -> BorrowedFd<'_> {
+        self.edges.get().unwrap_or(&self.master).as_fd()
+    }
+
+    /// Reads what the run's processes wrote.
+    pub fn read(&self, buffer: &mut [u8]) -> Got {
+        stdio::read(&self.master, buffer)
+    }
+
+    /// Types what fits now.
+    pub fn write(&self, bytes: &[u8]) -> Put {
+        stdio::write(&self.master, bytes)
+    }
+
+    /// Gives the terminal another size; its foreground group is told by the kernel.
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.master, size).map_err(Into::into)
+    }
+
+    /// The byte that means end-of-file to a program reading lines.
+    pub fn eof_byte(&self) -> u8 {
+        tcgetattr(&self.master).map_or(4, |termios| termios.special_codes[SpecialCodeIndex::VEOF])
+    }
+
+    /// The last slave was closed, but somebody may open the terminal again: from now on wake only when
+    /// something new happens. Read once more after this.
+    pub fn wait_for_reopening(&self) -> io::Result<()> {
+        if self.edges.get().is_none() {
+            let edges = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            epoll::add(&edges, &self.master, epoll::EventData::new_u64(0), flags)?;
+            // Nobody else can have set it: there is one thread.
+            let _ = self.edges.set(edges);
+        }
+        self.edges.get().into_iter().for_each(take_event);
+        Ok(())
+    }
+}
+
+/// Consumes the pending edge.
+fn take_event(edges: &OwnedFd) {
+    let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    // An interrupted look leaves the edge for the next wait.
+    let _ = epoll::wait(edges, &mut events[..], Some(&now));
+}

@@ -1,0 +1,44 @@
+//! Being the parent of last resort: a child subreaper gets every orphan below it.
+
+use crate::linux;
+use std::io;
+use tenure_core::ending::Exit;
+
+/// From now on, whoever below this process loses its parent becomes a child of this process.
+pub fn become_subreaper() -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
+}
+
+/// Whether this process has any child, dead or alive.
+pub fn childless() -> bool {
+    matches!(linux::wait_any(linux::Reap::Look), linux::Waited::NoChildren)
+}
+
+/// A child that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Its pid, free again once this was returned by [`reap`].
+    pub pid: i32,
+    /// How it ended.
+    pub exit: Exit,
+}
+
+/// Takes one ended child off the list; `None` if none has ended. `keep` is a child that must stay a zombie,
+/// because its number pins a group.
+pub fn reap(keep: Option<i32>) -> Option<Ended> {
+    match linux::wait_any(linux::Reap::Look) {
+        linux::Waited::Ended(ended) if Some(ended.pid) != keep => linux::wait_one(ended.pid, linux::Reap::Take),
+        linux::Waited::Ended(_) => {
+            // The kept zombie hides the others from a wait for anybody: ask for each by name.
+            let own = rustix::process::getpid().as_raw_nonzero().get();
+            let others = crate::tree::children(own).into_iter().filter(|&pid| Some(pid) != keep);
+            others.filter_map(|pid| linux::wait_one(pid, linux::Reap::Take)).next()
+        }
+        linux::Waited::Nobody | linux::Waited::NoChildren => None,
+    }
+}
+
+/// How a child ended, without taking it off the list.
+pub fn peek(pid: i32) -> Option<Exit> {
+    linux::wait_one(pid, linux::Reap::Look).map(|ended| ended.exit)
+}

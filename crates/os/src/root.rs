@@ -1,0 +1,53 @@
+//! The root of a run, from its fork to its reaping. As long as this value lives the root is not reaped, so its
+//! pid, its group and its session cannot come to mean anybody else: that is the proof for a group signal (I1).
+
+use crate::linux;
+use crate::process::{Process, Sent};
+use crate::reaper;
+use rustix::fd::AsFd;
+use tenure_core::ending::Exit;
+use tenure_core::identity::Identity;
+use tenure_core::signal::Signal;
+
+/// An unreaped child that leads its own session and group.
+#[derive(Debug)]
+pub struct Root {
+    process: Process,
+}
+
+impl Root {
+    pub(crate) fn new(process: Process) -> Self {
+        Self { process }
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> &Identity {
+        self.process.identity()
+    }
+
+    /// Its pid, which is also its group's and its session's number.
+    pub fn pid(&self) -> i32 {
+        self.identity().pid
+    }
+
+    /// How it ended, if it has; it stays unreaped.
+    pub fn exit(&self) -> Option<Exit> {
+        reaper::peek(self.pid())
+    }
+
+    /// Signals the root's whole group in one stroke, which no fork can outrun.
+    pub fn signal_group(&self, signal: Signal) -> Sent {
+        let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
+        assert!(self.pid() > 1 && self.pid() != own_group, "group {} is never signalled", self.pid());
+        linux::pidfd_signal(self.process.as_fd(), signal, linux::Reach::Group { leader: self.pid() })
+    }
+
+    /// Takes the ended root off the list of children and frees its number. `None` if it has not ended: then it
+    /// stays.
+    pub fn reap(self) -> Result<Exit, Self> {
+        match linux::wait_one(self.pid(), linux::Reap::Take) {
+            Some(ended) => Ok(ended.exit),
+            None => Err(self),
+        }
+    }
+}

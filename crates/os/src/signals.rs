@@ -1,0 +1,60 @@
+//! Signals that reach us, read like any other input.
+
+use crate::linux;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+
+/// A queue of the signals that were taken out of their usual course.
+#[derive(Debug)]
+pub struct Signals {
+    queue: OwnedFd,
+}
+
+impl Signals {
+    /// From now on these signals are queued here instead of acting on this process.
+    pub fn take(numbers: &[i32]) -> io::Result<Self> {
+        linux::block_signals(numbers)?;
+        Ok(Self { queue: linux::signal_queue(numbers)? })
+    }
+
+    /// The next queued signal, if there is one.
+    pub fn next(&self) -> Option<i32> {
+        linux::next_signal(self.queue.as_fd())
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
+    }
+}
+
+/// A child has changed its state.
+pub const CHILD: i32 = libc::SIGCHLD;
+/// The terminal has a new size.
+pub const WINDOW: i32 = libc::SIGWINCH;
+/// What people and systems send to make a program leave.
+pub const LEAVE: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// Somebody typed the stop key.
+pub const TYPED_STOP: i32 = libc::SIGTSTP;
+/// The process goes on after a stop.
+pub const CONTINUED: i32 = libc::SIGCONT;
+
+/// Puts every signal on its default, but for the one about a reader that is gone, which stays ignored: that is
+/// an error to us. What this process forks and executes begins with clean signals.
+pub fn reset() {
+    linux::spawn::default_signals();
+}
+
+/// Stops this process the way an untaken stop key would.
+pub fn stop_self() {
+    linux::stop_self();
+}
+
+/// From now on these signals do nothing.
+pub fn ignore(numbers: &[i32]) -> io::Result<()> {
+    linux::ignore_signals(numbers)
+}
+
+/// Reading or writing a terminal from the background.
+pub const BACKGROUND: [i32; 2] = [libc::SIGTTIN, libc::SIGTTOU];

@@ -1,0 +1,134 @@
+//! Local sockets: between processes of one user on one machine. Addresses are names in an open directory, so
+//! the length of the directory's path does not matter.
+
+use crate::file::Dir;
+use crate::linux;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+
+/// One end of a connection. Reading and writing never wait.
+#[derive(Debug)]
+pub struct Conn {
+    fd: OwnedFd,
+}
+
+/// What came of a read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Got {
+    /// This many bytes.
+    Bytes(usize),
+    /// Nothing now.
+    Nothing,
+    /// The other side is gone.
+    End,
+}
+
+impl Conn {
+    /// Two connected ends.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (a, b) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        Ok((Self { fd: a }, Self { fd: b }))
+    }
+
+    /// Connects to the socket `name` in `dir`.
+    pub fn connect(dir: &Dir, name: &str) -> io::Result<Self> {
+        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        net::connect(&fd, &SocketAddrUnix::new(dir.short_path(name))?)?;
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self { fd })
+    }
+
+    /// A connection that was inherited or received.
+    pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self { fd })
+    }
+
+    /// Reads what is there, up to the buffer's length.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
+        match net::recv(&self.fd, buffer, RecvFlags::empty()) {
+            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(Got::End),
+            Ok((n, _)) => Ok(Got::Bytes(n)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Got::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes what fits now; zero is "nothing fits". A gone reader is an error, never a signal.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match net::send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+            Ok(n) => Ok(n),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads what is there, and the descriptor that came along, if one did.
+    pub fn read_with_fd(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<OwnedFd>)> {
+        linux::receive_with_fd(self.fd.as_fd(), buffer)
+    }
+
+    /// Writes what fits now, and passes a descriptor along with the first byte.
+    pub fn write_with_fd(&self, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
+        linux::send_with_fd(self.fd.as_fd(), bytes, fd)
+    }
+
+    /// The user on the other side.
+    pub fn peer_uid(&self) -> io::Result<u32> {
+        Ok(net::sockopt::socket_peercred(&self.fd)?.uid.as_raw())
+    }
+
+    /// Gives up the connection's descriptor.
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+}
+
+impl AsFd for Conn {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A socket that others connect to.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+}
+
+impl Listener {
+    /// Makes the socket `name` in `dir`, for its owner alone.
+    pub fn bind(dir: &Dir, name: &str) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        net::bind(&fd, &SocketAddrUnix::new(dir.short_path(name))?)?;
+        net::listen(&fd, 64)?;
+        Ok(Self { fd })
+    }
+
+    /// The next waiting connection of this user (or of root); others are turned away.
+    pub fn accept(&self) -> io::Result<Option<Conn>> {
+        loop {
+            match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(fd) => {
+                    let conn = Conn { fd };
+                    let uid = conn.peer_uid()?;
+                    if uid == 0 || uid == rustix::process::geteuid().as_raw() {
+                        return Ok(Some(conn));
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,217 @@
+//! Starting the root of a run: it is forked, recorded, and only then let through the gate to execute (I2).
+
+use crate::cgroup::Cgroup;
+use crate::fork::Alone;
+use crate::linux::spawn as system;
+use crate::root::Root;
+use crate::stdio::Stdio;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use tenure_core::ending::SpawnError;
+
+/// What the root executes.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) argv: Vec<CString>,
+    pub(crate) env: Vec<CString>,
+    pub(crate) cwd: CString,
+    pub(crate) umask: u32,
+    /// The files to try, in order.
+    pub(crate) programs: Vec<CString>,
+}
+
+impl Plan {
+    /// Prepares everything that needs memory: after the fork there is no allocating.
+    pub fn new(argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, umask: u32) -> io::Result<Self> {
+        let argv = c_strings(argv)?;
+        let env = c_strings(env)?;
+        let programs = candidates(argv[0].as_bytes(), &env)?;
+        Ok(Self { argv, env, cwd: c_string(cwd)?, umask, programs })
+    }
+
+    /// What a failed step means to a person.
+    fn explain(&self, failure: Failure) -> SpawnError {
+        let Failure { step, errno } = failure;
+        let program = String::from_utf8_lossy(self.argv[0].as_bytes());
+        let cwd = String::from_utf8_lossy(self.cwd.as_bytes());
+        let word = io::Error::from(errno);
+        let mut not_found = false;
+        let detail = match (step, errno) {
+            (Step::Chdir, _) => format!("cannot enter the working directory {cwd}: {}", bare(&word)),
+            (Step::Exec, Errno::NOENT) if self.some_program_exists() => {
+                format!("cannot execute {program}: the interpreter that it names does not exist")
+            }
+            (Step::Exec, Errno::NOENT | Errno::NOTDIR) => {
+                not_found = true;
+                format!("command not found: {program}")
+            }
+            (Step::Exec, Errno::ACCESS) if self.is_directory() => {
+                format!("cannot execute {program}: it is a directory")
+            }
+            (Step::Exec, Errno::TOOBIG) => {
+                format!("cannot execute {program}: its arguments and environment are too long for this system")
+            }
+            (Step::Exec, _) => format!("cannot execute {program}: {}", bare(&word)),
+            (Step::Session | Step::Terminal | Step::Stdio | Step::Parent, _) => {
+                format!("cannot set up the process ({step:?}): {}", bare(&word))
+            }
+        };
+        SpawnError { detail, not_found }
+    }
+
+    fn some_program_exists(&self) -> bool {
+        self.programs.iter().any(|program| self.resolve(program).exists())
+    }
+
+    fn is_directory(&self) -> bool {
+        self.programs.iter().any(|program| self.resolve(program).is_dir())
+    }
+
+    fn resolve(&self, program: &CString) -> std::path::PathBuf {
+        let path = |text: &CString| Path::new(OsStr::from_bytes(text.as_bytes())).to_owned();
+        path(&self.cwd).join(path(program))
+    }
+}
+
+/// The system's word for an error, without its number.
+fn bare(error: &io::Error) -> String {
+    let text = error.to_string();
+    let bare = text.split(" (os error").next().unwrap_or(&text);
+    bare.to_lowercase()
+}
+
+fn c_string(bytes: Vec<u8>) -> io::Result<CString> {
+    CString::new(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+fn c_strings(list: Vec<Vec<u8>>) -> io::Result<Vec<CString>> {
+    list.into_iter().map(c_string).collect()
+}
+
+/// The files that a program's name may mean: itself if it has a slash, else one for each directory of the
+/// run's own `PATH`.
+fn candidates(program: &[u8], env: &[CString]) -> io::Result<Vec<CString>> {
+    if program.contains(&b'/') {
+        return Ok(vec![c_string(program.to_vec())?]);
+    }
+    let path = env.iter().rev().find_map(|entry| entry.as_bytes().strip_prefix(b"PATH="));
+    let path = path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin");
+    path.split(|&b| b == b':')
+        .map(|dir| {
+            let dir = if dir.is_empty() { b"." } else { dir };
+            c_string([dir, b"/", program].concat())
+        })
+        .collect()
+}
+
+/// The steps of a root before it executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Session = 1,
+    Terminal = 2,
+    Stdio = 3,
+    Parent = 4,
+    Chdir = 5,
+    Exec = 6,
+}
+
+/// A step that failed, as the root reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) step: Step,
+    pub(crate) errno: Errno,
+}
+
+impl Failure {
+    pub(crate) fn encode(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[0] = self.step as u8;
+        bytes[4..].copy_from_slice(&self.errno.raw_os_error().to_ne_bytes());
+        bytes
+    }
+
+    fn decode(bytes: [u8; 8]) -> Self {
+        let [step, _, _, _, a, b, c, d] = bytes;
+        let step = match step {
+            1 => Step::Session,
+            2 => Step::Terminal,
+            3 => Step::Stdio,
+            4 => Step::Parent,
+            5 => Step::Chdir,
+            _ => Step::Exec,
+        };
+        Self { step, errno: Errno::from_raw_os_error(i32::from_ne_bytes([a, b, c, d])) }
+    }
+}
+
+/// A forked root that waits at the gate. Dropping it unopened ends the root before it executes anything.
+#[derive(Debug)]
+pub struct Gated {
+    root: Root,
+    gate: OwnedFd,
+    report: OwnedFd,
+}
+
+/// The report of a root that was let through: it ends when the command executes.
+#[derive(Debug)]
+pub struct Report {
+    pipe: OwnedFd,
+}
+
+/// What the report says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing yet.
+    Pending,
+    /// The command executes.
+    Executes,
+    /// It does not.
+    Failed(SpawnError),
+}
+
+/// Forks the root into its own session and group, inside the cgroup if there is one. It waits at the gate.
+pub fn fork_root(alone: &Alone, plan: &Plan, stdio: &Stdio, cgroup: Option<&Cgroup>) -> io::Result<Gated> {
+    use rustix::pipe::{PipeFlags, pipe_with};
+    let (gate_read, gate_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (report_read, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let child = system::Child::prepare(plan, stdio, &gate_read, &report_write)?;
+    let root = system::fork_root(alone, &child, cgroup.map(AsFd::as_fd))?;
+    rustix::io::ioctl_fionbio(&report_read, true)?;
+    Ok(Gated { root, gate: gate_write, report: report_read })
+}
+
+impl Gated {
+    /// The root, which has not executed anything yet.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Opens the gate.
+    pub fn release(self) -> io::Result<(Root, Report)> {
+        rustix::io::write(&self.gate, &[1])?;
+        Ok((self.root, Report { pipe: self.report }))
+    }
+}
+
+impl Report {
+    /// Whether the command executes yet.
+    pub fn read(&self, plan: &Plan) -> Outcome {
+        let mut bytes = [0; 8];
+        match rustix::io::read(&self.pipe, &mut bytes) {
+            Ok(8) => Outcome::Failed(plan.explain(Failure::decode(bytes))),
+            Err(Errno::AGAIN | Errno::INTR) => Outcome::Pending,
+            // End of file: execution closed the pipe, or the root died first, which its exit will tell.
+            Ok(_) | Err(_) => Outcome::Executes,
+        }
+    }
+}
+
+impl AsFd for Report {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}

@@ -1,0 +1,145 @@
+//! What a run's command is connected to, both ends: the root's, which it gets, and ours, which never wait.
+
+use crate::pty::Pty;
+use crate::socket::Got;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::io;
+use tenure_core::spec::Size;
+
+/// Both ends of a run's standard input, output and error.
+#[derive(Debug)]
+pub enum Stdio {
+    /// Three pipes.
+    Pipes {
+        /// The root reads here and we write there; `None` is an empty input.
+        stdin: Option<(OwnedFd, Sink)>,
+        /// The root writes here and we read there.
+        stdout: (OwnedFd, Source),
+        /// The root writes here and we read there.
+        stderr: (OwnedFd, Source),
+    },
+    /// A terminal, which becomes the controlling one of the root's session.
+    Pty(Pty),
+}
+
+/// Our ends, once the root has its own.
+#[derive(Debug)]
+pub enum Ours {
+    /// Of three pipes.
+    Pipes {
+        /// To write to.
+        stdin: Option<Sink>,
+        /// To read from.
+        stdout: Source,
+        /// To read from.
+        stderr: Source,
+    },
+    /// Of a terminal.
+    Pty(Pty),
+}
+
+impl Stdio {
+    /// Pipes, with or without an input that can be written.
+    pub fn pipes(stdin: bool) -> io::Result<Self> {
+        let stdin = if stdin {
+            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            Some((theirs, Sink(never_waiting(ours)?)))
+        } else {
+            None
+        };
+        Ok(Self::Pipes { stdin, stdout: output()?, stderr: output()? })
+    }
+
+    /// A terminal of this size.
+    pub fn pty(size: Size) -> io::Result<Self> {
+        Ok(Self::Pty(Pty::open(size)?))
+    }
+
+    /// Gives up the root's ends: from now on an end of file is seen when the run lets go of its own.
+    pub fn into_ours(self) -> Ours {
+        match self {
+            Stdio::Pipes { stdin, stdout, stderr } => {
+                Ours::Pipes { stdin: stdin.map(|(_, ours)| ours), stdout: stdout.1, stderr: stderr.1 }
+            }
+            Stdio::Pty(pty) => Ours::Pty(pty),
+        }
+    }
+}
+
+fn output() -> io::Result<(OwnedFd, Source)> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((theirs, Source(never_waiting(ours)?)))
+}
+
+fn never_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Ok(fd)
+}
+
+/// The end of a pipe that we read from.
+#[derive(Debug)]
+pub struct Source(OwnedFd);
+
+impl Source {
+    /// Reads what is there.
+    pub fn read(&self, buffer: &mut [u8]) -> Got {
+        read(&self.0, buffer)
+    }
+
+    /// Lets the pipe hold more, for a command that fills it. A refusal changes nothing.
+    pub fn widen(&self, bytes: usize) {
+        let _ = rustix::pipe::fcntl_setpipe_size(&self.0, bytes);
+    }
+}
+
+impl AsFd for Source {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The end of a pipe that we write to.
+#[derive(Debug)]
+pub struct Sink(OwnedFd);
+
+/// What came of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// This many bytes; zero is "nothing fits now".
+    Bytes(usize),
+    /// Nobody will read it.
+    Closed,
+}
+
+impl Sink {
+    /// Writes what fits now.
+    pub fn write(&self, bytes: &[u8]) -> Put {
+        write(&self.0, bytes)
+    }
+}
+
+impl AsFd for Sink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A terminal reports the closing of its last slave as an error, which is its end of file.
+pub(crate) fn read(fd: impl AsFd, buffer: &mut [u8]) -> Got {
+    match rustix::io::read(fd, buffer) {
+        Ok(0) => Got::End,
+        Ok(n) => Got::Bytes(n),
+        Err(Errno::AGAIN | Errno::INTR) => Got::Nothing,
+        Err(_) => Got::End,
+    }
+}
+
+pub(crate) fn write(fd: impl AsFd, bytes: &[u8]) -> Put {
+    match rustix::io::write(fd, bytes) {
+        Ok(n) => Put::Bytes(n),
+        Err(Errno::AGAIN | Errno::INTR) => Put::Bytes(0),
+        Err(_) => Put::Closed,
+    }
+}

@@ -1,0 +1,188 @@
+//! The processes of a run: everything below its keeper, and everything in its cgroup. A list is only ever a
+//! list of targets: that nobody is left is known when the system says that there is no child any more.
+
+use crate::cgroup::Cgroup;
+use crate::linux::{self, stat};
+use crate::process::{Process, Sent};
+use crate::pty::Pty;
+use rustix::fd::BorrowedFd;
+use std::collections::HashSet;
+use std::io;
+use std::time::Duration;
+use tenure_core::ending::ProcessNote;
+use tenure_core::identity::Evidence;
+use tenure_core::signal::Signal;
+use tenure_core::wire::{BlockedView, ProcessView, Via};
+
+/// A live process of the run, held open.
+#[derive(Debug)]
+pub struct Member {
+    process: Process,
+    via: Via,
+}
+
+impl Member {
+    /// Its pid.
+    pub fn pid(&self) -> i32 {
+        self.process.identity().pid
+    }
+
+    /// Its group.
+    pub fn group(&self) -> i32 {
+        self.process.stat().group
+    }
+
+    /// Its session.
+    pub fn session(&self) -> i32 {
+        self.process.stat().session
+    }
+
+    /// Its pid and executable, for people.
+    pub fn note(&self) -> ProcessNote {
+        self.process.note()
+    }
+
+    /// Signals it. Membership was proven when it was listed; this proves that it is still the same process.
+    pub fn signal(&self, signal: Signal) -> Sent {
+        match self.process.judge(self.process.identity()) {
+            Evidence::Same(held) => self.process.signal(&held, signal),
+            Evidence::Other | Evidence::Gone => Sent::Gone,
+            Evidence::Unreadable(_) => Sent::Denied,
+        }
+    }
+
+    /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
+    pub fn forbid_forking(&self) {
+        linux::forbid_forking(self.pid());
+    }
+
+    /// All there is to show of it; `root` is the run's root, which was never anybody else's child.
+    pub fn view(&self, root: i32) -> ProcessView {
+        let stat = self.process.stat();
+        ProcessView {
+            note: self.note(),
+            ppid: stat.parent,
+            pgid: stat.group,
+            sid: stat.session,
+            command: linux::command_line(self.pid()),
+            started_at_ms: stat::started_at_ms(stat.start_time),
+            cpu_ms: stat.cpu_ms(),
+            rss_bytes: stat.rss_bytes,
+            via: if self.pid() == root { Via::Child } else { self.via },
+        }
+    }
+}
+
+/// The live processes below this one, parents first, but for those in `spared` and what is below them, and
+/// those in the cgroup.
+pub fn members(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> io::Result<Vec<Member>> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = Vec::new();
+    let mut seen: HashSet<i32> = spared.clone();
+    seen.insert(own);
+    let mut parents = vec![own];
+    while let Some(parent) = parents.pop() {
+        for pid in children(parent) {
+            if !seen.insert(pid) {
+                continue;
+            }
+            let Some(process) = Process::open(pid)? else { continue };
+            // It is a child of what we walked down from, or has come back to us meanwhile.
+            let its_parent = process.stat().parent;
+            if its_parent != parent && its_parent != own {
+                seen.remove(&pid);
+                continue;
+            }
+            parents.push(pid);
+            if process.is_alive() {
+                let via = if its_parent == own { Via::Adopted } else { Via::Child };
+                found.push(Member { process, via });
+            }
+        }
+    }
+    if let Some(cgroup) = cgroup {
+        let inside = in_cgroup(cgroup)?;
+        found.extend(inside.into_iter().filter(|member| !seen.contains(&member.pid())));
+    }
+    Ok(found)
+}
+
+/// The live processes in a cgroup.
+pub fn in_cgroup(cgroup: &Cgroup) -> io::Result<Vec<Member>> {
+    let mut found = Vec::new();
+    for pid in cgroup.pids()? {
+        if let Some(process) = Process::open(pid)?
+            && cgroup.holds(pid)
+            && process.is_alive()
+        {
+            found.push(Member { process, via: Via::Cgroup });
+        }
+    }
+    Ok(found)
+}
+
+/// The live processes of this user that were executed with `mark` in their environment and started after
+/// `since_ms`. Whoever cleared its environment is not found.
+pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
+    /// The boot time that start times are counted from is known to the second.
+    const COARSE_MS: u64 = 2_000;
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = Vec::new();
+    for pid in linux::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
+        if let Some(process) = Process::open(pid)?
+            && stat::started_at_ms(process.stat().start_time) + COARSE_MS >= since_ms
+            && linux::is_of_user(pid)
+            && linux::environment_has(pid, mark)
+            && process.is_alive()
+        {
+            found.push(Member { process, via: Via::Adopted });
+        }
+    }
+    Ok(found)
+}
+
+/// The direct children of a process, zombies included.
+pub fn children(pid: i32) -> Vec<i32> {
+    linux::children(pid)
+}
+
+/// What a tree has used of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// CPU time, of the living and of those that were waited for.
+    pub cpu: Duration,
+    /// Bytes read and written, by any call.
+    pub io_bytes: u64,
+}
+
+/// What these processes, and the children that this process has reaped, have used.
+pub fn usage(members: &[Member]) -> Usage {
+    let mut total = Usage { cpu: linux::reaped_cpu(), io_bytes: 0 };
+    for member in members {
+        total.cpu += Duration::from_millis(member.process.stat().cpu_with_children_ms());
+        total.io_bytes += linux::io_bytes(member.pid());
+    }
+    total
+}
+
+/// Where a run's input comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum InputEnd<'a> {
+    /// The end of a pipe that we write to.
+    Pipe(BorrowedFd<'a>),
+    /// A terminal.
+    Pty(&'a Pty),
+}
+
+/// What these processes are blocked in, and whether one of them waits for the run's own input.
+pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
+    let input = input.and_then(linux::input_of);
+    let views: Vec<_> = members.iter().filter_map(|member| linux::blocked::look(member.pid(), input)).collect();
+    let waits = views.iter().fold(Some(false), |all, view| linux::blocked::either(all, view.waits_for_input));
+    (views, waits)
+}
+
+/// Runs this process ahead of others while it hunts what forks, where the system lets us.
+pub fn hurry() {
+    linux::hurry();
+}

@@ -1,0 +1,71 @@
+//! Reading and writing at a position of a file: all that this crate needs of a system beyond `std`'s own.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Writes the beginning of `bytes`, as much as the file takes at once, and says how much that was.
+pub(crate) fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
+    #[cfg(test)]
+    let bytes = disk::grant(file, bytes, at)?;
+    again(|| file.write_at(bytes, at))
+}
+
+/// Writes all of `bytes`.
+pub(crate) fn write_all(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = write(file, bytes, at)?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        bytes = &bytes[written..];
+        at += written as u64;
+    }
+    Ok(())
+}
+
+/// Fills `buf` as far as the file reaches, and says how far that was.
+pub(crate) fn read(file: &File, buf: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buf.len() {
+        match again(|| file.read_at(&mut buf[filled..], at + filled as u64))? {
+            0 => break,
+            more => filled += more,
+        }
+    }
+    Ok(filled)
+}
+
+fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// A disk that fills up at the byte a test says: what makes a file longer costs, what overwrites does not.
+#[cfg(test)]
+pub(crate) mod disk {
+    use std::cell::Cell;
+    use std::fs::File;
+    use std::io;
+
+    thread_local!(static FREE: Cell<u64> = const { Cell::new(u64::MAX) });
+
+    /// How much this thread's files may grow from now on.
+    pub(crate) fn set_free(bytes: u64) {
+        FREE.set(bytes);
+    }
+
+    pub(super) fn grant<'b>(file: &File, bytes: &'b [u8], at: u64) -> io::Result<&'b [u8]> {
+        let overwritten = file.metadata()?.len().saturating_sub(at);
+        let granted = (bytes.len() as u64).min(overwritten.saturating_add(FREE.get()));
+        if granted == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        FREE.set(FREE.get() - granted.saturating_sub(overwritten));
+        Ok(&bytes[..usize::try_from(granted).expect("a part of a slice")])
+    }
+}

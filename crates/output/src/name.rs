@@ -1,0 +1,37 @@
+//! What the files of a segment are called, and which segments a directory holds.
+
+use crate::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DIGITS: usize = 20;
+
+/// The file with the bytes of the segment that begins at `start`.
+pub(crate) fn log(dir: &Path, start: u64) -> PathBuf {
+    dir.join(format!("{start:0DIGITS$}.log"))
+}
+
+/// The file with its entries. It is made before the log and removed before it: where it is, there is a segment.
+pub(crate) fn index(dir: &Path, start: u64) -> PathBuf {
+    dir.join(format!("{start:0DIGITS$}.idx"))
+}
+
+/// Removes a segment. One that resists costs space, and is nobody's error.
+pub(crate) fn remove(dir: &Path, start: u64) {
+    let _ = fs::remove_file(index(dir, start));
+    let _ = fs::remove_file(log(dir, start));
+}
+
+/// Where the segments of a directory begin, in order.
+pub(crate) fn starts(dir: &Path) -> Result<Vec<u64>, Error> {
+    let mut starts = Vec::new();
+    for file in fs::read_dir(dir).map_err(Error::read(dir))? {
+        let name = file.map_err(Error::read(dir))?.file_name();
+        let digits = name.to_str().and_then(|name| name.strip_suffix(".idx"));
+        starts.extend(
+            digits.filter(|digits| digits.len() == DIGITS).and_then(|digits| digits.parse::<u64>().ok()),
+        );
+    }
+    starts.sort_unstable();
+    Ok(starts)
+}

@@ -1,0 +1,115 @@
+//! What the tests share: a place on disk, chance that repeats itself, and output in which every byte tells its
+//! own offset and stream, so that whatever a reader hands out can be checked without a copy of it.
+
+mod crash;
+mod follow;
+mod full_disk;
+mod keep;
+mod lines;
+mod round_trip;
+
+use crate::{Appended, Piece, Reader, Writer, name};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+use tenure_core::output::{Entry, Keep, Stream};
+
+/// Enough for every test that is not about dropping.
+const ALL: Keep = Keep { head: 1 << 20, tail: 1 << 30 };
+
+/// A directory that output may be written to, gone with the test.
+struct Place {
+    dir: PathBuf,
+    _holder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let holder = tempfile::tempdir().unwrap();
+        Self { dir: holder.path().join("output"), _holder: holder }
+    }
+
+    fn writer(&self, keep: Keep) -> Writer {
+        Writer::create(&self.dir, keep).unwrap()
+    }
+
+    /// Everything from `from` on, each byte of it checked.
+    fn pieces(&self, from: u64) -> Vec<Piece> {
+        let mut reader = Reader::new(&self.dir);
+        let mut buf = [0; 1000];
+        let mut pieces = Vec::new();
+        let mut at = from;
+        loop {
+            let piece = reader.read(at, &mut buf).unwrap();
+            check(&piece, at, &buf);
+            if let Piece::End { .. } = piece {
+                return pieces;
+            }
+            at = piece.end();
+            pieces.push(piece);
+        }
+    }
+
+    /// The entries of the segment at `start`.
+    fn entries(&self, start: u64) -> Vec<Entry> {
+        let index = fs::read(name::index(&self.dir, start)).unwrap();
+        let (slots, _) = index.as_chunks::<{ Entry::SIZE }>();
+        slots.iter().map_while(Entry::decode).collect()
+    }
+
+    fn starts(&self) -> Vec<u64> {
+        name::starts(&self.dir).unwrap()
+    }
+}
+
+/// A piece begins where it was asked for and holds the bytes that were written there.
+fn check(piece: &Piece, at: u64, buf: &[u8]) {
+    match *piece {
+        Piece::Bytes { from, len, stream, .. } => {
+            assert!(from == at && len > 0, "{piece:?} at {at}");
+            assert!(buf[..len] == output(at, len, stream), "{piece:?} at {at} is not what was written");
+        }
+        Piece::Gap { from, to } | Piece::Lost { from, to, .. } => {
+            assert!(from == at && to > from, "{piece:?}");
+        }
+        Piece::End { at: end } => assert_eq!(end, at),
+    }
+}
+
+/// The output of `stream` at an offset.
+fn output(offset: u64, len: usize, stream: Stream) -> Vec<u8> {
+    let byte = |at: u64| {
+        at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()[7] & !1 | u8::from(stream == Stream::Stderr)
+    };
+    (offset..).take(len).map(byte).collect()
+}
+
+/// Appends the output that belongs at the end.
+fn append(writer: &mut Writer, stream: Stream, len: usize, at_ms: u64) -> Appended {
+    let from = writer.totals().bytes;
+    let appended = writer.append(stream, &output(from, len, stream), at_ms);
+    assert_eq!((appended.from, appended.to), (from, from + len as u64));
+    appended
+}
+
+/// Chance that repeats itself (`SplitMix64`).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+
+    fn stream(&mut self) -> Stream {
+        [Stream::Stdout, Stream::Stderr][usize::from(self.below(2) == 1)]
+    }
+
+    /// Mostly small, sometimes large.
+    fn len(&mut self) -> usize {
+        let most = [4, 100, 5_000, 200_000][usize::try_from(self.below(4)).unwrap()];
+        1 + usize::try_from(self.below(most)).unwrap()
+    }
+}
