@@ -31,6 +31,8 @@ pub struct Launch {
     pub role: Role,
     /// The parts of the spec that no record keeps, beside those in the body.
     pub umask: u32,
+    /// The soft and hard limits of open descriptors that the command gets.
+    pub nofile: (u64, u64),
     /// How many words of the body are the command; the working directory comes before, the environment after.
     pub argc: usize,
     /// Whether to use a cgroup where one can be had.

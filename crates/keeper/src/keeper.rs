@@ -33,7 +33,10 @@ use tenure_os::root::Root;
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Listener};
 use tenure_os::spawn::{Outcome, Plan, Report};
-use tenure_os::{clock, pause, tree};
+use tenure_os::{clock, pause, reaper, tree};
+
+/// How long the dead are buried between two looks at everything else.
+const BURIAL: Duration = Duration::from_millis(100);
 
 /// A run, held.
 struct Keeper {
@@ -175,11 +178,7 @@ impl Keeper {
 
     /// Reaps whoever came back to us and died, and sees whether the root has ended.
     fn mind_children(&mut self) -> io::Result<()> {
-        let kept = match &self.root {
-            RootState::Alive(root) | RootState::Held(root) => Some(root.pid()),
-            RootState::Reaped => None,
-        };
-        while tenure_os::reaper::reap(kept).is_some() {}
+        self.bury();
         if let RootState::Alive(root) = &self.root
             && let Some(exit) = root.exit()
         {
@@ -188,6 +187,20 @@ impl Keeper {
             self.root_ended(exit)?;
         }
         self.notice_emptiness()
+    }
+
+    /// Reaps the dead, so that a list of the living is short. Bounded: a bomb's dead may come faster than they
+    /// are buried, and the living are to be dealt with.
+    fn bury(&self) {
+        reaper::reap(self.kept(), clock::awake() + BURIAL);
+    }
+
+    /// The child that stays unreaped: the root, whose number pins its group.
+    fn kept(&self) -> Option<i32> {
+        match &self.root {
+            RootState::Alive(root) | RootState::Held(root) => Some(root.pid()),
+            RootState::Reaped => None,
+        }
     }
 
     fn root_ended(&mut self, exit: Exit) -> io::Result<()> {
@@ -224,13 +237,13 @@ impl Keeper {
             next = match self.watch.see(seen, clock::awake()) {
                 Do::Nothing => None,
                 Do::Sample => Some(Seen::Sampled(self.sample()?)),
-                Do::Look => Some(Seen::Alive(self.living()?.iter().map(tree::Member::note).collect())),
+                Do::Look => Some(Seen::Alive(self.survivors()?)),
                 Do::Term(whom) => {
                     self.term(whom)?;
                     None
                 }
                 Do::Kill(whom) => {
-                    self.start_hunting(whom)?;
+                    self.kill(whom)?;
                     None
                 }
                 Do::Finish(termination) => {

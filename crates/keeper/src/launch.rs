@@ -16,7 +16,7 @@ use tenure_core::spec::{Spec, Transport};
 use tenure_core::wire::{self, Launch, Role};
 use tenure_os::poll::{self, Interest};
 use tenure_os::socket::Conn;
-use tenure_os::{clock, pause, program};
+use tenure_os::{clock, descriptors, pause, program};
 
 /// A nursery that this process started.
 #[derive(Debug)]
@@ -92,6 +92,7 @@ impl Nursery {
             directory: path_text(dir.path())?,
             role: terms.role,
             umask: spec.umask,
+            nofile: descriptors::limit(),
             argc: argv.words().len(),
             cgroup: terms.cgroup,
         };

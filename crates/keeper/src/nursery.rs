@@ -48,6 +48,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let conn = program::inherited_conn()?;
     descriptors::null_stdio()?;
     descriptors::close_all_but(&[conn.as_fd()])?;
+    descriptors::raise_limit();
     fork::new_session()?;
     reaper::become_subreaper()?;
     signals::reset();
@@ -96,7 +97,7 @@ impl Nursery {
 
     /// Takes every ended child off the list: a keeper that fell, or an orphan.
     fn reap(&mut self) {
-        while let Some(ended) = reaper::reap(None) {
+        for ended in reaper::reap_now() {
             match self.keepers.remove(&ended.pid) {
                 // A keeper leaves with zero only after the ending was written.
                 Some(_) if ended.exit == Exit::Code(0) => {}
@@ -110,8 +111,7 @@ impl Nursery {
     /// get their endings. Returns whether somebody is left.
     fn hunt(&mut self) -> bool {
         let keepers: HashSet<i32> = self.keepers.keys().copied().collect();
-        let own = std::process::id().cast_signed();
-        if self.fallen.is_empty() && tree::children(own).iter().all(|pid| keepers.contains(pid)) {
+        if self.fallen.is_empty() && tree::own_children().iter().all(|pid| keepers.contains(pid)) {
             return false;
         }
         salvage::hunt(&keepers, &mut self.fallen)

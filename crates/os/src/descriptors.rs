@@ -3,6 +3,7 @@
 
 use crate::linux::close_range;
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
 /// Closes every descriptor from 3 up but these.
@@ -33,4 +34,22 @@ pub fn null_stdio() -> io::Result<()> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok(())
+}
+
+/// The soft and hard limits of open descriptors.
+pub fn limit() -> (u64, u64) {
+    let limit = getrlimit(Resource::Nofile);
+    (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// Lets this process have as many open descriptors as it may: a keeper holds one for each process that it ends.
+pub fn raise_limit() {
+    let (_, hard) = limit();
+    set_limit((hard, hard));
+}
+
+/// A limit that cannot be set stays as it was.
+pub(crate) fn set_limit((soft, hard): (u64, u64)) {
+    let finite = |n: u64| (n != u64::MAX).then_some(n);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: finite(soft), maximum: finite(hard) });
 }

@@ -1,7 +1,8 @@
 //! Being the parent of last resort: a child subreaper gets every orphan below it.
 
-use crate::linux;
+use crate::{clock, linux};
 use std::io;
+use std::time::Duration;
 use tenure_core::ending::Exit;
 
 /// From now on, whoever below this process loses its parent becomes a child of this process.
@@ -17,25 +18,40 @@ pub fn childless() -> bool {
 /// A child that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Its pid, free again once this was returned by [`reap`].
+    /// Its pid, free again.
     pub pid: i32,
     /// How it ended.
     pub exit: Exit,
 }
 
-/// Takes one ended child off the list; `None` if none has ended. `keep` is a child that must stay a zombie,
-/// because its number pins a group.
-pub fn reap(keep: Option<i32>) -> Option<Ended> {
-    match linux::wait_any(linux::Reap::Look) {
-        linux::Waited::Ended(ended) if Some(ended.pid) != keep => linux::wait_one(ended.pid, linux::Reap::Take),
-        linux::Waited::Ended(_) => {
-            // The kept zombie hides the others from a wait for anybody: ask for each by name.
-            let own = rustix::process::getpid().as_raw_nonzero().get();
-            let others = crate::tree::children(own).into_iter().filter(|&pid| Some(pid) != keep);
-            others.filter_map(|pid| linux::wait_one(pid, linux::Reap::Take)).next()
+/// Takes the ended children off the list, those who end meanwhile too, until the time is over. `keep` is a child
+/// that must stay a zombie, because its number pins a group.
+pub fn reap(keep: Option<i32>, until: Duration) -> Vec<Ended> {
+    let mut reaped = Vec::new();
+    while clock::awake() < until {
+        match linux::wait_any(linux::Reap::Look) {
+            linux::Waited::Ended(ended) if Some(ended.pid) != keep => {
+                reaped.extend(linux::wait_one(ended.pid, linux::Reap::Take));
+            }
+            linux::Waited::Ended(_) => {
+                // The kept zombie hides the others from a wait for anybody: ask for each by name.
+                let own = rustix::process::getpid().as_raw_nonzero().get();
+                let others = crate::tree::children(own).into_iter().filter(|&pid| Some(pid) != keep);
+                let before = reaped.len();
+                reaped.extend(others.filter_map(|pid| linux::wait_one(pid, linux::Reap::Take)));
+                if reaped.len() == before {
+                    break;
+                }
+            }
+            linux::Waited::Nobody | linux::Waited::NoChildren => break,
         }
-        linux::Waited::Nobody | linux::Waited::NoChildren => None,
     }
+    reaped
+}
+
+/// Takes the ended children off the list that there are now.
+pub fn reap_now() -> Vec<Ended> {
+    reap(None, clock::awake() + Duration::from_millis(100))
 }
 
 /// How a child ended, without taking it off the list.

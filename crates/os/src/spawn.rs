@@ -20,17 +20,25 @@ pub struct Plan {
     pub(crate) env: Vec<CString>,
     pub(crate) cwd: CString,
     pub(crate) umask: u32,
+    /// The soft and hard limits of open descriptors.
+    pub(crate) nofile: (u64, u64),
     /// The files to try, in order.
     pub(crate) programs: Vec<CString>,
 }
 
 impl Plan {
     /// Prepares everything that needs memory: after the fork there is no allocating.
-    pub fn new(argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>, umask: u32) -> io::Result<Self> {
+    pub fn new(argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>) -> io::Result<Self> {
         let argv = c_strings(argv)?;
         let env = c_strings(env)?;
         let programs = candidates(argv[0].as_bytes(), &env)?;
-        Ok(Self { argv, env, cwd: c_string(cwd)?, umask, programs })
+        Ok(Self { argv, env, cwd: c_string(cwd)?, umask: 0o022, nofile: crate::descriptors::limit(), programs })
+    }
+
+    /// The same plan with the caller's file mode creation mask and limits of open descriptors.
+    #[must_use]
+    pub fn with(self, umask: u32, nofile: (u64, u64)) -> Self {
+        Self { umask, nofile, ..self }
     }
 
     /// What a failed step means to a person.

@@ -2,6 +2,7 @@
 //! list of targets: that nobody is left is known when the system says that there is no child any more.
 
 use crate::cgroup::Cgroup;
+use crate::clock;
 use crate::linux::{self, stat};
 use crate::process::{Process, Sent};
 use crate::pty::Pty;
@@ -74,43 +75,101 @@ impl Member {
 }
 
 /// The live processes below this one, parents first, but for those in `spared` and what is below them, and
-/// those in the cgroup.
+/// those in the cgroup. Where there are more than can be held open or looked at in time, as many as can.
 pub fn members(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> io::Result<Vec<Member>> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = Vec::new();
-    let mut seen: HashSet<i32> = spared.clone();
-    seen.insert(own);
-    let mut parents = vec![own];
+    let mut seen = with_own(spared);
+    descend(own(), &mut seen, &mut found, &mut |_| {})?;
+    if let Some(cgroup) = cgroup {
+        found.extend(in_cgroup(cgroup, &seen)?);
+    }
+    Ok(found)
+}
+
+/// Whether this process has no child but perhaps `kept`, dead or alive. Orphans come back to it, so its own
+/// children are enough to know of everybody below.
+pub fn is_bare(kept: Option<i32>) -> bool {
+    own_children().into_iter().all(|pid| Some(pid) == kept)
+}
+
+/// This process's children, dead or alive.
+pub fn own_children() -> Vec<i32> {
+    children(own())
+}
+
+/// Stops everything below this process, so that nothing forks any more, and lists it. A stopped process is
+/// looked at once: what it had forked before is all there will ever be, so this outruns what forks. Gives up
+/// when the time is over.
+pub fn freeze(spared: &HashSet<i32>, until: Duration) -> io::Result<Vec<Member>> {
+    let mut frozen = Vec::new();
+    let mut seen = with_own(spared);
+    loop {
+        let before = frozen.len();
+        descend(own(), &mut seen, &mut frozen, &mut |member| _ = member.signal(Signal::STOP))?;
+        if frozen.len() == before || clock::awake() > until {
+            return Ok(frozen);
+        }
+    }
+}
+
+/// How long one list may take: behind a bomb that goes off, the dead alone are thousands.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn own() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+fn with_own(spared: &HashSet<i32>) -> HashSet<i32> {
+    spared.iter().copied().chain([own()]).collect()
+}
+
+/// Adds the live processes below `top` that were not seen yet. Each is met before its children are listed.
+fn descend(
+    top: i32,
+    seen: &mut HashSet<i32>,
+    found: &mut Vec<Member>,
+    meet: &mut dyn FnMut(&Member),
+) -> io::Result<()> {
+    let own = own();
+    let until = clock::awake() + LOOK;
+    let mut parents = vec![top];
     while let Some(parent) = parents.pop() {
         for pid in children(parent) {
             if !seen.insert(pid) {
                 continue;
             }
-            let Some(process) = Process::open(pid)? else { continue };
+            if clock::awake() > until {
+                return Ok(());
+            }
+            let process = match Process::open(pid) {
+                Ok(Some(process)) => process,
+                Ok(None) => continue,
+                // No more descriptors: what is listed so far are targets enough for this round.
+                Err(_) if !found.is_empty() => return Ok(()),
+                Err(error) => return Err(error),
+            };
             // It is a child of what we walked down from, or has come back to us meanwhile.
             let its_parent = process.stat().parent;
             if its_parent != parent && its_parent != own {
                 seen.remove(&pid);
                 continue;
             }
-            parents.push(pid);
             if process.is_alive() {
                 let via = if its_parent == own { Via::Adopted } else { Via::Child };
-                found.push(Member { process, via });
+                let member = Member { process, via };
+                meet(&member);
+                found.push(member);
             }
+            parents.push(pid);
         }
     }
-    if let Some(cgroup) = cgroup {
-        let inside = in_cgroup(cgroup)?;
-        found.extend(inside.into_iter().filter(|member| !seen.contains(&member.pid())));
-    }
-    Ok(found)
+    Ok(())
 }
 
-/// The live processes in a cgroup.
-pub fn in_cgroup(cgroup: &Cgroup) -> io::Result<Vec<Member>> {
+/// The live processes in a cgroup, but for those that were seen already.
+pub fn in_cgroup(cgroup: &Cgroup, seen: &HashSet<i32>) -> io::Result<Vec<Member>> {
     let mut found = Vec::new();
-    for pid in cgroup.pids()? {
+    for pid in cgroup.pids()?.into_iter().filter(|pid| !seen.contains(pid)) {
         if let Some(process) = Process::open(pid)?
             && cgroup.holds(pid)
             && process.is_alive()
@@ -126,7 +185,7 @@ pub fn in_cgroup(cgroup: &Cgroup) -> io::Result<Vec<Member>> {
 pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
     /// The boot time that start times are counted from is known to the second.
     const COARSE_MS: u64 = 2_000;
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let own = own();
     let mut found = Vec::new();
     for pid in linux::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
         if let Some(process) = Process::open(pid)?

@@ -45,21 +45,32 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// A disk that fills up at the byte a test says: what makes a file longer costs, what overwrites does not.
+/// A disk that fills up at the byte a test says (what makes a file longer costs, what overwrites does not), under
+/// a writer that dies at the write a test says.
 #[cfg(test)]
 pub(crate) mod disk {
     use std::cell::Cell;
     use std::fs::File;
     use std::io;
 
-    thread_local!(static FREE: Cell<u64> = const { Cell::new(u64::MAX) });
+    thread_local! {
+        static FREE: Cell<u64> = const { Cell::new(u64::MAX) };
+        static WRITES: Cell<u64> = const { Cell::new(u64::MAX) };
+    }
 
     /// How much this thread's files may grow from now on.
     pub(crate) fn set_free(bytes: u64) {
         FREE.set(bytes);
     }
 
+    /// How many more writes of this thread reach the disk.
+    pub(crate) fn set_writes(writes: u64) {
+        WRITES.set(writes);
+    }
+
     pub(super) fn grant<'b>(file: &File, bytes: &'b [u8], at: u64) -> io::Result<&'b [u8]> {
+        let Some(left) = WRITES.get().checked_sub(1) else { return Err(io::ErrorKind::Other.into()) };
+        WRITES.set(left);
         let overwritten = file.metadata()?.len().saturating_sub(at);
         let granted = (bytes.len() as u64).min(overwritten.saturating_add(FREE.get()));
         if granted == 0 && !bytes.is_empty() {

@@ -120,7 +120,7 @@ fn make(
     lock: &Lock,
 ) -> io::Result<Made> {
     let (cwd, argv, env) = split_body(body, launch.argc)?;
-    let plan = Plan::new(argv, env, cwd, launch.umask)?;
+    let plan = Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile);
     let stdio = match ticket.pty_size {
         Some(size) => Stdio::pty(size),
         None => Stdio::pipes(ticket.stdin),

@@ -4,6 +4,7 @@ use super::{Keeper, RootState, left_behind};
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
+use tenure_core::ending::ProcessNote;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
 use tenure_core::watch::{Seen, Whom};
@@ -13,14 +14,22 @@ use tenure_os::{clock, reaper, tree};
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// A stop in progress: who is to leave, what they were last sent, and when to look again.
+/// How long everything is being stopped before what was stopped is killed.
+const FREEZE: Duration = Duration::from_secs(2);
+
+/// How many survivors an ending names.
+const MOST_NAMED: usize = 64;
+/// So many newcomers between two rounds are not a command that finishes its work.
+const BOMB: usize = 32;
+
+/// A stop in progress: who is to leave, what they are sent, and when to look again.
 pub(super) struct Hunt {
     whom: Whom,
     rung: Rung,
     pub(super) again_at: Duration,
     pause: Duration,
-    /// Who was asked to leave already: newcomers are asked too, nobody twice.
-    asked: HashSet<i32>,
+    /// Who was sent it already.
+    reached: HashSet<i32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,13 +44,24 @@ impl Keeper {
         tree::members(&HashSet::new(), self.cgroup.as_ref())
     }
 
+    /// Who is named when a stop is given up. Somebody who cannot be listed is still a child.
+    pub(super) fn survivors(&self) -> io::Result<Vec<ProcessNote>> {
+        self.bury();
+        let mut survivors: Vec<_> = self.targets(self.watch.whom())?.iter().map(tree::Member::note).collect();
+        if survivors.is_empty() && self.watch.whom() == Whom::All {
+            let others = tree::own_children().into_iter().filter(|&pid| Some(pid) != self.kept());
+            survivors.extend(others.take(MOST_NAMED).map(|pid| ProcessNote { pid, exe: None }));
+        }
+        survivors.truncate(MOST_NAMED);
+        Ok(survivors)
+    }
+
     /// Those of them that are to leave.
     fn targets(&self, whom: Whom) -> io::Result<Vec<tree::Member>> {
-        let session = self.note.root.pid;
         let mut targets = self.living()?;
         targets.retain(|member| match whom {
             Whom::All => true,
-            Whom::Session => member.session() == session,
+            Whom::Session => member.session() == self.note.root.pid,
         });
         Ok(targets)
     }
@@ -49,15 +69,12 @@ impl Keeper {
     /// Asks everybody to leave. Stopped processes are continued, or they would not hear; a terminal's are also
     /// told that it hung up, because an interactive shell ignores the rest.
     pub(super) fn term(&mut self, whom: Whom) -> io::Result<()> {
-        self.begin_hunt(whom, Rung::Term);
-        let signals = self.term_signals();
         if let RootState::Alive(root) | RootState::Held(root) = &self.root {
-            for &signal in signals {
+            for &signal in self.term_signals() {
                 root.signal_group(signal);
             }
         }
-        self.ask_newcomers(true)?;
-        self.notice_emptiness()
+        self.begin_hunt(whom, Rung::Term)
     }
 
     fn term_signals(&self) -> &'static [Signal] {
@@ -68,73 +85,79 @@ impl Keeper {
         }
     }
 
-    /// Asks those who were not asked yet. In the first round the root's group has heard already.
-    fn ask_newcomers(&mut self, group_has_heard: bool) -> io::Result<()> {
-        let Some(hunt) = &self.hunt else { return Ok(()) };
-        let group = self.note.root.pid;
-        let signals = self.term_signals();
-        let newcomers: Vec<tree::Member> =
-            self.targets(hunt.whom)?.into_iter().filter(|member| !hunt.asked.contains(&member.pid())).collect();
-        for member in newcomers.iter().filter(|member| !(group_has_heard && member.group() == group)) {
-            for &signal in signals {
-                member.signal(signal);
-            }
-        }
-        if let Some(hunt) = &mut self.hunt {
-            hunt.asked.extend(newcomers.iter().map(tree::Member::pid));
-        }
-        Ok(())
-    }
-
     /// Kills everybody, again and again until nobody is left or the decider gives up.
-    pub(super) fn start_hunting(&mut self, whom: Whom) -> io::Result<()> {
+    pub(super) fn kill(&mut self, whom: Whom) -> io::Result<()> {
+        self.begin_hunt(whom, Rung::Kill)
+    }
+
+    fn begin_hunt(&mut self, whom: Whom, rung: Rung) -> io::Result<()> {
         tree::hurry();
-        self.begin_hunt(whom, Rung::Kill);
-        self.kill_once(whom)?;
-        self.notice_emptiness()
+        let again_at = clock::awake();
+        self.hunt = Some(Hunt { whom, rung, again_at, pause: FIRST_PAUSE, reached: HashSet::new() });
+        self.go_on_hunting()
     }
 
-    fn begin_hunt(&mut self, whom: Whom, rung: Rung) {
-        let again_at = clock::awake() + FIRST_PAUSE;
-        self.hunt = Some(Hunt { whom, rung, again_at, pause: FIRST_PAUSE, asked: HashSet::new() });
-    }
-
-    fn kill_once(&self, whom: Whom) -> io::Result<()> {
-        match whom {
-            Whom::All => {
-                if let Some(cgroup) = &self.cgroup {
-                    // A kernel without it is served by the list.
-                    let _ = cgroup.kill();
-                }
-                if let RootState::Alive(root) | RootState::Held(root) = &self.root {
-                    root.signal_group(Signal::KILL);
-                }
-            }
-            Whom::Session => {}
-        }
-        let targets = self.targets(whom)?;
-        for target in &targets {
-            target.forbid_forking();
-            target.signal(Signal::KILL);
-        }
-        Ok(())
-    }
-
-    /// The next round of a hunt, when it is due.
+    /// The next round of a hunt, when it is due. Whoever was not there in the round before was forked since: to
+    /// ask newcomers is enough while they may still leave by themselves, but then everything is stopped before
+    /// it is killed, or a bomb would fork faster than it dies.
     pub(super) fn go_on_hunting(&mut self) -> io::Result<()> {
-        let now = clock::awake();
         let Some(hunt) = &mut self.hunt else { return Ok(()) };
-        if now < hunt.again_at || self.draining.is_some() {
+        if clock::awake() < hunt.again_at || self.draining.is_some() {
             return Ok(());
         }
-        hunt.pause = (hunt.pause * 2).min(LONGEST_PAUSE);
-        hunt.again_at = now + hunt.pause;
         let (whom, rung) = (hunt.whom, hunt.rung);
-        match rung {
-            Rung::Term => self.ask_newcomers(false)?,
-            Rung::Kill => self.kill_once(whom)?,
+        hunt.pause = (hunt.pause * 2).min(LONGEST_PAUSE);
+        if (whom, rung) == (Whom::All, Rung::Kill) {
+            self.kill_all_at_once();
+        }
+        self.bury();
+        let targets = self.targets(whom)?;
+        if self.send(rung, &targets) && (whom, rung) == (Whom::All, Rung::Kill) {
+            let frozen = tree::freeze(&HashSet::new(), clock::awake() + FREEZE)?;
+            frozen.iter().for_each(|member| _ = member.signal(Signal::KILL));
+        }
+        if let Some(hunt) = &mut self.hunt {
+            let known = hunt.reached.len();
+            hunt.reached.extend(targets.iter().map(tree::Member::pid));
+            // Asking a bomb only makes it fork: it is left alone until it is killed.
+            let is_bomb = known > 0 && hunt.reached.len() - known > BOMB;
+            hunt.again_at = clock::awake() + if is_bomb && rung == Rung::Term { FREEZE } else { hunt.pause };
         }
         self.mind_children()
+    }
+
+    /// What ends a whole group or cgroup in one stroke; a fork cannot outrun either.
+    fn kill_all_at_once(&self) {
+        if let Some(cgroup) = &self.cgroup {
+            // A kernel without it is served by the list.
+            let _ = cgroup.kill();
+        }
+        if let RootState::Alive(root) | RootState::Held(root) = &self.root {
+            root.signal_group(Signal::KILL);
+        }
+    }
+
+    /// Sends the rung's signals; returns whether somebody is new. The root's group was asked to leave as one,
+    /// so its members of the first round are not asked again.
+    fn send(&self, rung: Rung, targets: &[tree::Member]) -> bool {
+        let Some(hunt) = &self.hunt else { return false };
+        let first_round = hunt.reached.is_empty();
+        let is_new = |member: &&tree::Member| !hunt.reached.contains(&member.pid());
+        for member in targets {
+            match rung {
+                Rung::Kill => {
+                    member.forbid_forking();
+                    member.signal(Signal::KILL);
+                }
+                Rung::Term if is_new(&member) && !(first_round && member.group() == self.note.root.pid) => {
+                    for &signal in self.term_signals() {
+                        member.signal(signal);
+                    }
+                }
+                Rung::Term => {}
+            }
+        }
+        !first_round && targets.iter().any(|member| is_new(&member))
     }
 
     /// Sees whether the run is empty: nobody below us, nobody in the cgroup. The root is reaped last, and only
@@ -144,7 +167,12 @@ impl Keeper {
             return Ok(());
         }
         let whom = self.watch.whom();
-        if !self.targets(whom)?.is_empty() {
+        // The short look first: while a bomb goes off, every list is long.
+        let anybody = match whom {
+            Whom::All => !tree::is_bare(self.kept()) || !self.targets(whom)?.is_empty(),
+            Whom::Session => !self.targets(whom)?.is_empty(),
+        };
+        if anybody {
             return Ok(());
         }
         if whom == Whom::All {
@@ -154,7 +182,7 @@ impl Keeper {
                 self.root = RootState::Held(root);
                 return Ok(());
             }
-            while reaper::reap(None).is_some() {}
+            reaper::reap_now();
             if !reaper::childless() {
                 // Somebody was forked between the list and now: the hunt goes on without the root's number.
                 return self.look_again();

@@ -76,6 +76,7 @@ impl<'a> Child<'a> {
         pause::point("root-before-gate");
         self.wait_at_gate()?;
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(self.plan.umask));
+        crate::descriptors::set_limit(self.plan.nofile);
         rustix::process::chdir(self.plan.cwd.as_c_str()).map_err(at(Step::Chdir))?;
         pause::point("root-before-exec");
         reset_signals();

@@ -1,4 +1,5 @@
 use super::{ALL, Chance, Place, append};
+use crate::at::disk;
 use crate::{Piece, name, tail_offset, totals};
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -44,6 +45,27 @@ fn an_index_cut_after_any_byte_reads_as_a_prefix() {
         assert_eq!(place.pieces(0).last().unwrap().end(), end, "{len} bytes left");
         assert_eq!(totals(&place.dir).unwrap().bytes, end);
         tail_offset(&place.dir, 5, Some(Stream::Stderr)).unwrap();
+    }
+}
+
+#[test]
+fn a_writer_killed_at_any_write_leaves_no_byte_without_its_origin() {
+    for writes in 1..40 {
+        let place = Place::new();
+        let mut chance = Chance(5);
+        disk::set_writes(writes);
+        let mut writer = place.writer(Keep { head: 100, ..ALL });
+        let ends: Vec<u64> =
+            (0..15).map(|now| append(&mut writer, chance.stream(), 20, now * 4).to).collect();
+        disk::set_writes(u64::MAX);
+
+        let end = place.pieces(0).iter().map(Piece::end).max().unwrap_or(0);
+        assert!(end == 0 || ends.contains(&end), "killed at write {writes}: {end}");
+        for start in place.starts() {
+            let logged = start + fs::metadata(name::log(&place.dir, start)).map_or(0, |log| log.len());
+            let indexed = place.entries(start).last().map_or(start, Entry::end);
+            assert!(logged <= indexed, "killed at write {writes}: {logged} bytes, {indexed} in the index");
+        }
     }
 }
 

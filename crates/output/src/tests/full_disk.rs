@@ -66,7 +66,9 @@ fn a_disk_that_stays_full_gets_one_entry_and_no_more_files() {
     let mut writer = fill(&place, 100);
     let files = fs::read_dir(&place.dir).unwrap().count();
     for now in 0..2_000 {
-        let appended = append(&mut writer, Stream::Stdout, 1_000, 1_000 + now);
+        // Now and then there is room for an index, and never for a byte.
+        disk::set_free(now % 3 * 2_048);
+        let appended = append(&mut writer, Stream::Stdout, 1_000, 1_000 + now * 5);
         assert_eq!(appended.lost, Some(appended.from..appended.to));
     }
     disk::set_free(u64::MAX);
@@ -106,6 +108,8 @@ fn lost_bytes_push_old_segments_out_like_any_others() {
     assert_eq!(place.starts(), [0, 66_536]);
     assert_eq!(writer.totals().dropped_bytes, 65_536 + 90_000);
     disk::set_free(u64::MAX);
+    append(&mut writer, Stream::Stdout, 101_000, 300);
+    assert_eq!(place.starts(), [0, 190_000, 255_536]);
     assert_eq!(totals(&place.dir).unwrap(), writer.totals());
 }
 

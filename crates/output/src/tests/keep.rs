@@ -71,17 +71,16 @@ fn room_never_lets_a_byte_go_that_was_not_taken() {
         let mut chance = Chance(seed);
         let keep = Keep { head: chance.below(3) * 50_000, tail: chance.below(300_000) };
         let mut writer = place.writer(keep);
-        let mut reader = Reader::new(&place.dir);
         let mut taken = 0;
-        for now in 0..300 {
+        for now in 0..100 {
             let end = writer.totals().bytes;
             let room = writer.room(Some(taken));
             assert!(room > 0 || taken < end, "{keep:?}: a reader who has taken all must not stop the run");
-            let len = (chance.len() as u64).min(room);
+            let len = if chance.below(3) == 0 { room } else { room.min(chance.len() as u64) };
             append(&mut writer, chance.stream(), usize::try_from(len).unwrap(), now);
-            taken += chance.below(end + len - taken + 1) / (1 + chance.below(3));
-            let piece = reader.read(taken, &mut [0]).unwrap();
+            let piece = Reader::new(&place.dir).read(taken, &mut [0]).unwrap();
             assert!(!matches!(piece, Piece::Gap { .. }), "{keep:?}: {piece:?}");
+            taken += chance.below(end + len - taken + 1) / (1 + chance.below(3));
         }
     }
 }
@@ -91,6 +90,7 @@ fn room_is_all_used_up_just_before_the_first_byte_goes() {
     let place = Place::new();
     let mut writer = place.writer(Keep { head: 0, tail: 100_000 });
     append(&mut writer, Stream::Stdout, 65_536 + 1, 1);
+    assert!(writer.room(Some(65_535)) < writer.room(Some(65_536)), "a taken segment may go");
     let room = usize::try_from(writer.room(Some(0))).unwrap();
     append(&mut writer, Stream::Stdout, room, 2);
     assert_eq!((writer.room(Some(0)), writer.totals().dropped_bytes), (0, 0));
@@ -108,8 +108,8 @@ fn one_byte_entries_are_dropped_before_their_indexes_fill_the_disk_and_room_know
     while writer.room(Some(0)) > 0 {
         now += 10;
         writer.append(Stream::Stdout, b"x", now);
+        assert_eq!(writer.totals().dropped_bytes, 0);
     }
-    assert_eq!(writer.totals().dropped_bytes, 0);
     writer.append(Stream::Stdout, b"x", now + 10);
     assert!(writer.totals().dropped_bytes > 0);
     assert_eq!(totals(&place.dir).unwrap(), writer.totals());

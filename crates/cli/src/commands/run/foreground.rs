@@ -169,7 +169,7 @@ impl Foreground<'_> {
     fn take_signals(&mut self) -> io::Result<()> {
         while let Some(signal) = self.signals.next() {
             match signal {
-                signals::CHILD => while self.reap() {},
+                signals::CHILD => self.reap(),
                 signals::WINDOW => {
                     if let Some(size) = self.raw.as_ref().and_then(|_| terminal::size(terminal::stdin())) {
                         self.ask(&Ask::Resize(size));
@@ -193,14 +193,11 @@ impl Foreground<'_> {
         self.launched.keeper.send(ask, &[]);
     }
 
-    /// Takes one ended child off the list; as the first process of a container we have others' too.
-    fn reap(&mut self) -> bool {
-        reaper::reap(None).is_some_and(|ended| {
-            if ended.pid == self.nursery_pid {
-                self.nursery = None;
-            }
-            true
-        })
+    /// Takes ended children off the list; as the first process of a container we have others' too.
+    fn reap(&mut self) {
+        if reaper::reap_now().iter().any(|ended| ended.pid == self.nursery_pid) {
+            self.nursery = None;
+        }
     }
 
     /// The keeper is gone without a word. If the nursery lives it ends the run; if not, that is left to us.
@@ -248,13 +245,13 @@ impl Foreground<'_> {
         let deadline = tenure_os::clock::awake() + FAREWELL;
         self.launched.keeper.end();
         let pid = self.nursery_pid;
-        let Some(nursery) = self.nursery.take() else { return Ok(()) };
-        drop(nursery);
+        // Its connection ends here, so that it leaves.
+        if self.nursery.take().is_none() {
+            return Ok(());
+        }
         loop {
-            while let Some(ended) = reaper::reap(None) {
-                if ended.pid == pid {
-                    return Ok(());
-                }
+            if reaper::reap_now().iter().any(|ended| ended.pid == pid) {
+                return Ok(());
             }
             let left = deadline.saturating_sub(tenure_os::clock::awake());
             if left.is_zero() || reaper::childless() {
