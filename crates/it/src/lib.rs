@@ -1,1 +1,32 @@
-//! x
+//! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
+//! Nothing here signals anything but processes that the test itself started, by exact pid.
+
+pub mod install;
+pub mod proc;
+pub mod started;
+pub mod witness;
+
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up: far longer than it ever takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `look` finds something. There is no event for what other processes do to each other, so this
+/// looks again every few milliseconds, and fails with `what` after [`PATIENCE`].
+#[track_caller]
+pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    within(PATIENCE, what, look)
+}
+
+/// The same with a deadline of one's own.
+#[track_caller]
+pub fn within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not within {patience:?}: {what}");
+        std::thread::park_timeout(Duration::from_millis(3));
+    }
+}

@@ -1,0 +1,168 @@
+//! One installation of Tenure for one test: its own state root, perhaps its own user, with or without cgroups.
+
+use crate::started::Started;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// An installation; its state root goes when this is dropped.
+#[derive(Debug)]
+pub struct Install {
+    dir: tempfile::TempDir,
+    state: PathBuf,
+    cgroup: bool,
+    unprivileged: bool,
+    env: Vec<(OsString, OsString)>,
+}
+
+/// The user without rights that tests run as beside root.
+const NOBODY: u32 = 65534;
+
+impl Install {
+    /// An installation of this user, with cgroups where they can be had.
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("tenure-it-").tempdir().expect("a temporary directory");
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).expect("chmod");
+        let state = dir.path().join("state");
+        Self { dir, state, cgroup: true, unprivileged: false, env: Vec::new() }
+    }
+
+    /// The same without cgroups.
+    #[must_use]
+    pub fn without_cgroup(self) -> Self {
+        Self { cgroup: false, ..self }
+    }
+
+    /// The same as a user without rights. Tests run as root; others are unprivileged already.
+    #[must_use]
+    pub fn unprivileged(self) -> Self {
+        Self { unprivileged: rustix::process::geteuid().is_root(), ..self }
+    }
+
+    /// The same with another state root.
+    #[must_use]
+    pub fn with_state(self, state: PathBuf) -> Self {
+        Self { state, ..self }
+    }
+
+    /// The same with a variable in Tenure's environment.
+    #[must_use]
+    pub fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// A directory for the test's own files, which every user may write to.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The state root.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// A `tenure` command line that is not started yet.
+    #[expect(clippy::disallowed_methods, reason = "a test starts the program that it tests")]
+    pub fn command(&self, args: &[&str]) -> Command {
+        let program = self.program(tenure());
+        let mut command = if self.unprivileged {
+            let mut command = Command::new("setpriv");
+            command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()]);
+            command.arg("--").arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.args(args).current_dir(self.dir.path());
+        command.env_remove("TENURE_PAUSE").env("TENURE_STATE", &self.state);
+        command.env("TENURE_CGROUP", if self.cgroup { "on" } else { "off" });
+        command.envs(self.env.iter().cloned());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `tenure` to its end and collects what it printed.
+    #[track_caller]
+    pub fn tenure(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("tenure starts")
+    }
+
+    /// Starts `tenure` with its output captured, and goes on.
+    #[track_caller]
+    pub fn start(&self, args: &[&str]) -> Started {
+        Started::new(self.command(args))
+    }
+
+    /// A copy of a program where the unprivileged user can reach it, or the program itself.
+    pub fn program(&self, program: &Path) -> PathBuf {
+        if !self.unprivileged {
+            return program.to_owned();
+        }
+        let copy = self.dir.path().join(program.file_name().expect("a program has a name"));
+        if !copy.exists() {
+            std::fs::copy(program, &copy).expect("copy the program");
+            std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).expect("chmod");
+        }
+        copy
+    }
+
+    /// The actor's path, for a command line.
+    pub fn actor(&self) -> String {
+        self.program(actor()).to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    /// One run's record.
+    #[track_caller]
+    pub fn show(&self, id: &str) -> Value {
+        let output = self.tenure(&["show", "--json", id]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// The ids of all runs there are directories of.
+    pub fn runs(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.state.join("runs")) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    /// The only run there is.
+    #[track_caller]
+    pub fn only_run(&self) -> String {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.into_iter().next().expect("one")
+    }
+
+    /// What nurseries and keepers had to complain about.
+    pub fn complaints(&self) -> String {
+        std::fs::read_to_string(self.state.join("nursery.log")).unwrap_or_default()
+    }
+}
+
+impl Default for Install {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The `tenure` program that the tests were built with.
+pub fn tenure() -> &'static Path {
+    beside("tenure-it")
+}
+
+/// The program with the nasty behaviours.
+pub fn actor() -> &'static Path {
+    beside("actor")
+}
+
+/// A program of this package: test executables lie in a directory below the programs.
+fn beside(name: &str) -> &'static Path {
+    let own = std::env::current_exe().expect("own path");
+    let dir = own.parent().and_then(|dir| if dir.ends_with("deps") { dir.parent() } else { Some(dir) });
+    let path = dir.expect("a directory").join(name);
+    assert!(path.exists(), "{} is not built: run the tests with cargo nextest", path.display());
+    Box::leak(path.into_boxed_path())
+}

@@ -1,0 +1,74 @@
+//! What `/proc` says of processes that a test knows by pid.
+
+use std::fs;
+
+/// One process's status fields: state, parent, group, session, start time. `None` if it is gone.
+pub fn stat(pid: i32) -> Option<(char, i32, i32, i32, u64)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let after = &text[text.rfind(')')? + 1..];
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<i64>().ok();
+    let small = |at: usize| i32::try_from(number(at)?).ok();
+    Some((fields.first()?.chars().next()?, small(1)?, small(2)?, small(3)?, number(19)?.try_into().ok()?))
+}
+
+/// Whether a process runs: it exists and is no zombie.
+pub fn runs(pid: i32) -> bool {
+    stat(pid).is_some_and(|(state, ..)| !matches!(state, 'Z' | 'X'))
+}
+
+/// Whether a process is stopped, as at a pause point.
+pub fn is_stopped(pid: i32) -> bool {
+    stat(pid).is_some_and(|(state, ..)| state == 'T')
+}
+
+/// The direct children of a process.
+pub fn children(pid: i32) -> Vec<i32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+}
+
+/// All processes below a process.
+pub fn descendants(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut parents = vec![pid];
+    while let Some(parent) = parents.pop() {
+        let below = children(parent);
+        parents.extend(&below);
+        found.extend(below);
+    }
+    found
+}
+
+/// The name a process is listed under.
+pub fn name(pid: i32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
+/// Every process that was executed with this entry in its environment, as far as we may read.
+pub fn carriers(entry: &str) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&b| b == 0).any(|one| one == entry.as_bytes()) && runs(*pid)
+    })
+    .collect()
+}
+
+/// Kills one process that the test started (or that Tenure started for it), by a descriptor that means no other.
+pub fn kill(pid: i32) {
+    send(pid, rustix::process::Signal::KILL);
+}
+
+/// Sends a signal to one process that the test started.
+#[expect(clippy::disallowed_methods, reason = "the test's own processes, by exact pid, through a pidfd")]
+pub fn send(pid: i32, signal: rustix::process::Signal) {
+    assert!(pid > 1, "pid {pid} is never signalled");
+    let Some(pid) = rustix::process::Pid::from_raw(pid) else { return };
+    if let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
+        // One that is gone meanwhile is as dead as it was to be.
+        let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+    }
+}

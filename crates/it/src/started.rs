@@ -1,0 +1,121 @@
+//! A `tenure` that was started and goes on: what it has printed so far, and how it ends.
+
+use crate::eventually;
+use std::io::{Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A started program. If the test fails before it has ended, it is killed, and with it (it is the caller) its run.
+#[derive(Debug)]
+pub struct Started {
+    child: Child,
+    out: Captured,
+    err: Captured,
+    ended: Option<ExitStatus>,
+}
+
+#[derive(Debug)]
+struct Captured {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Captured {
+    fn new(mut from: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&bytes);
+        let reader = std::thread::spawn(move || {
+            let mut chunk = [0; 8192];
+            while let Ok(n) = from.read(&mut chunk) {
+                if n == 0 {
+                    break;
+                }
+                shared.lock().expect("no reader panics").extend_from_slice(&chunk[..n]);
+            }
+        });
+        Self { bytes, reader: Some(reader) }
+    }
+
+    fn so_far(&self) -> Vec<u8> {
+        self.bytes.lock().expect("no reader panics").clone()
+    }
+}
+
+impl Started {
+    /// Starts a command with its output captured and its input open if the command asked for a pipe.
+    #[track_caller]
+    pub fn new(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tenure starts");
+        let out = Captured::new(child.stdout.take().expect("piped"));
+        let err = Captured::new(child.stderr.take().expect("piped"));
+        Self { child, out, err, ended: None }
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// What it has written to standard output so far.
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.out.so_far()).into_owned()
+    }
+
+    /// What it has written to standard error so far.
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.err.so_far()).into_owned()
+    }
+
+    /// Waits until its standard output holds this text.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) {
+        eventually(&format!("{text:?} in {:?} / {:?}", self.out(), self.err()), || {
+            self.out().contains(text).then_some(()).or_else(|| {
+                assert!(self.child.try_wait().expect("wait").is_none() || self.out().contains(text),
+                    "it ended before it printed {text:?}: {:?} / {:?}", self.out(), self.err());
+                None
+            })
+        });
+    }
+
+    /// Writes to its standard input.
+    #[track_caller]
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.child.stdin.as_mut().expect("an open input").write_all(bytes).expect("it reads");
+    }
+
+    /// Ends its standard input.
+    pub fn close_input(&mut self) {
+        self.child.stdin = None;
+    }
+
+    /// Waits until it has ended and returns its exit code; a signal counts as 128 and its number.
+    #[track_caller]
+    pub fn code(&mut self) -> i32 {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.ended.unwrap_or_else(|| {
+            eventually(&format!("its end; so far {:?} / {:?}", self.out(), self.err()), || {
+                self.child.try_wait().expect("wait")
+            })
+        });
+        self.ended = Some(status);
+        for captured in [&mut self.out, &mut self.err] {
+            if let Some(reader) = captured.reader.take() {
+                reader.join().expect("no reader panics");
+            }
+        }
+        status.code().or(status.signal().map(|signal| 128 + signal)).expect("a code or a signal")
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            // Its run ends with it: it is the caller.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+

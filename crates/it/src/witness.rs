@@ -1,0 +1,60 @@
+//! The exact moment at which the last process of a tree is dead: each holds the writing end of a FIFO, so the
+//! reading end sees a hang-up then, and not before.
+
+use crate::PATIENCE;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The reading end.
+#[derive(Debug)]
+pub struct Witness {
+    path: PathBuf,
+    end: std::fs::File,
+}
+
+impl Witness {
+    /// Makes the FIFO in a directory; anybody may open it.
+    pub fn new(dir: &Path) -> Self {
+        use rustix::fs::{FileType, Mode, OFlags};
+        let path = dir.join("witness");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o666), 0).expect("mkfifo");
+        rustix::fs::chmod(&path, Mode::from_raw_mode(0o666)).expect("chmod");
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let end = rustix::fs::open(&path, flags, Mode::empty()).expect("open the FIFO").into();
+        Self { path, end }
+    }
+
+    /// The FIFO, for `actor --witness`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether everybody who ever opened the FIFO is dead. False before the first did.
+    pub fn all_dead(&self) -> bool {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Waits until everybody who opened the FIFO is dead.
+    #[track_caller]
+    pub fn wait_all_dead(&self) {
+        assert!(self.wait(PATIENCE), "a process of the tree is alive after {PATIENCE:?}");
+    }
+
+    fn wait(&self, patience: Duration) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout =
+                Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: i64::from(left.subsec_nanos()) };
+            let mut fds = [PollFd::new(&self.end, PollFlags::empty())];
+            let _ = poll(&mut fds, Some(&timeout));
+            if fds[0].revents().contains(PollFlags::HUP) {
+                return true;
+            }
+            if left.is_zero() {
+                return false;
+            }
+        }
+    }
+}
