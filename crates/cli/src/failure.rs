@@ -25,9 +25,14 @@ impl Failure {
         Self { code: 4, text: format!("no run has the id {text}: `tenure ps --all` lists them") }
     }
 
+    /// How a run ended cannot be known.
+    pub(crate) fn unknown(text: String) -> Self {
+        Self { code: 121, text }
+    }
+
     /// The same failure of `run` or `wait`, whose low exit codes are the command's own.
     pub(crate) fn of_run(self) -> Self {
-        if self.code == 4 { self } else { Self { code: 125, ..self } }
+        if matches!(self.code, 4 | 121) { self } else { Self { code: 125, ..self } }
     }
 
     pub(crate) fn code(&self) -> u8 {

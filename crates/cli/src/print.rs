@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::time::Duration;
 use tenure_core::duration::show;
-use tenure_core::run_json::RunView;
+use tenure_core::run_json::{LeaseState, RunView};
 use tenure_core::wire::ProcessView;
 use tenure_os::clock;
 
@@ -33,7 +33,7 @@ pub(crate) fn table(views: &[RunView]) {
         let name = view.ticket.label.clone().unwrap_or_else(|| plain(&view.ticket.command.join(" ")));
         rows.push([
             short(view.ticket.run_id.as_str()).to_owned(),
-            view.state.to_string(),
+            state(view),
             show(age),
             pid,
             ending,
@@ -70,7 +70,7 @@ pub(crate) fn run(view: &RunView) {
     }
     row("command", plain(&ticket.command.join(" ")));
     row("directory", plain(&ticket.cwd));
-    row("state", view.state.to_string());
+    row("state", state(view));
     if let Some(note) = &view.note {
         row("pid", note.root.pid.to_string());
         row("keeper", note.keeper.pid.to_string());
@@ -81,6 +81,11 @@ pub(crate) fn run(view: &RunView) {
         row("ending", ending.termination.sentence());
     }
     columns(&rows);
+}
+
+/// Where it is in its life, for people: a run without keeper and ending is lost to them.
+fn state(view: &RunView) -> String {
+    if view.lease_state() == LeaseState::Lost && view.ending.is_none() { "lost".to_owned() } else { view.state.to_string() }
 }
 
 fn boundary(boundary: &tenure_core::record::Boundary) -> String {

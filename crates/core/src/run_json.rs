@@ -15,8 +15,10 @@ pub struct RunView {
     pub note: Option<KeeperNote>,
     /// How it ended, once it has.
     pub ending: Option<Ending>,
-    /// Where it is in its life.
+    /// Where it is in its life, as far as was recorded.
     pub state: State,
+    /// Whether a keeper lives.
+    pub kept: bool,
     /// Its output.
     pub output: Totals,
     /// When the last output came.
@@ -33,7 +35,7 @@ pub enum LeaseState {
     Closing,
     /// The run has ended.
     Closed,
-    /// The run's processes were gone before its ending was seen.
+    /// The run's keeper, or its processes, were gone before its ending was seen.
     Lost,
 }
 
@@ -72,6 +74,7 @@ impl RunView {
     /// The lease's state, as the records tell it.
     pub fn lease_state(&self) -> LeaseState {
         match (self.state, &self.ending) {
+            (State::Running | State::Exiting, None) if !self.kept => LeaseState::Lost,
             (State::Starting | State::Running, _) => LeaseState::Open,
             (State::Exiting, _) => LeaseState::Closing,
             (State::Exited, Some(ending)) if ending.termination.reason == crate::ending::Reason::ReconciledStale => {
@@ -83,7 +86,7 @@ impl RunView {
 
     /// The run as JSON.
     pub fn json(&self) -> serde_json::Value {
-        let Self { ticket, note, ending, state, output, last_output_at_ms } = self;
+        let Self { ticket, note, ending, state, output, last_output_at_ms, kept: _ } = self;
         let root = note.as_ref().map(|note| &note.root);
         let started_at_ms = note.as_ref().map(|note| note.started_at_ms);
         let ended_at_ms = ending.as_ref().map(|ending| ending.ended_at_ms);

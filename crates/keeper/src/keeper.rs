@@ -3,6 +3,7 @@
 
 mod begin;
 mod finish;
+mod heir;
 mod inlet;
 mod outlet;
 mod peers;
@@ -10,6 +11,7 @@ mod stop;
 
 use crate::frames::Frames;
 use crate::rundir::RunDir;
+use heir::Heir;
 use inlet::Inlet;
 use outlet::Outlet;
 use peers::Peer;
@@ -49,6 +51,8 @@ struct Keeper {
     _lock: Lock,
     watch: Watch,
     root: RootState,
+    /// The run's session; for a run that was forked here, also the root's pid and group.
+    session: i32,
     cgroup: Option<Cgroup>,
     /// Present until the command executes or fails to.
     start: Option<(Plan, Report)>,
@@ -81,13 +85,7 @@ struct Draining {
 /// What a forked keeper does; returns its exit code. Zero means that the ending is written.
 pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conn: &Conn) -> u8 {
     match begin::begin(alone, nursery, launch, body, conn) {
-        Ok(Some(mut keeper)) => match keeper.serve() {
-            Ok(()) => 0,
-            Err(error) => {
-                eprintln!("tenure: the keeper of run {} failed: {error}", keeper.dir.id());
-                1
-            }
-        },
+        Ok(Some(keeper)) => keep(keeper),
         // There is nothing to keep, and whoever asked was told.
         Ok(None) => 0,
         Err(error) => {
@@ -97,8 +95,25 @@ pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Ve
     }
 }
 
+/// Keeps a run until its end, and then the one that its declared daemons became.
+fn keep(mut keeper: Keeper) -> u8 {
+    loop {
+        let next = keeper.serve();
+        let id = keeper.dir.id().clone();
+        match next.and_then(|heir| heir.map(|heir| keeper.turn_into(heir)).transpose()) {
+            Ok(None) => return 0,
+            Ok(Some(next)) => keeper = next,
+            Err(error) => {
+                eprintln!("tenure: the keeper of run {id} failed: {error}");
+                return 1;
+            }
+        }
+    }
+}
+
 impl Keeper {
-    fn serve(&mut self) -> io::Result<()> {
+    /// Until the ending is written. Returns the run that takes over what is left, if that was allowed.
+    fn serve(&mut self) -> io::Result<Option<Heir>> {
         loop {
             let awaited = self.awaited();
             let interests: Vec<Interest<'_>> = awaited.iter().map(|&what| self.interest(what)).collect();
@@ -206,9 +221,8 @@ impl Keeper {
     fn root_ended(&mut self, exit: Exit) -> io::Result<()> {
         pause::point("keeper-root-exited");
         let RootState::Alive(root) = std::mem::replace(&mut self.root, RootState::Reaped) else { return Ok(()) };
-        let session = root.pid();
         self.root = RootState::Held(root);
-        let left = left_behind(&self.living()?, session);
+        let left = left_behind(&self.living()?, self.session);
         self.see(Seen::RootExited { exit, left })
     }
 
@@ -295,5 +309,16 @@ fn left_behind(living: &[tree::Member], session: i32) -> Left {
     Left {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
         escapees: outside.into_iter().map(tree::Member::note).collect(),
+    }
+}
+
+/// A run without a socket can still be waited for and is still ended in time, so it is not refused for that.
+fn listen(dir: &RunDir) -> Option<Listener> {
+    match dir.listen() {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            eprintln!("tenure: run {} has no control socket: {error}", dir.id());
+            None
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Nursery {
 
     /// Starts one run.
     pub fn launch(&self, state: &StateRoot, spec: &Spec, terms: &Terms) -> io::Result<Launched> {
-        let dir = state.new_run()?;
+        let dir = state.make_run(state_root::new_run_id()?)?;
         let ticket = ticket(dir.id().clone(), self.instance.clone(), spec, terms)?;
         dir.write_ticket(&ticket)?;
         pause::point("caller-before-launch");

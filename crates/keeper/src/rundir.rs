@@ -17,6 +17,7 @@ const KEEPER: &str = "keeper";
 const SOCKET: &str = "ctl.sock";
 const OUTPUT: &str = "output";
 const ENDING: &str = "ending";
+const HEIR: &str = "heir";
 
 /// Space for an ending with a long list of survivors.
 const ENDING_SPACE: usize = 4096;
@@ -116,6 +117,18 @@ impl RunDir {
         }
     }
 
+    /// Names the run that takes over what escaped from this one.
+    pub(crate) fn name_heir(&self, heir: &RunId) -> io::Result<()> {
+        self.dir.write_new(HEIR, heir.as_str().as_bytes())
+    }
+
+    /// The directory of the run that took over what escaped from this one.
+    pub(crate) fn heir(&self) -> Option<PathBuf> {
+        let bytes = self.dir.read(HEIR).ok()??;
+        let id: RunId = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
+        Some(self.path().with_file_name(id.as_str()))
+    }
+
     /// Takes the keeper's lock, to be held until death; `None` if there is a keeper already.
     pub(crate) fn lock(&self) -> io::Result<Option<Lock>> {
         Lock::take(&self.dir, KEEPER)
@@ -178,13 +191,12 @@ impl RunDir {
         };
         let (output, last_output_at_ms) = match &ending {
             Some(ending) => (ending.output, ending.last_output_at_ms),
-            None => (tenure_output::totals(&self.output()).unwrap_or_default(), None),
+            None => (self.totals(), None),
         };
-        let _ = kept;
-        Ok(RunView { ticket, note, ending, state, output, last_output_at_ms })
+        Ok(RunView { ticket, note, ending, state, kept, output, last_output_at_ms })
     }
 
-    /// Removes what is left of drafts; for whoever closes the run.
+    /// How much output the files hold.
     pub(crate) fn totals(&self) -> Totals {
         tenure_output::totals(&self.output()).unwrap_or_default()
     }

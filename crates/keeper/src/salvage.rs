@@ -27,8 +27,14 @@ pub struct Fallen {
 }
 
 impl Fallen {
-    /// Reads what is known of a run; `None` if it has its ending, or nothing can be known.
-    pub fn read(directory: &Path) -> Option<Self> {
+    /// Reads what is known of a run that a keeper fell from, and of the one that it may have handed over to.
+    /// Those that have their endings are none of our business.
+    pub fn read(directory: &Path) -> Vec<Self> {
+        let heir = RunDir::open(directory).ok().and_then(|dir| dir.heir());
+        [Some(directory), heir.as_deref()].into_iter().flatten().filter_map(Self::read_one).collect()
+    }
+
+    fn read_one(directory: &Path) -> Option<Self> {
         let dir = RunDir::open(directory).ok()?;
         if matches!(dir.ending(), Ok(Some(_))) {
             return None;

@@ -63,8 +63,7 @@ impl StateRoot {
     }
 
     /// Makes the directory of a new run.
-    pub fn new_run(&self) -> io::Result<RunDir> {
-        let id = RunId::from_random(random::bytes()?);
+    pub fn make_run(&self, id: RunId) -> io::Result<RunDir> {
         RunDir::make(&self.runs.join(id.as_str()), id)
     }
 
@@ -78,6 +77,11 @@ impl StateRoot {
         let entries = std::fs::read_dir(&self.runs)?;
         Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
     }
+}
+
+/// A new run's id.
+pub fn new_run_id() -> io::Result<RunId> {
+    Ok(RunId::from_random(random::bytes()?))
 }
 
 /// A new lease's id.

@@ -9,15 +9,24 @@ use tenure_core::ending::Exit;
 use tenure_core::identity::Identity;
 use tenure_core::signal::Signal;
 
-/// An unreaped child that leads its own session and group.
+/// An unreaped child: the root of a run.
 #[derive(Debug)]
 pub struct Root {
     process: Process,
+    leads: bool,
 }
 
 impl Root {
     pub(crate) fn new(process: Process) -> Self {
-        Self { process }
+        // It makes itself the leader before it does anything else.
+        Self { process, leads: true }
+    }
+
+    /// A process that came back to us as the root of a run of its own. It must be our child.
+    pub(crate) fn adopt(process: Process) -> Option<Self> {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let leads = process.stat().group == process.identity().pid;
+        (process.stat().parent == own).then_some(Self { process, leads })
     }
 
     /// Who it is.
@@ -25,7 +34,7 @@ impl Root {
         self.process.identity()
     }
 
-    /// Its pid, which is also its group's and its session's number.
+    /// Its pid.
     pub fn pid(&self) -> i32 {
         self.identity().pid
     }
@@ -35,8 +44,12 @@ impl Root {
         reaper::peek(self.pid())
     }
 
-    /// Signals the root's whole group in one stroke, which no fork can outrun.
+    /// Signals the group that the root leads in one stroke, which no fork can outrun. One that leads none is
+    /// left to the list.
     pub fn signal_group(&self, signal: Signal) -> Sent {
+        if !self.leads {
+            return Sent::Gone;
+        }
         let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
         assert!(self.pid() > 1 && self.pid() != own_group, "group {} is never signalled", self.pid());
         linux::pidfd_signal(self.process.as_fd(), signal, linux::Reach::Group { leader: self.pid() })

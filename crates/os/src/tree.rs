@@ -6,6 +6,7 @@ use crate::clock;
 use crate::linux::{self, stat};
 use crate::process::{Process, Sent};
 use crate::pty::Pty;
+use crate::root::Root;
 use rustix::fd::BorrowedFd;
 use std::collections::HashSet;
 use std::io;
@@ -38,6 +39,11 @@ impl Member {
         self.process.stat().session
     }
 
+    /// Its command line, for people.
+    pub fn command(&self) -> String {
+        linux::command_line(self.pid())
+    }
+
     /// Its pid and executable, for people.
     pub fn note(&self) -> ProcessNote {
         self.process.note()
@@ -50,6 +56,11 @@ impl Member {
             Evidence::Other | Evidence::Gone => Sent::Gone,
             Evidence::Unreadable(_) => Sent::Denied,
         }
+    }
+
+    /// Makes it the root of a run of its own, if it is a child of this process.
+    pub fn into_root(self) -> Option<Root> {
+        Root::adopt(self.process)
     }
 
     /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
@@ -65,7 +76,7 @@ impl Member {
             ppid: stat.parent,
             pgid: stat.group,
             sid: stat.session,
-            command: linux::command_line(self.pid()),
+            command: self.command(),
             started_at_ms: stat::started_at_ms(stat.start_time),
             cpu_ms: stat.cpu_ms(),
             rss_bytes: stat.rss_bytes,

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tenure_core::record::Ending;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Broken;
+use tenure_keeper::nursery;
 use tenure_keeper::rundir::RunDir;
+use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
@@ -18,7 +20,7 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     let deadline = patience.map(|patience| clock::awake() + patience);
     let mut codes = Vec::new();
     for dir in &runs {
-        match ending_of(dir, deadline).map_err(Failure::of_run)? {
+        match ending_of(&state, dir, deadline).map_err(Failure::of_run)? {
             Some(ending) => codes.push(ending.termination.code()),
             None => return Ok(124),
         }
@@ -36,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// Waits for a run's ending; `None` if the deadline came first.
-pub(crate) fn ending_of(dir: &RunDir, deadline: Option<Duration>) -> Result<Option<Ending>, Failure> {
+fn ending_of(state: &StateRoot, dir: &RunDir, deadline: Option<Duration>) -> Result<Option<Ending>, Failure> {
     loop {
         let kept = dir.kept().map_err(Failure::refused)?;
         if let Some(ending) = dir.ending().map_err(Failure::refused)? {
@@ -58,8 +60,20 @@ pub(crate) fn ending_of(dir: &RunDir, deadline: Option<Duration>) -> Result<Opti
                 }
             }
         } else {
-            // The keeper is gone and the ending is not there yet: whoever salvages the run will write it.
+            if !kept && !salvaged_soon(state, dir)? {
+                return Err(Failure::unknown(format!("how run {} ended is unknown: its keeper and nursery are gone", dir.id())));
+            }
+            // The keeper is gone and the ending is not there yet: the nursery will write it.
             tenure_os::poll::wait(&[], Some(left.min(PAUSE))).map_err(Failure::refused)?;
         }
     }
+}
+
+/// Whether the nursery of a run without a keeper lives: it writes the ending. A run without a note has a keeper
+/// on its way, or was never given one.
+fn salvaged_soon(state: &StateRoot, dir: &RunDir) -> Result<bool, Failure> {
+    let Some(note) = dir.note().map_err(Failure::refused)? else { return Ok(false) };
+    let lives = nursery::lives(state.path(), &note.nursery_id).map_err(Failure::refused)?;
+    // The ending comes before the nursery goes.
+    Ok(lives || dir.ending().map_err(Failure::refused)?.is_some())
 }

@@ -3,7 +3,7 @@
 
 use super::outlet::Outlet;
 use super::peers::Peer;
-use super::{Keeper, RootState};
+use super::{Keeper, RootState, listen};
 use crate::frames::Frames;
 use crate::rundir::RunDir;
 use std::io;
@@ -19,7 +19,7 @@ use tenure_os::cgroup::Cgroup;
 use tenure_os::fork::{self, Alone};
 use tenure_os::lock::Lock;
 use tenure_os::signals::{self, Signals};
-use tenure_os::socket::{Conn, Listener};
+use tenure_os::socket::Conn;
 use tenure_os::spawn::{self, Gated, Plan};
 use tenure_os::stdio::Stdio;
 use tenure_os::{clock, descriptors, pause, process, program, reaper};
@@ -84,6 +84,7 @@ pub(super) fn begin(
         note: made.note,
         epoch: ticket.lease_epoch,
         _lock: lock,
+        session: root.pid(),
         root: RootState::Alive(root),
         cgroup: made.cgroup,
         start: Some((made.plan, report)),
@@ -169,17 +170,6 @@ fn fork_root(
     };
     let gated = spawn::fork_root(alone, plan, stdio, None)?;
     Ok((gated, None, Boundary::Subreaper { why: Some(why) }))
-}
-
-/// A run without a socket can still be waited for and is still ended in time, so it is not refused for that.
-fn listen(dir: &RunDir) -> Option<Listener> {
-    match dir.listen() {
-        Ok(listener) => Some(listener),
-        Err(error) => {
-            eprintln!("tenure: run {} has no control socket: {error}", dir.id());
-            None
-        }
-    }
 }
 
 type Words = Vec<Vec<u8>>;

@@ -1,12 +1,15 @@
 //! The end of a keeper: the rest of the output, the ending, and only then the telling (I4).
 
-use super::{Draining, Keeper};
+use super::heir::Heir;
+use super::{Draining, Keeper, RootState};
 use std::io;
+use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
 use tenure_core::wire::Tell;
+use tenure_os::poll::{self, Interest};
 use tenure_os::{clock, pause};
 
 /// How long a peer may take to hear of the ending. It is on disk; this is a courtesy.
@@ -28,25 +31,30 @@ impl Keeper {
         self.outlet.ended() || (!held_up && clock::awake() >= draining.until)
     }
 
-    /// Writes the ending and tells.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
-        let Some(draining) = self.draining.take() else { return Ok(()) };
+    /// Writes the ending and tells. What was allowed to live on is another run's by then.
+    pub(super) fn finish(&mut self) -> io::Result<Option<Heir>> {
+        let Some(draining) = self.draining.take() else { return Ok(None) };
+        self.let_go_of_root();
+        let heir = self.find_heir()?;
         let mut termination = draining.termination;
-        termination.output_open = !self.outlet.ended();
+        termination.output_open = heir.is_none() && !self.outlet.ended();
+        if let Some(heir) = &heir {
+            termination.detail = Some(format!("what escaped was handed over to run {}", heir.id()));
+        }
         let ending = Ending {
             run_id: self.dir.id().clone(),
             termination,
             ended_at_ms: clock::unix_ms(),
             last_output_at_ms: self.outlet.last_at_ms(),
             output: self.outlet.totals(),
-            handed_over_to: Vec::new(),
+            handed_over_to: heir.iter().map(|heir| heir.id().clone()).collect(),
         };
         pause::point("keeper-before-ending");
         self.dir.write_ending(&ending, self.ending_space.take())?;
         pause::point("keeper-after-ending");
         self.listener = None;
         self.dir.unlisten();
-        if let Some(cgroup) = &self.cgroup {
+        if let (Some(cgroup), None) = (&self.cgroup, &heir) {
             // One that is still occupied stays, and the ending says who is in it.
             let _ = cgroup.remove();
         }
@@ -56,7 +64,21 @@ impl Keeper {
             let patience = if peer.is_required() { FOR_CALLER } else { COURTESY };
             let _ = peer.frames.send_all(patience);
         }
-        Ok(())
+        Ok(heir)
+    }
+
+    /// A root that never executed is still on its way out, and would occupy the cgroup.
+    fn let_go_of_root(&mut self) {
+        let deadline = clock::awake() + defaults::DRAIN;
+        while let RootState::Alive(root) = &self.root
+            && root.exit().is_none()
+            && clock::awake() < deadline
+        {
+            let interest = Interest { on: self.signals.as_fd(), read: true, write: false };
+            // Woken early or not at all, the root is looked at again.
+            let _ = poll::wait(&[interest], Some(Duration::from_millis(1)));
+            while self.signals.next().is_some() {}
+        }
     }
 }
 

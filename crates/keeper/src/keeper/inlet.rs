@@ -36,6 +36,10 @@ impl Inlet {
         Self::new(End::Pty(pty))
     }
 
+    pub(super) fn closed() -> Self {
+        Self::new(End::Closed)
+    }
+
     fn new(end: End) -> Self {
         Self { end, waiting: VecDeque::new(), next: 0, eof: false }
     }

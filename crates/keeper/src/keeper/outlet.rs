@@ -59,6 +59,11 @@ impl Outlet {
         Writer::create(directory, keep).map_err(io::Error::other)
     }
 
+    /// The same sources with another log.
+    pub(super) fn go_on(self, log: Writer) -> Self {
+        Self { log, ..self }
+    }
+
     /// The streams to be read now: none while a foreground caller would miss bytes.
     pub(super) fn readable(&self, taken: Option<u64>) -> impl Iterator<Item = Stream> {
         let open = |stream: &Stream| self.reading(*stream).is_some() && self.log.room(taken) > 0;

@@ -61,7 +61,7 @@ impl Keeper {
         let mut targets = self.living()?;
         targets.retain(|member| match whom {
             Whom::All => true,
-            Whom::Session => member.session() == self.note.root.pid,
+            Whom::Session => member.session() == self.session,
         });
         Ok(targets)
     }
@@ -149,7 +149,7 @@ impl Keeper {
                     member.forbid_forking();
                     member.signal(Signal::KILL);
                 }
-                Rung::Term if is_new(&member) && !(first_round && member.group() == self.note.root.pid) => {
+                Rung::Term if is_new(&member) && !(first_round && member.group() == self.session) => {
                     for &signal in self.term_signals() {
                         member.signal(signal);
                     }
@@ -195,7 +195,7 @@ impl Keeper {
     /// The list was empty but somebody is alive: hunt them, whatever the decider was told.
     fn look_again(&mut self) -> io::Result<()> {
         if self.hunt.is_none() {
-            let left = left_behind(&self.living()?, self.note.root.pid);
+            let left = left_behind(&self.living()?, self.session);
             if left.leftovers > 0 || !left.escapees.is_empty() {
                 self.term(Whom::All)?;
             }

@@ -1,5 +1,6 @@
 use super::{ALL, Chance, Place};
-use crate::tail_offset;
+use crate::{name, tail_offset};
+use std::fs::OpenOptions;
 use tenure_core::output::{Keep, Stream};
 
 /// Where the last `lines` lines of `bytes` begin: the long way.
@@ -54,4 +55,14 @@ fn a_line_longer_than_a_block_is_found_whole() {
     writer.append(Stream::Stdout, &line, 1);
     assert_eq!(tail_offset(&place.dir, 1, None).unwrap(), 6);
     assert_eq!(tail_offset(&place.dir, 2, None).unwrap(), 0);
+}
+
+#[test]
+fn the_last_lines_of_output_cut_by_a_crash_are_those_that_are_there() {
+    let place = Place::new();
+    let mut writer = place.writer(ALL);
+    writer.append(Stream::Stdout, &[&b"one\ntwo\n"[..], &vec![b'x'; 300_000]].concat(), 1);
+    OpenOptions::new().write(true).open(name::log(&place.dir, 0)).unwrap().set_len(8).unwrap();
+    assert_eq!(tail_offset(&place.dir, 1, None).unwrap(), 4);
+    assert_eq!(tail_offset(&place.dir, 0, None).unwrap(), 8);
 }

@@ -212,7 +212,7 @@ impl Foreground<'_> {
             None => false,
         };
         if !nursery_lives && !dir.kept()? {
-            let mut fallen: Vec<Fallen> = Fallen::read(dir.path()).into_iter().collect();
+            let mut fallen = Fallen::read(dir.path());
             if self.last_resort {
                 salvage::hunt(&HashSet::new(), &mut fallen);
             } else {
@@ -246,7 +246,8 @@ impl Foreground<'_> {
         self.launched.keeper.end();
         let pid = self.nursery_pid;
         // Its connection ends here, so that it leaves.
-        if self.nursery.take().is_none() {
+        let stays = self.ending.as_ref().is_some_and(|ending| !ending.handed_over_to.is_empty());
+        if self.nursery.take().is_none() || stays {
             return Ok(());
         }
         loop {

@@ -1,0 +1,116 @@
+//! Declared daemons (`--on-escape allow`): what escaped becomes a run of its own, with a directory, a lease and a
+//! ticket, kept by the same keeper. The first process of them is its root; it ends when all of them have.
+
+use super::inlet::Inlet;
+use super::outlet::Outlet;
+use super::{Keeper, RootState, listen};
+use crate::rundir::RunDir;
+use crate::state_root::{self, StateRoot};
+use std::io;
+use tenure_core::ids::RunId;
+use tenure_core::limits::Limits;
+use tenure_core::record::{self, KeeperNote, Ticket};
+use tenure_core::spec::{OnEscape, Orphan};
+use tenure_core::watch::{Policy, Seen, Watch, Whom};
+use tenure_os::clock;
+use tenure_os::lock::Lock;
+use tenure_os::root::Root;
+use tenure_output::Writer;
+
+/// The run that takes over.
+pub(super) struct Heir {
+    dir: RunDir,
+    ticket: Ticket,
+    note: KeeperNote,
+    lock: Lock,
+    log: Writer,
+    root: Root,
+    session: i32,
+}
+
+impl Heir {
+    pub(super) fn id(&self) -> &RunId {
+        self.dir.id()
+    }
+}
+
+impl Keeper {
+    /// Makes a run of what was allowed to escape; `None` if there is nothing like that. The old run names it
+    /// before it is made, so that whoever closes the one finds the other.
+    pub(super) fn find_heir(&mut self) -> io::Result<Option<Heir>> {
+        if self.watch.whom() != Whom::Session {
+            return Ok(None);
+        }
+        let mut living = self.living()?.into_iter();
+        let Some((session, command, root)) =
+            living.find_map(|member| Some((member.session(), member.command(), member.into_root()?)))
+        else {
+            return Ok(None);
+        };
+        let state = self.dir.path().ancestors().nth(2).ok_or_else(|| io::Error::other("no state root"))?;
+        let state = StateRoot::open(state).map_err(io::Error::other)?;
+        let id = state_root::new_run_id()?;
+        self.dir.name_heir(&id)?;
+        let dir = state.make_run(id)?;
+        let ticket = self.heirs_ticket(&dir, command)?;
+        dir.write_ticket(&ticket)?;
+        let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
+        let log = Outlet::log(&dir.output(), ticket.keep)?;
+        let note = KeeperNote {
+            root: root.identity().clone(),
+            started_at_ms: clock::unix_ms(),
+            ..self.note.clone()
+        };
+        lock.write(&record::encode(&note))?;
+        Ok(Some(Heir { dir, ticket, note, lock, log, root, session }))
+    }
+
+    /// A daemon has no limits and no owner to lose; when its first process ends, so does the rest.
+    fn heirs_ticket(&self, dir: &RunDir, command: String) -> io::Result<Ticket> {
+        let Limits { grace, give_up, .. } = self.ticket.limits;
+        Ok(Ticket {
+            run_id: dir.id().clone(),
+            lease_id: state_root::new_lease()?,
+            scope: None,
+            command: vec![command],
+            pty_size: None,
+            stdin: false,
+            limits: Limits { grace, give_up, ..Limits::default() },
+            on_escape: OnEscape::Reap,
+            orphan: Orphan::Keep,
+            created_at_ms: clock::unix_ms(),
+            escaped_from: Some(self.dir.id().clone()),
+            ..self.ticket.clone()
+        })
+    }
+
+    /// Goes on as the keeper of the heir.
+    pub(super) fn turn_into(self, heir: Heir) -> io::Result<Keeper> {
+        let Heir { dir, ticket, note, lock, log, root, session } = heir;
+        let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
+        let mut next = Keeper {
+            watch: Watch::new(policy),
+            epoch: ticket.lease_epoch,
+            root: RootState::Alive(root),
+            session,
+            outlet: self.outlet.go_on(log),
+            inlet: Inlet::closed(),
+            peers: Vec::new(),
+            listener: listen(&dir),
+            ending_space: dir.reserve_ending().ok(),
+            start: None,
+            hunt: None,
+            draining: None,
+            signals: self.signals,
+            cgroup: self.cgroup,
+            _lock: lock,
+            note,
+            ticket,
+            dir,
+        };
+        next.see(Seen::Started)?;
+        // It may have ended while it was handed over.
+        next.mind_children()?;
+        Ok(next)
+    }
+}
