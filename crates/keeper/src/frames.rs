@@ -70,6 +70,11 @@ impl Frames {
         self.sent < self.outgoing.len()
     }
 
+    /// How much waits to be sent.
+    pub fn unsent(&self) -> usize {
+        self.outgoing.len() - self.sent
+    }
+
     /// Reads what is there now.
     pub fn fill(&mut self) {
         while !self.ended {

@@ -123,7 +123,7 @@ impl Keeper {
                     self.attend(what, ready)?;
                 }
             }
-            self.peers.retain(Peer::stays);
+            self.part()?;
             self.see(Seen::Tick)?;
             self.go_on_hunting()?;
             self.outlet.rest();
@@ -139,7 +139,7 @@ impl Keeper {
         let mut awaited = vec![What::Signals];
         awaited.extend(self.start.is_some().then_some(What::Report));
         awaited.extend(self.listener.is_some().then_some(What::Listener));
-        awaited.extend(self.outlet.readable(self.taken()).map(What::Output));
+        awaited.extend(self.readable().map(What::Output));
         awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
         awaited.extend((0..self.peers.len()).map(What::Peer));
         awaited

@@ -128,12 +128,15 @@ pub fn totals(dir: &Path) -> Result<Totals, Error> {
         let (kept_to, to) = match last {
             None => (start, start),
             Some(entry) => match entry.stretch {
-                Stretch::Kept(_) => (entry.end().min(logged), entry.end().min(logged)),
+                Stretch::Kept(_) => {
+                    let end = entry.end().min(logged);
+                    (end, end)
+                }
                 Stretch::Lost(_) => (entry.offset.min(logged), entry.end()),
             },
         };
-        kept += kept_to - start;
+        kept += kept_to.saturating_sub(start);
         bytes = to;
     }
-    Ok(Totals { bytes, dropped_bytes: bytes - kept })
+    Ok(Totals { bytes, dropped_bytes: bytes.saturating_sub(kept) })
 }

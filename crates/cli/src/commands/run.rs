@@ -13,7 +13,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::limits::Limits;
-use tenure_core::output::Keep;
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
@@ -34,12 +33,16 @@ pub(crate) fn run(args: RunArgs) -> Result<u8, Failure> {
 fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let role = Role::Holder { epoch: 1 };
-    let mut launched = nursery.launch(state, spec, &terms(role)).map_err(Failure::ours)?;
+    let mut launched = nursery.launch(state, spec, &terms(role)?).map_err(Failure::ours)?;
     match launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?.0 {
         Tell::Started { .. } => {}
         Tell::NotStarted { error } => {
             eprintln!("tenure: {}", error.detail);
-            return Ok(if error.not_found { 127 } else { 126 });
+            let (tell, _) = launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?;
+            return match tell {
+                Tell::Ended { ending } => Ok(ending.termination.code()),
+                other => Err(super::unexpected(&other)),
+            };
         }
         Tell::Refused { why } => return Err(Failure::ours(why)),
         other => return Err(super::unexpected(&other)),
@@ -55,8 +58,8 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
     Ok(0)
 }
 
-fn terms(role: Role) -> Terms {
-    Terms { role, backend: "run", cgroup: settings::cgroup(), keep: Keep::default() }
+fn terms(role: Role) -> Result<Terms, Failure> {
+    Ok(Terms { role, backend: "run", cgroup: settings::cgroup(), keep: settings::keep()? })
 }
 
 /// Prints the record of a run that has ended.

@@ -66,8 +66,10 @@ pub(super) fn begin(
     let made = match make(alone, nursery, launch, body, &dir, &ticket, &lock) {
         Ok(made) => made,
         Err(error) => {
+            // Whatever failed here is not the command's fault, which has not even been looked for.
             let error = SpawnError { detail: error.to_string(), not_found: false };
-            let ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
+            let mut ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
+            ending.termination.exit_code = Some(125);
             dir.write_ending(&ending, None)?;
             caller.send(&Tell::NotStarted { error }, &[]);
             caller.send(&Tell::Ended { ending: Box::new(ending) }, &[]);
@@ -123,9 +125,9 @@ fn make(
     let (cwd, argv, env) = split_body(body, launch.argc)?;
     let plan = Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile);
     let stdio = match ticket.pty_size {
-        Some(size) => Stdio::pty(size),
-        None => Stdio::pipes(ticket.stdin),
-    }?;
+        Some(size) => Stdio::pty(size).map_err(|error| io::Error::other(format!("no pty can be had: {error}")))?,
+        None => Stdio::pipes(ticket.stdin)?,
+    };
     let (gated, cgroup, boundary) = fork_root(alone, launch, ticket, &plan, &stdio)?;
     pause::point("keeper-root-forked");
     let note = KeeperNote {

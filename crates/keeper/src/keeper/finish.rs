@@ -27,7 +27,7 @@ impl Keeper {
     /// foreground caller that has not taken enough is waited for, since the rest would be lost to it.
     pub(super) fn drained(&self) -> bool {
         let Some(draining) = &self.draining else { return false };
-        let held_up = !self.outlet.ended() && self.outlet.readable(self.taken()).next().is_none();
+        let held_up = !self.outlet.ended() && self.readable().next().is_none();
         self.outlet.ended() || (!held_up && clock::awake() >= draining.until)
     }
 

@@ -64,10 +64,9 @@ impl Outlet {
         Self { log, ..self }
     }
 
-    /// The streams to be read now: none while a foreground caller would miss bytes.
-    pub(super) fn readable(&self, taken: Option<u64>) -> impl Iterator<Item = Stream> {
-        let open = |stream: &Stream| self.reading(*stream).is_some() && self.log.room(taken) > 0;
-        [Stream::Stdout, Stream::Stderr].into_iter().filter(open).collect::<Vec<_>>().into_iter()
+    /// The streams that are open.
+    fn open(&self) -> impl Iterator<Item = Stream> {
+        [Stream::Stdout, Stream::Stderr].into_iter().filter(|&stream| self.reading(stream).is_some())
     }
 
     /// What to wait on for a stream.
@@ -166,6 +165,12 @@ fn read_pty(pty: &Pty, hung_up: &mut bool, space: &mut [u8]) -> Got {
 }
 
 impl Keeper {
+    /// The streams to be read now: none while a foreground caller would miss bytes.
+    pub(super) fn readable(&self) -> impl Iterator<Item = Stream> {
+        let room = self.outlet.log.room(self.taken()) > 0 && !self.held_up();
+        self.outlet.open().filter(move |_| room)
+    }
+
     /// Copies what the command wrote.
     pub(super) fn read_output(&mut self, stream: Stream) -> io::Result<()> {
         let room = usize::try_from(self.outlet.log.room(self.taken())).unwrap_or(usize::MAX);

@@ -26,6 +26,9 @@ pub(super) struct Peer {
     taken: u64,
 }
 
+/// How much may wait to be sent to one peer.
+const MOST_UNSENT: usize = 4 << 20;
+
 impl Peer {
     /// Whoever asked for the run.
     pub(super) fn first(frames: Frames, role: Role) -> Self {
@@ -57,6 +60,10 @@ impl Peer {
 
     pub(super) fn tell_with(&mut self, tell: &Tell, body: &[u8]) {
         self.frames.send(tell, body);
+        // One that asks and never listens is let go; a foreground caller is waited for instead.
+        if self.frames.unsent() > MOST_UNSENT && !self.is_required() {
+            self.frames.end();
+        }
     }
 
     pub(super) fn started(&mut self, note: &KeeperNote) {
@@ -97,20 +104,29 @@ impl Keeper {
                 }
             }
         }
-        if self.peers[at].stays() { Ok(()) } else { self.lost(at) }
+        Ok(())
     }
 
-    /// A peer is gone.
-    fn lost(&mut self, at: usize) -> io::Result<()> {
-        let is_holder = |role: &Option<Role>| matches!(role, Some(Role::Holder { .. }));
-        match self.peers[at].role {
-            Some(Role::Caller) => self.see(Seen::CallerGone),
-            Some(Role::Holder { .. }) => {
-                let others = self.peers.iter().filter(|peer| peer.stays() && is_holder(&peer.role)).count();
-                if others == 0 { self.see(Seen::HolderGone) } else { Ok(()) }
+    /// Takes leave of those who are gone, whether that was seen by reading or by writing.
+    pub(super) fn part(&mut self) -> io::Result<()> {
+        while let Some(at) = self.peers.iter().position(|peer| !peer.stays()) {
+            let gone = self.peers.remove(at);
+            match gone.role {
+                Some(Role::Caller) => self.see(Seen::CallerGone)?,
+                Some(Role::Holder { .. }) if !self.has_holder() => self.see(Seen::HolderGone)?,
+                Some(Role::Holder { .. } | Role::Viewer) | None => {}
             }
-            Some(Role::Viewer) | None => Ok(()),
         }
+        Ok(())
+    }
+
+    fn has_holder(&self) -> bool {
+        self.peers.iter().any(|peer| peer.stays() && matches!(peer.role, Some(Role::Holder { .. })))
+    }
+
+    /// Whether a foreground caller has so much to read that the command must wait for it.
+    pub(super) fn held_up(&self) -> bool {
+        self.peers.iter().any(|peer| peer.is_required() && peer.frames.unsent() > MOST_UNSENT)
     }
 
     fn answer(&mut self, at: usize, ask: Ask, body: &[u8]) -> io::Result<()> {

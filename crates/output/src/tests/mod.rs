@@ -11,6 +11,7 @@ mod round_trip;
 use crate::{Appended, Piece, Reader, Writer, name};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use tempfile::TempDir;
 use tenure_core::output::{Entry, Keep, Stream};
 
@@ -76,12 +77,20 @@ fn check(piece: &Piece, at: u64, buf: &[u8]) {
     }
 }
 
-/// The output of `stream` at an offset.
+/// The output of `stream` at an offset. It repeats itself after a prime number of bytes, as no size here does.
 fn output(offset: u64, len: usize, stream: Stream) -> Vec<u8> {
-    let byte = |at: u64| {
-        at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()[7] & !1 | u8::from(stream == Stream::Stderr)
-    };
-    (offset..).take(len).map(byte).collect()
+    const PERIOD: u64 = 65_521;
+    static PERIODS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+        let byte = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()[7] & !1;
+        [0, 1].map(|stream| (0..PERIOD).map(|at| byte(at) | stream).collect())
+    });
+    let period = &PERIODS[usize::from(stream == Stream::Stderr)];
+    let mut bytes = period[usize::try_from(offset % PERIOD).unwrap()..].to_vec();
+    while bytes.len() < len {
+        bytes.extend_from_slice(period);
+    }
+    bytes.truncate(len);
+    bytes
 }
 
 /// Appends the output that belongs at the end.
