@@ -218,7 +218,21 @@ mod tests {
         assert!(matches!(decode::<Ending>(&bytes), Err(BadRecord::Newer { found: 2 })));
     }
 
-    /// The first version ever shipped; this file is never edited.
+    // The first versions ever shipped: these files are never edited.
+
+    #[test]
+    fn the_ticket_of_version_one_is_still_read() {
+        let ticket: Ticket = decode(include_bytes!("../fixtures/ticket-v1")).unwrap();
+        assert_eq!((ticket.command.join(" "), ticket.lease_epoch), ("npm test".to_owned(), 3));
+    }
+
+    #[test]
+    fn the_keepers_note_of_version_one_is_still_read() {
+        let note: KeeperNote = decode(include_bytes!("../fixtures/keeper-v1")).unwrap();
+        assert_eq!((note.keeper.pidfs_inode, note.root.pidfs_inode), (Some(77), None));
+        assert_eq!(note.boundary, Boundary::Cgroup { path: "/sys/fs/cgroup/tenure-x/y".into() });
+    }
+
     #[test]
     fn the_ending_of_version_one_is_still_read() {
         let ending: Ending = decode(include_bytes!("../fixtures/ending-v1")).unwrap();

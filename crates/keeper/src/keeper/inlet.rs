@@ -161,3 +161,57 @@ impl Keeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_os::stdio::{Ours, Stdio};
+
+    /// An input whose command has gone already.
+    fn inlet() -> Inlet {
+        let Ours::Pipes { stdin, .. } = Stdio::pipes(true).expect("pipes").into_ours() else { unreachable!() };
+        Inlet::pipe(stdin)
+    }
+
+    #[test]
+    fn a_repeat_is_ignored_and_an_overlap_gives_its_new_part() {
+        let mut inlet = inlet();
+        inlet.take(0, b"hello", false).unwrap();
+        inlet.take(0, b"hello", false).unwrap();
+        inlet.take(3, b"lo world", false).unwrap();
+        assert_eq!(inlet.waiting, b"hello world");
+        assert_eq!(inlet.next, 11);
+    }
+
+    #[test]
+    fn a_gap_is_refused_and_names_the_next_byte() {
+        let mut inlet = inlet();
+        inlet.take(0, b"abc", false).unwrap();
+        assert!(inlet.take(4, b"x", false).unwrap_err().contains("the next byte is 3"));
+        assert_eq!(inlet.next, 3);
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut inlet = inlet();
+        let most = usize::try_from(STDIN_QUEUE).unwrap();
+        inlet.take(0, &vec![0; most], false).unwrap();
+        assert!(inlet.take(STDIN_QUEUE, b"x", false).unwrap_err().contains("full"));
+    }
+
+    #[test]
+    fn nothing_comes_after_the_end_but_its_repeat() {
+        let mut inlet = inlet();
+        inlet.take(0, b"a", true).unwrap();
+        inlet.take(0, b"a", true).unwrap();
+        assert!(inlet.take(1, b"b", false).is_err());
+    }
+
+    #[test]
+    fn a_command_that_closed_its_input_is_found_out_by_writing() {
+        let mut inlet = inlet();
+        inlet.take(0, b"a", false).unwrap();
+        assert!(!inlet.write());
+        assert!(!inlet.is_open());
+    }
+}

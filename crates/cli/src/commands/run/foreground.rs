@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::duration::show;
+use tenure_core::ending::Reason;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Spec;
@@ -155,7 +156,8 @@ impl Foreground<'_> {
     /// The command executes: from now on keys are its own.
     fn started(&mut self) {
         self.typing.begin();
-        if self.args.pty && self.typing.is_open() && terminal::is_terminal(terminal::stdin()) {
+        // From the background the terminal is somebody else's to set.
+        if self.args.pty && self.typing.is_open() && terminal::in_foreground(terminal::stdin()) {
             self.raw = Raw::enter(terminal::stdin()).ok();
         }
     }
@@ -265,7 +267,8 @@ impl Foreground<'_> {
 
     fn report(&mut self) -> Result<u8, Failure> {
         let Some(ending) = &self.ending else { return Err(Failure::ours("the run has no ending")) };
-        if !self.args.quiet {
+        // Quiet or not, a command that did not start has nobody else to say why.
+        if !self.args.quiet || ending.termination.reason == Reason::SpawnError {
             let id = print::short(self.launched.ticket.run_id.as_str());
             let took = ending.ended_at_ms.saturating_sub(self.launched.ticket.created_at_ms);
             let sentence = ending.termination.sentence();

@@ -121,6 +121,11 @@ impl Printing {
                 }
                 Job::Finish { at } => (self.copy(&mut reader, at), true),
             };
+            if let Err(error) = &result
+                && error.kind() != io::ErrorKind::BrokenPipe
+            {
+                eprintln!("tenure: the output cannot be printed: {error}");
+            }
             let kind = match (result, last) {
                 (Err(_), _) => b'n',
                 (Ok(()), true) if self.ended_line => b'a',
@@ -138,7 +143,8 @@ impl Printing {
     fn copy(&mut self, reader: &mut Reader, to: u64) -> io::Result<()> {
         while self.at < to {
             let most = usize::try_from(to - self.at).unwrap_or(usize::MAX).min(self.buffer.len());
-            let piece = reader.read(self.at, &mut self.buffer[..most]).map_err(io::Error::other)?;
+            // What cannot be read is a gap in what is printed; the run is none the worse for it.
+            let piece = reader.read(self.at, &mut self.buffer[..most]).unwrap_or(Piece::Gap { from: self.at, to });
             match piece {
                 Piece::Bytes { len, stream, .. } => {
                     let bytes = std::mem::take(&mut self.buffer);
