@@ -12,7 +12,9 @@ pub(crate) fn state_root() -> Result<StateRoot, Failure> {
     let path = set("TENURE_STATE")
         .or_else(|| set("XDG_STATE_HOME").map(|home| home.join("tenure")))
         .or_else(|| set("HOME").map(|home| home.join(".local/state/tenure")))
-        .ok_or_else(|| Failure::ours("there is no state root: set TENURE_STATE to a directory of your own"))?;
+        .ok_or_else(|| {
+            Failure::ours("there is no state root: set TENURE_STATE to a directory of your own")
+        })?;
     StateRoot::open(&path).map_err(Failure::ours)
 }
 
@@ -30,5 +32,5 @@ pub(crate) fn keep() -> Result<Keep, Failure> {
 fn bytes(name: &str, default: u64) -> Result<u64, Failure> {
     let Some(value) = env::var_os(name) else { return Ok(default) };
     let number = value.to_str().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Failure::ours(format!("{name} is {value:?}: write a number of bytes")))
+    number.ok_or_else(|| Failure::ours(format!("{name} is {}: write a number of bytes", value.display())))
 }

@@ -77,7 +77,9 @@ impl RunView {
             (State::Running | State::Exiting, None) if !self.kept => LeaseState::Lost,
             (State::Starting | State::Running, _) => LeaseState::Open,
             (State::Exiting, _) => LeaseState::Closing,
-            (State::Exited, Some(ending)) if ending.termination.reason == crate::ending::Reason::ReconciledStale => {
+            (State::Exited, Some(ending))
+                if ending.termination.reason == crate::ending::Reason::ReconciledStale =>
+            {
                 LeaseState::Lost
             }
             (State::Exited, _) => LeaseState::Closed,

@@ -70,7 +70,11 @@ impl Install {
         let program = self.program(tenure());
         let mut command = if self.unprivileged {
             let mut command = Command::new("setpriv");
-            command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()]);
+            command.args([
+                format!("--reuid={NOBODY}"),
+                format!("--regid={NOBODY}"),
+                "--clear-groups".to_owned(),
+            ]);
             command.arg("--").arg(program);
             command
         } else {
@@ -94,6 +98,21 @@ impl Install {
     #[track_caller]
     pub fn start(&self, args: &[&str]) -> Started {
         Started::new(self.command(args))
+    }
+
+    /// Starts a command in the background; returns its run.
+    #[track_caller]
+    pub fn start_in_background(&self, flags: &[&str], command: &[&str]) -> String {
+        let output = self.tenure(&[&["run", "--bg"], flags, &["--"], command].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Cancels a run and waits for its end.
+    #[track_caller]
+    pub fn cancel(&self, id: &str) {
+        assert!(self.tenure(&["cancel", id]).status.success());
+        self.tenure(&["wait", id]);
     }
 
     /// A copy of a program where the unprivileged user can reach it, or the program itself.

@@ -45,8 +45,8 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// A disk that fills up at the byte a test says (what makes a file longer costs, what overwrites does not), under
-/// a writer that dies at the write a test says.
+/// A disk that fills up at the byte a test says (what makes a file longer costs, what overwrites does not),
+/// under a writer that dies at the write a test says.
 #[cfg(test)]
 pub(crate) mod disk {
     use std::cell::Cell;

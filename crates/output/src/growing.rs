@@ -15,7 +15,8 @@ const STRETCH_MS: u64 = 10;
 /// The index of a segment holds this many entries, and one for a loss.
 pub(crate) const MAX_ENTRIES: u64 = 256 << 10;
 
-/// Space in the index is taken by the block: inside a larger write, ext4 makes each later entry ten times as dear.
+/// Space in the index is taken by the block: inside a larger write, ext4 makes each later entry ten times as
+/// dear.
 static BLANK: [u8; 4096] = [0; 4096];
 
 /// See the module.

@@ -1,6 +1,6 @@
-//! One segment as a reader sees it: whole, still being written, or cut anywhere by a crash. Entries stand in the
-//! order of their offsets and end at the first slot that does not decode. The last one may grow, shrink to what
-//! was really written, or be half rewritten at any moment, so nothing of it is remembered.
+//! One segment as a reader sees it: whole, still being written, or cut anywhere by a crash. Entries stand in
+//! the order of their offsets and end at the first slot that does not decode. The last one may grow, shrink to
+//! what was really written, or be half rewritten at any moment, so nothing of it is remembered.
 
 use crate::{Error, at, name};
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Writes a run's output. A disk that takes nothing never stops it: what could not be kept is counted and marked,
-//! and the output goes on. It decides when a segment ends and which are dropped; `growing` writes one.
+//! Writes a run's output. A disk that takes nothing never stops it: what could not be kept is counted and
+//! marked, and the output goes on. It decides when a segment ends and which are dropped; `growing` writes one.
 
 use crate::growing::{Growing, MAX_ENTRIES};
 use crate::{Error, name};
@@ -99,7 +99,7 @@ impl Writer {
     pub fn room(&self, taken: Option<u64>) -> u64 {
         let Some(taken) = taken else { return u64::MAX };
         let now = self.now();
-        // Every byte may be an entry of its own. The segment after the one being written begins now at the earliest.
+        // The segment after the one being written begins now at the earliest; every byte may be an entry.
         let next = self.tail.iter().skip(1).find(|next| next.bytes > taken).copied().unwrap_or(now);
         let bytes = self.keep.tail - (now.bytes - next.bytes);
         bytes.min(self.most_entries() - (now.entries - next.entries))

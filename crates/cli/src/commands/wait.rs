@@ -15,7 +15,8 @@ use tenure_os::clock;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     let state = settings::state_root().map_err(Failure::of_run)?;
-    let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
+    let runs =
+        args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
     let patience = args.timeout.and_then(|limit| limit.0);
     let deadline = patience.map(|patience| clock::awake() + patience);
     let mut codes = Vec::new();
@@ -61,7 +62,10 @@ fn ending_of(state: &StateRoot, dir: &RunDir, deadline: Option<Duration>) -> Res
             }
         } else {
             if !kept && !salvaged_soon(state, dir)? {
-                return Err(Failure::unknown(format!("how run {} ended is unknown: its keeper and nursery are gone", dir.id())));
+                return Err(Failure::unknown(format!(
+                    "how run {} ended is unknown: its keeper and nursery are gone",
+                    dir.id()
+                )));
             }
             // The keeper is gone and the ending is not there yet: the nursery will write it.
             tenure_os::poll::wait(&[], Some(left.min(PAUSE))).map_err(Failure::refused)?;

@@ -130,7 +130,9 @@ fn make(
     let (cwd, argv, env) = split_body(body, launch.argc)?;
     let plan = Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile);
     let stdio = match ticket.pty_size {
-        Some(size) => Stdio::pty(size).map_err(|error| io::Error::other(format!("no pty can be had: {error}")))?,
+        Some(size) => {
+            Stdio::pty(size).map_err(|error| io::Error::other(format!("no pty can be had: {error}")))?
+        }
         None => Stdio::pipes(ticket.stdin)?,
     };
     let (gated, cgroup, boundary) = fork_root(alone, launch, ticket, &plan, &stdio)?;
@@ -143,8 +145,9 @@ fn make(
         started_at_ms: clock::unix_ms(),
     };
     let log = Outlet::log(&dir.output(), ticket.keep)?;
-    lock.write(&record::encode(&note))
-        .map_err(|error| io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display())))?;
+    lock.write(&record::encode(&note)).map_err(|error| {
+        io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display()))
+    })?;
     pause::point("keeper-note-written");
     Ok(Made { plan, gated, cgroup, note, stdio, log })
 }

@@ -87,7 +87,8 @@ impl Keeper {
     /// Goes on as the keeper of the heir.
     pub(super) fn turn_into(self, heir: Heir) -> io::Result<Keeper> {
         let Heir { dir, ticket, note, lock, log, root, session } = heir;
-        let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
+        let policy =
+            Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
         let mut next = Keeper {
             watch: Watch::new(policy),
             epoch: ticket.lease_epoch,

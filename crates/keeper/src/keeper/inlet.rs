@@ -95,7 +95,10 @@ impl Inlet {
             return Err("the run's input is closed".to_owned());
         }
         if (self.waiting.len() + fresh.len()) as u64 > STDIN_QUEUE {
-            return Err(format!("the run's input is full: {} bytes wait for the command", self.waiting.len()));
+            return Err(format!(
+                "the run's input is full: {} bytes wait for the command",
+                self.waiting.len()
+            ));
         }
         self.waiting.extend(fresh);
         self.next += fresh.len() as u64;
@@ -169,7 +172,9 @@ mod tests {
 
     /// An input whose command has gone already.
     fn inlet() -> Inlet {
-        let Ours::Pipes { stdin, .. } = Stdio::pipes(true).expect("pipes").into_ours() else { unreachable!() };
+        let Ours::Pipes { stdin, .. } = Stdio::pipes(true).expect("pipes").into_ours() else {
+            unreachable!()
+        };
         Inlet::pipe(stdin)
     }
 

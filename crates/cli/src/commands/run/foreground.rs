@@ -286,4 +286,3 @@ impl Foreground<'_> {
         Ok(ending.termination.code())
     }
 }
-

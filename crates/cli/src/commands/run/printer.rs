@@ -42,8 +42,13 @@ const NEWS: usize = 9;
 pub(super) fn start(output: &Path) -> io::Result<Printer> {
     let (news, theirs) = Conn::pair()?;
     let (jobs, queue) = channel();
-    let printing =
-        Printing { output: output.to_owned(), at: 0, buffer: vec![0; 256 << 10], news: theirs, ended_line: true };
+    let printing = Printing {
+        output: output.to_owned(),
+        at: 0,
+        buffer: vec![0; 256 << 10],
+        news: theirs,
+        ended_line: true,
+    };
     std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
     Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true })
 }
@@ -144,7 +149,8 @@ impl Printing {
         while self.at < to {
             let most = usize::try_from(to - self.at).unwrap_or(usize::MAX).min(self.buffer.len());
             // What cannot be read is a gap in what is printed; the run is none the worse for it.
-            let piece = reader.read(self.at, &mut self.buffer[..most]).unwrap_or(Piece::Gap { from: self.at, to });
+            let piece =
+                reader.read(self.at, &mut self.buffer[..most]).unwrap_or(Piece::Gap { from: self.at, to });
             match piece {
                 Piece::Bytes { len, stream, .. } => {
                     let bytes = std::mem::take(&mut self.buffer);
