@@ -23,8 +23,18 @@ pub enum Stream {
 pub enum Stretch {
     /// Bytes of this stream, in the segment file.
     Kept(Stream),
-    /// Bytes of this stream that could not be written down (the disk was full).
+    /// Bytes that could not be written down (the disk was full), the first of them of this stream.
     Lost(Stream),
+}
+
+/// An entry that a later Tenure wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the output has version {found}, this Tenure reads up to {VERSION}: use the newer Tenure that wrote it"
+)]
+pub struct Newer {
+    /// Its version.
+    pub found: u8,
 }
 
 /// One entry of the index: a stretch of the merged output.
@@ -68,7 +78,16 @@ impl Entry {
     }
 
     /// Reads an entry; `None` is the end of the index: never written, or torn by a crash.
-    pub fn decode(bytes: &[u8; Self::SIZE]) -> Option<Self> {
+    pub fn decode(bytes: &[u8; Self::SIZE]) -> Result<Option<Self>, Newer> {
+        let whole = bytes[28..32] == checksum(&bytes[..28]);
+        match bytes[25] {
+            found if whole && found > VERSION => Err(Newer { found }),
+            VERSION if whole => Ok(Self::decode_whole(bytes)),
+            _ => Ok(None),
+        }
+    }
+
+    fn decode_whole(bytes: &[u8; Self::SIZE]) -> Option<Self> {
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[at..at + 8]);
@@ -81,8 +100,7 @@ impl Entry {
             4 => Stretch::Lost(Stream::Stderr),
             _ => return None,
         };
-        let whole = bytes[25] == VERSION && bytes[28..32] == checksum(&bytes[..28]);
-        whole.then(|| Self { offset: word(0), len: word(8), at_ms: word(16), stretch })
+        Some(Self { offset: word(0), len: word(8), at_ms: word(16), stretch })
     }
 }
 
@@ -142,13 +160,22 @@ mod tests {
             Stretch::Lost(Stream::Stderr),
         ] {
             let entry = Entry { stretch, ..entry() };
-            assert_eq!(Entry::decode(&entry.encode()), Some(entry));
+            assert_eq!(Entry::decode(&entry.encode()), Ok(Some(entry)));
         }
     }
 
     #[test]
     fn an_entry_never_written_is_the_end() {
-        assert_eq!(Entry::decode(&[0; Entry::SIZE]), None);
+        assert_eq!(Entry::decode(&[0; Entry::SIZE]), Ok(None));
+    }
+
+    #[test]
+    fn an_entry_of_a_newer_version_is_refused() {
+        let mut bytes = entry().encode();
+        bytes[25] = VERSION + 1;
+        let sum = checksum(&bytes[..28]);
+        bytes[28..32].copy_from_slice(&sum);
+        assert_eq!(Entry::decode(&bytes), Err(Newer { found: VERSION + 1 }));
     }
 
     #[test]
@@ -156,7 +183,7 @@ mod tests {
         for at in 0..Entry::SIZE {
             let mut bytes = entry().encode();
             bytes[at] ^= 0x10;
-            assert_eq!(Entry::decode(&bytes), None, "byte {at}");
+            assert_eq!(Entry::decode(&bytes), Ok(None), "byte {at}");
         }
     }
 }

@@ -40,8 +40,8 @@ pub const TYPED_STOP: i32 = libc::SIGTSTP;
 /// The process goes on after a stop.
 pub const CONTINUED: i32 = libc::SIGCONT;
 
-/// Puts every signal on its default, but for the one about a reader that is gone, which stays ignored: that is
-/// an error to us. What this process forks and executes begins with clean signals.
+/// Puts every signal on its default, but for those that this program must not die of: a reader that is gone, the
+/// caller's limits of file size and CPU time. What it forks and executes begins with clean signals.
 pub fn reset() {
     linux::spawn::default_signals();
 }

@@ -22,6 +22,7 @@ pub use writer::{Appended, Writer};
 
 use std::io;
 use std::path::{Path, PathBuf};
+use tenure_core::output::Newer;
 
 /// What went wrong with the files. A disk that takes no more output is no error: see [`Appended::lost`].
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,14 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// A later Tenure wrote the output.
+    #[error("{path}: {source}")]
+    Newer {
+        /// The index.
+        path: PathBuf,
+        /// Its version.
+        source: Newer,
     },
     /// The output could not be read.
     #[error("cannot read the output at {path}: {source}")]

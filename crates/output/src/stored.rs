@@ -38,7 +38,10 @@ impl Stored {
         let mut bytes = [0; Entry::SIZE];
         let read = at::read(&self.index, &mut bytes, slot * Entry::SIZE as u64)
             .map_err(Error::read(&self.index_path))?;
-        Ok(if read == Entry::SIZE { Entry::decode(&bytes) } else { None })
+        if read < Entry::SIZE {
+            return Ok(None);
+        }
+        Entry::decode(&bytes).map_err(|newer| Error::Newer { path: self.index_path.clone(), source: newer })
     }
 
     /// How many entries there are.

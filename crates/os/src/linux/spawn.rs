@@ -149,13 +149,18 @@ fn exec(program: *const libc::c_char, argv: &[*const libc::c_char], env: &[*cons
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// A new program begins with no signal blocked and none ignored: the nursery put all but SIGPIPE on their
-/// default before it forked the first keeper.
+/// What Tenure itself must not die of: a reader that is gone, and the caller's limits of file size and CPU time.
+const IGNORED: [libc::c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGXCPU];
+
+/// A new program begins with no signal blocked and none ignored: the nursery put all but a few on their default
+/// before it forked the first keeper.
 fn reset_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is initialised by sigemptyset; a default disposition installs no handler.
     unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        for number in IGNORED {
+            libc::signal(number, libc::SIG_DFL);
+        }
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());
     }
@@ -169,13 +174,12 @@ fn close_on_exec() -> Result<(), Errno> {
     }
 }
 
-/// Puts every signal on its default but SIGPIPE, which stays ignored: a reader that is gone is an error to us.
+/// Puts every signal on its default but those that are ignored while Tenure runs.
 pub(crate) fn default_signals() {
     for number in 1..=64 {
-        if number != libc::SIGPIPE {
-            // SAFETY: a default disposition installs no handler; a number that cannot be set is refused.
-            unsafe { libc::signal(number, libc::SIG_DFL) };
-        }
+        let disposition = if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: neither disposition installs a handler; a number that cannot be set is refused.
+        unsafe { libc::signal(number, disposition) };
     }
 }
 
