@@ -54,6 +54,7 @@ pub(crate) enum Command {
                         owner lost; 122 a process escaped; 121 unknown; 127 not found; 126 could not start; 125 Tenure \
                         failed.\n\nExamples:\n  tenure run -- npm test\n  tenure run --timeout 5m --grace 10s -- make check\n  \
                         tenure run --pty -- vim notes.txt\n  id=$(tenure run --bg --label web -- npm run dev)")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of a command line are bools")]
 pub(crate) struct RunArgs {
     /// Start it, print its id, and leave it running.
     #[arg(long)]

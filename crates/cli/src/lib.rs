@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Run(args) => commands::run::run(args),
+        Command::Run(args) => commands::run::run(&args),
         Command::Ps(args) => commands::ps::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Tree(args) => commands::tree::run(&args),

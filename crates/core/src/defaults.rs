@@ -7,7 +7,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 /// How long after the first SIGKILL the stop ladder is given up with the survivors named.
 pub const GIVE_UP: Duration = Duration::from_secs(10);
 /// How long a run goes on without a daemon before it is ended as `owner-lost`.
-pub const ORPHAN_GRACE: Duration = Duration::from_secs(60);
+pub const ORPHAN_GRACE: Duration = Duration::from_mins(1);
 /// How long the output may stay open after the tree is gone.
 pub const DRAIN: Duration = Duration::from_millis(200);
 /// Columns and rows of a pty whose caller has no terminal.

@@ -92,6 +92,6 @@ mod tests {
         assert_eq!(show(Duration::from_millis(350)), "350 ms");
         assert_eq!(show(Duration::from_millis(2_450)), "2.4 s");
         assert_eq!(show(Duration::from_secs(200)), "3 min 20 s");
-        assert_eq!(show(Duration::from_secs(7_500)), "2 h 5 min");
+        assert_eq!(show(Duration::from_mins(125)), "2 h 5 min");
     }
 }

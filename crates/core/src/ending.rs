@@ -3,7 +3,7 @@
 
 use crate::signal;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// How the root process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,12 +193,12 @@ impl Termination {
         let plural = |n: usize| if n == 1 { "process" } else { "processes" };
         if self.leftovers > 0 {
             let n = self.leftovers as usize;
-            text.push_str(&format!("; {n} leftover {} ended", plural(n)));
+            let _ = write!(text, "; {n} leftover {} ended", plural(n));
         }
         for (who, list) in [("escaped", &self.escapees), ("still alive", &self.survivors)] {
             if !list.is_empty() {
                 let names: Vec<_> = list.iter().map(ToString::to_string).collect();
-                text.push_str(&format!("; {who}: {}", names.join(", ")));
+                let _ = write!(text, "; {who}: {}", names.join(", "));
             }
         }
         if !self.confirmed {
@@ -208,7 +208,7 @@ impl Termination {
             text.push_str("; somebody outside the run still holds its output");
         }
         if let Some(detail) = &self.detail {
-            text.push_str(&format!(": {detail}"));
+            let _ = write!(text, ": {detail}");
         }
         text
     }

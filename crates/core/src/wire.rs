@@ -259,9 +259,11 @@ pub fn encode<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Takes the first whole frame off `bytes`: its head, its body, and how many bytes it took. `None`: more bytes
-/// are needed.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, &[u8], usize)>, BadFrame> {
+/// A frame's head, its body, and how many bytes it took.
+pub type Frame<'a, T> = (T, &'a [u8], usize);
+
+/// Takes the first whole frame off `bytes`. `None`: more bytes are needed.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<Frame<'_, T>>, BadFrame> {
     let Some(prefix) = bytes.first_chunk::<PREFIX>() else { return Ok(None) };
     let [h0, h1, h2, h3, b0, b1, b2, b3] = *prefix;
     let head = u32::from_le_bytes([h0, h1, h2, h3]) as usize;

@@ -9,7 +9,7 @@ pub mod witness;
 use std::time::{Duration, Instant};
 
 /// How long anything may take before a test gives up: far longer than it ever takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits until `look` finds something. There is no event for what other processes do to each other, so this
 /// looks again every few milliseconds, and fails with `what` after [`PATIENCE`].

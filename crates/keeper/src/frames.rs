@@ -87,7 +87,7 @@ impl Frames {
     }
 
     /// The next whole frame that was read.
-    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, BadFrame> {
+    pub fn next_frame<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, BadFrame> {
         let Some((head, body, taken)) = wire::decode(&self.incoming)? else { return Ok(None) };
         let body = body.to_vec();
         self.incoming.drain(..taken);
@@ -124,7 +124,7 @@ impl Frames {
         let deadline = clock::awake() + patience;
         loop {
             self.flush();
-            if let Some(frame) = self.next()? {
+            if let Some(frame) = self.next_frame()? {
                 return Ok(frame);
             }
             if self.ended {

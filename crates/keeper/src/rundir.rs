@@ -150,14 +150,13 @@ impl RunDir {
     /// Writes the ending, once: `false` if there is one already.
     pub(crate) fn write_ending(&self, ending: &Ending, space: Option<Reserved>) -> io::Result<bool> {
         let bytes = record::encode(ending);
-        let draft = match space {
-            Some(space) => space.fill(&bytes)?,
-            None => {
-                let name = draft_name();
-                self.dir.remove(&name)?;
-                self.dir.write_new(&name, &bytes)?;
-                name
-            }
+        let draft = if let Some(space) = space {
+            space.fill(&bytes)?
+        } else {
+            let name = draft_name();
+            self.dir.remove(&name)?;
+            self.dir.write_new(&name, &bytes)?;
+            name
         };
         let first = self.dir.publish(&draft, ENDING)?;
         self.dir.remove(&draft)?;

@@ -319,8 +319,8 @@ pub(crate) fn next_signal(queue: BorrowedFd<'_>) -> Option<i32> {
     let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
     match rustix::io::read(queue, &mut bytes) {
         Ok(n) if n == bytes.len() => {
-            let [a, b, c, d] = *bytes.first_chunk()?;
-            i32::try_from(u32::from_ne_bytes([a, b, c, d])).ok()
+            let number = *bytes.first_chunk()?;
+            i32::try_from(u32::from_ne_bytes(number)).ok()
         }
         _ => None,
     }
@@ -338,11 +338,16 @@ pub(crate) fn ignore_signals(numbers: &[i32]) -> io::Result<()> {
 
 // ---- locks -------------------------------------------------------------------------------------------------
 
+/// A constant of fcntl as its struct has it.
+fn short(constant: libc::c_int) -> libc::c_short {
+    libc::c_short::try_from(constant).expect("the constants of fcntl fit its struct")
+}
+
 fn whole_file(kind: libc::c_int) -> libc::flock {
     // SAFETY: all zeroes are a valid flock: from the first byte to the end of the file.
     let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_type = short(kind);
+    lock.l_whence = short(libc::SEEK_SET);
     lock
 }
 
@@ -361,7 +366,7 @@ pub(crate) fn is_locked(file: BorrowedFd<'_>) -> io::Result<bool> {
     let mut lock = whole_file(libc::F_WRLCK);
     // SAFETY: the lock is ours and written by the call.
     check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock) }))?;
-    Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
+    Ok(lock.l_type != short(libc::F_UNLCK))
 }
 
 // ---- sockets -----------------------------------------------------------------------------------------------

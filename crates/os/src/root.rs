@@ -42,12 +42,12 @@ impl Root {
         linux::pidfd_signal(self.process.as_fd(), signal, linux::Reach::Group { leader: self.pid() })
     }
 
-    /// Takes the ended root off the list of children and frees its number. `None` if it has not ended: then it
-    /// stays.
-    pub fn reap(self) -> Result<Exit, Self> {
+    /// Takes the ended root off the list of children and frees its number. One that has not ended is
+    /// given back.
+    pub fn reap(self) -> Result<Exit, Box<Self>> {
         match linux::wait_one(self.pid(), linux::Reap::Take) {
             Some(ended) => Ok(ended.exit),
-            None => Err(self),
+            None => Err(Box::new(self)),
         }
     }
 }

@@ -237,8 +237,8 @@ pub enum InputEnd<'a> {
 pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
     let input = input.and_then(linux::input_of);
     let views: Vec<_> = members.iter().filter_map(|member| linux::blocked::look(member.pid(), input)).collect();
-    let waits = views.iter().fold(Some(false), |all, view| linux::blocked::either(all, view.waits_for_input));
-    (views, waits)
+    let waits = views.iter().map(|view| view.waits_for_input).reduce(linux::blocked::either);
+    (views, waits.unwrap_or(Some(false)))
 }
 
 /// Runs this process ahead of others while it hunts what forks, where the system lets us.

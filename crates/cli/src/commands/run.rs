@@ -21,13 +21,13 @@ use tenure_keeper::state_root::StateRoot;
 use tenure_os::terminal;
 
 /// How long a command may take to be executed, or refused, before `--bg` gives up waiting to hear of it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
-pub(crate) fn run(args: RunArgs) -> Result<u8, Failure> {
-    let spec = spec(&args).map_err(Failure::ours)?;
+pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
+    let spec = spec(args).map_err(Failure::ours)?;
     spec.check().map_err(Failure::ours)?;
     let state = settings::state_root()?;
-    if args.bg { background(&args, &state, &spec) } else { foreground::run(&args, &state, &spec) }.map_err(Failure::of_run)
+    if args.bg { background(args, &state, &spec) } else { foreground::run(args, &state, &spec) }.map_err(Failure::of_run)
 }
 
 /// Starts it, prints its id, and leaves.

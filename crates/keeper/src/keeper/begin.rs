@@ -63,7 +63,7 @@ pub(super) fn begin(
             return Ok(None);
         }
     };
-    let made = match make(alone, nursery, launch, body, &dir, &ticket, &lock) {
+    let made = match make(alone, nursery, launch, body, &Claim { dir: &dir, ticket: &ticket, lock: &lock }) {
         Ok(made) => made,
         Err(error) => {
             let error = SpawnError { detail: error.to_string(), not_found: false };
@@ -100,6 +100,13 @@ pub(super) fn begin(
     }))
 }
 
+/// A run that is this keeper's alone.
+struct Claim<'a> {
+    dir: &'a RunDir,
+    ticket: &'a Ticket,
+    lock: &'a Lock,
+}
+
 /// What is made before the gate opens.
 struct Made {
     plan: Plan,
@@ -115,9 +122,7 @@ fn make(
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
-    dir: &RunDir,
-    ticket: &Ticket,
-    lock: &Lock,
+    &Claim { dir, ticket, lock }: &Claim<'_>,
 ) -> io::Result<Made> {
     let (cwd, argv, env) = split_body(body, launch.argc)?;
     let plan = Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile);
@@ -185,13 +190,14 @@ fn listen(dir: &RunDir) -> Option<Listener> {
 type Words = Vec<Vec<u8>>;
 
 /// The working directory, the command and the environment.
-fn split_body(body: Vec<u8>, argc: usize) -> io::Result<(Vec<u8>, Words, Words)> {
+fn split_body(body: Vec<u8>, count: usize) -> io::Result<(Vec<u8>, Words, Words)> {
     let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launch's body is not understood");
     let mut words = body.split(|&b| b == 0).map(<[u8]>::to_vec);
     let cwd = words.next().ok_or_else(malformed)?;
-    let argv: Words = words.by_ref().take(argc).collect();
+    let argv: Words = words.by_ref().take(count).collect();
     let mut env: Words = words.collect();
     // Each word ends with a NUL, so the split leaves an empty one at the end.
     env.pop().ok_or_else(malformed)?;
-    if argv.is_empty() || argv.len() != argc { Err(malformed()) } else { Ok((cwd, argv, env)) }
+    drop(body); // an idle keeper holds no environment
+    if argv.is_empty() || argv.len() != count { Err(malformed()) } else { Ok((cwd, argv, env)) }
 }

@@ -87,8 +87,8 @@ impl Keeper {
             peer.frames.fill();
         }
         loop {
-            match self.peers[at].frames.next::<Ask>() {
-                Ok(Some((ask, body))) => self.answer(at, ask, &body)?,
+            match self.peers[at].frames.next_frame::<Ask>() {
+                Ok(Some((ask, body))) => self.answer(at, &ask, &body)?,
                 Ok(None) => break,
                 Err(error) => {
                     self.peers[at].tell(&Tell::Refused { why: error.to_string() });
@@ -113,12 +113,12 @@ impl Keeper {
         }
     }
 
-    fn answer(&mut self, at: usize, ask: Ask, body: &[u8]) -> io::Result<()> {
+    fn answer(&mut self, at: usize, ask: &Ask, body: &[u8]) -> io::Result<()> {
         if self.peers[at].role.is_none() && !matches!(ask, Ask::Hello { .. }) {
             self.refuse(at, "say hello first".to_owned());
             return Ok(());
         }
-        match ask {
+        match *ask {
             Ask::Hello { version, role } => return self.welcome(at, version, role),
             Ask::Status => self.tell_status(at),
             Ask::Cancel { now } => {

@@ -114,7 +114,9 @@ impl Keeper {
         let targets = self.targets(whom)?;
         if self.send(rung, &targets) && (whom, rung) == (Whom::All, Rung::Kill) {
             let frozen = tree::freeze(&HashSet::new(), clock::awake() + FREEZE)?;
-            frozen.iter().for_each(|member| _ = member.signal(Signal::KILL));
+            for member in &frozen {
+                member.signal(Signal::KILL);
+            }
         }
         if let Some(hunt) = &mut self.hunt {
             let known = hunt.reached.len();
@@ -179,7 +181,7 @@ impl Keeper {
             if let RootState::Held(root) = std::mem::replace(&mut self.root, RootState::Reaped)
                 && let Err(root) = root.reap()
             {
-                self.root = RootState::Held(root);
+                self.root = RootState::Held(*root);
                 return Ok(());
             }
             reaper::reap_now();

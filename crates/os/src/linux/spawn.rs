@@ -84,21 +84,21 @@ impl<'a> Child<'a> {
     }
 
     fn connect(&self) -> Result<(), Failure> {
-        let stdio = at(Step::Stdio);
+        let failed = at(Step::Stdio);
         match self.stdio {
             Stdio::Pipes { stdin, stdout, stderr } => {
                 let stdin = stdin.as_ref().map_or(&self.null, |(theirs, _)| theirs);
-                rustix::stdio::dup2_stdin(stdin).map_err(&stdio)?;
-                rustix::stdio::dup2_stdout(&stdout.0).map_err(&stdio)?;
-                rustix::stdio::dup2_stderr(&stderr.0).map_err(&stdio)
+                rustix::stdio::dup2_stdin(stdin).map_err(&failed)?;
+                rustix::stdio::dup2_stdout(&stdout.0).map_err(&failed)?;
+                rustix::stdio::dup2_stderr(&stderr.0).map_err(&failed)
             }
             Stdio::Pty(pty) => {
                 let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
                 let slave = rustix::pty::ioctl_tiocgptpeer(pty.master(), flags).map_err(at(Step::Terminal))?;
                 rustix::process::ioctl_tiocsctty(&slave).map_err(at(Step::Terminal))?;
-                rustix::stdio::dup2_stdin(&slave).map_err(&stdio)?;
-                rustix::stdio::dup2_stdout(&slave).map_err(&stdio)?;
-                rustix::stdio::dup2_stderr(&slave).map_err(&stdio)
+                rustix::stdio::dup2_stdin(&slave).map_err(&failed)?;
+                rustix::stdio::dup2_stdout(&slave).map_err(&failed)?;
+                rustix::stdio::dup2_stderr(&slave).map_err(&failed)
             }
         }
     }
@@ -187,7 +187,7 @@ pub(crate) fn fork_root(_alone: &Alone, child: &Child<'_>, cgroup: Option<Borrow
     args.exit_signal = libc::SIGCHLD as u64;
     if let Some(cgroup) = cgroup {
         args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = cgroup.as_raw_fd() as u64;
+        args.cgroup = cgroup.as_raw_fd().cast_unsigned().into();
     }
     // SAFETY: like fork(2) in a process of one thread: the child gets its own copy of everything, and until it
     // executes or exits it makes system calls only.

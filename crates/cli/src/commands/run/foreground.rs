@@ -106,7 +106,7 @@ impl Foreground<'_> {
             let keeper_ready = keeper_at.is_some_and(|at| ready[at].read || ready[at].write);
             let typing_ready = typing_at.is_some_and(|at| ready[at].read);
             if ready[0].read {
-                self.take_signals()?;
+                self.take_signals();
             }
             if keeper_ready {
                 self.launched.keeper.flush();
@@ -129,10 +129,9 @@ impl Foreground<'_> {
 
     /// What the keeper says; returns why there is no run, if there is none.
     fn hear(&mut self) -> io::Result<Option<String>> {
-        while let Some((tell, body)) = self.launched.keeper.next::<Tell>().map_err(io::Error::other)? {
+        while let Some((tell, body)) = self.launched.keeper.next_frame::<Tell>().map_err(io::Error::other)? {
             match tell {
                 Tell::Started { .. } => self.started(),
-                Tell::NotStarted { .. } | Tell::Done | Tell::Welcome { .. } => {}
                 Tell::Grown { to } => self.printer.print_to(to),
                 Tell::Unkept { offset, stream } => self.printer.print_bytes(offset, stream, body),
                 Tell::StdinTaken { to } => self.typing.taken(to),
@@ -146,7 +145,12 @@ impl Foreground<'_> {
                     self.typing.close();
                 }
                 Tell::Refused { why } => return Ok(Some(why)),
-                Tell::Status { .. } | Tell::Tree { .. } | Tell::Blocked { .. } => {}
+                Tell::NotStarted { .. }
+                | Tell::Done
+                | Tell::Welcome { .. }
+                | Tell::Status { .. }
+                | Tell::Tree { .. }
+                | Tell::Blocked { .. } => {}
             }
         }
         Ok(None)
@@ -166,7 +170,7 @@ impl Foreground<'_> {
         self.ending = Some(ending);
     }
 
-    fn take_signals(&mut self) -> io::Result<()> {
+    fn take_signals(&mut self) {
         while let Some(signal) = self.signals.next() {
             match signal {
                 signals::CHILD => self.reap(),
@@ -186,7 +190,6 @@ impl Foreground<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     fn ask(&mut self, ask: &Ask) {
