@@ -32,7 +32,10 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
         [id] => state.run(id).map_err(Failure::refused),
         [] => Err(Failure::no_such_run(text)),
         _ if text.is_empty() => Err(Failure::no_such_run(text)),
-        _ => Err(Failure::refused(format!("{} runs have ids that begin with {text}: write more of it", matching.len()))),
+        _ => Err(Failure::refused(format!(
+            "{} runs have ids that begin with {text}: write more of it",
+            matching.len()
+        ))),
     }
 }
 
@@ -41,7 +44,9 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
     let conn = match dir.dial() {
         Ok(conn) => conn,
         Err(_) if !dir.kept().map_err(Failure::refused)? => return Ok(None),
-        Err(error) => return Err(Failure::refused(format!("the keeper of run {} does not answer: {error}", dir.id()))),
+        Err(error) => {
+            return Err(Failure::refused(format!("the keeper of run {} does not answer: {error}", dir.id())));
+        }
     };
     let mut frames = Frames::new(conn);
     match ask(&mut frames, &Ask::Hello { version: wire::VERSION, role: Role::Viewer }, &[])? {

@@ -29,7 +29,8 @@ pub(crate) fn table(views: &[RunView]) {
     for view in views {
         let age = Duration::from_millis(clock::unix_ms().saturating_sub(view.ticket.created_at_ms));
         let pid = view.note.as_ref().map_or("-".to_owned(), |note| note.root.pid.to_string());
-        let ending = view.ending.as_ref().map_or("-".to_owned(), |ending| ending.termination.reason.to_string());
+        let ending =
+            view.ending.as_ref().map_or("-".to_owned(), |ending| ending.termination.reason.to_string());
         let name = view.ticket.label.clone().unwrap_or_else(|| plain(&view.ticket.command.join(" ")));
         rows.push([
             short(view.ticket.run_id.as_str()).to_owned(),
@@ -102,7 +103,8 @@ fn columns<const N: usize>(rows: &[[String; N]]) {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     for row in rows {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
         line(cells.join("  ").trim_end());
     }
 }

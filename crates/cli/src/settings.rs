@@ -11,7 +11,9 @@ pub(crate) fn state_root() -> Result<StateRoot, Failure> {
     let path = set("TENURE_STATE")
         .or_else(|| set("XDG_STATE_HOME").map(|home| home.join("tenure")))
         .or_else(|| set("HOME").map(|home| home.join(".local/state/tenure")))
-        .ok_or_else(|| Failure::ours("there is no state root: set TENURE_STATE to a directory of your own"))?;
+        .ok_or_else(|| {
+            Failure::ours("there is no state root: set TENURE_STATE to a directory of your own")
+        })?;
     StateRoot::open(&path).map_err(Failure::ours)
 }
 

@@ -254,7 +254,8 @@ mod tests {
 
     #[test]
     fn reasons_are_spelled_as_they_are_stored() {
-        for reason in [Reason::Exit, Reason::NoOutputTimeout, Reason::ReconciledStale, Reason::OwnershipEscape]
+        for reason in
+            [Reason::Exit, Reason::NoOutputTimeout, Reason::ReconciledStale, Reason::OwnershipEscape]
         {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.to_string());
         }

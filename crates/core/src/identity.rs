@@ -162,8 +162,7 @@ mod tests {
 
     #[test]
     fn another_machine_or_namespace_is_unreadable_never_same() {
-        for here in
-            [Place { machine_id: Some("x".into()), ..place() }, Place { pid_namespace: 8, ..place() }]
+        for here in [Place { machine_id: Some("x".into()), ..place() }, Place { pid_namespace: 8, ..place() }]
         {
             assert!(matches!(judge(&identity(), &here, &found(1000, Some(5))), Evidence::Unreadable(_)));
         }

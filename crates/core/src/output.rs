@@ -125,7 +125,12 @@ mod tests {
     use super::*;
 
     fn entry() -> Entry {
-        Entry { offset: 1 << 40, len: 65536, at_ms: 1_700_000_000_000, stretch: Stretch::Kept(Stream::Stderr) }
+        Entry {
+            offset: 1 << 40,
+            len: 65536,
+            at_ms: 1_700_000_000_000,
+            stretch: Stretch::Kept(Stream::Stderr),
+        }
     }
 
     #[test]

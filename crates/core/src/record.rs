@@ -135,7 +135,9 @@ pub enum BadRecord {
     #[error("the record is torn: its checksum does not match")]
     Torn,
     /// It was written by a later Tenure.
-    #[error("the record has version {found}, this Tenure reads up to {VERSION}: use the newer Tenure that wrote it")]
+    #[error(
+        "the record has version {found}, this Tenure reads up to {VERSION}: use the newer Tenure that wrote it"
+    )]
     Newer {
         /// Its version.
         found: u32,

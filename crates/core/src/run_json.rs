@@ -74,7 +74,9 @@ impl RunView {
         match (self.state, &self.ending) {
             (State::Starting | State::Running, _) => LeaseState::Open,
             (State::Exiting, _) => LeaseState::Closing,
-            (State::Exited, Some(ending)) if ending.termination.reason == crate::ending::Reason::ReconciledStale => {
+            (State::Exited, Some(ending))
+                if ending.termination.reason == crate::ending::Reason::ReconciledStale =>
+            {
                 LeaseState::Lost
             }
             (State::Exited, _) => LeaseState::Closed,

@@ -230,7 +230,6 @@ pub struct BlockedView {
     pub waits_for_input: Option<bool>,
 }
 
-
 /// A frame that cannot be used. The connection it came on is closed.
 #[derive(Debug, thiserror::Error)]
 pub enum BadFrame {

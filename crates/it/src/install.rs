@@ -70,7 +70,11 @@ impl Install {
         let program = self.program(tenure());
         let mut command = if self.unprivileged {
             let mut command = Command::new("setpriv");
-            command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()]);
+            command.args([
+                format!("--reuid={NOBODY}"),
+                format!("--regid={NOBODY}"),
+                "--clear-groups".to_owned(),
+            ]);
             command.arg("--").arg(program);
             command
         } else {

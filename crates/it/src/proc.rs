@@ -26,7 +26,11 @@ pub fn is_stopped(pid: i32) -> bool {
 pub fn children(pid: i32) -> Vec<i32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists.flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()).collect()
+    lists
+        .flat_map(|list| {
+            list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()
+        })
+        .collect()
 }
 
 /// All processes below a process.

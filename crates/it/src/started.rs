@@ -72,8 +72,12 @@ impl Started {
     pub fn wait_for(&mut self, text: &str) {
         eventually(&format!("{text:?} in {:?} / {:?}", self.out(), self.err()), || {
             self.out().contains(text).then_some(()).or_else(|| {
-                assert!(self.child.try_wait().expect("wait").is_none() || self.out().contains(text),
-                    "it ended before it printed {text:?}: {:?} / {:?}", self.out(), self.err());
+                assert!(
+                    self.child.try_wait().expect("wait").is_none() || self.out().contains(text),
+                    "it ended before it printed {text:?}: {:?} / {:?}",
+                    self.out(),
+                    self.err()
+                );
                 None
             })
         });
@@ -118,4 +122,3 @@ impl Drop for Started {
         }
     }
 }
-

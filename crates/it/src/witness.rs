@@ -17,7 +17,8 @@ impl Witness {
     pub fn new(dir: &Path) -> Self {
         use rustix::fs::{FileType, Mode, OFlags};
         let path = dir.join("witness");
-        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o666), 0).expect("mkfifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o666), 0)
+            .expect("mkfifo");
         rustix::fs::chmod(&path, Mode::from_raw_mode(0o666)).expect("chmod");
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let end = rustix::fs::open(&path, flags, Mode::empty()).expect("open the FIFO").into();

@@ -205,7 +205,9 @@ impl Keeper {
 
     fn root_ended(&mut self, exit: Exit) -> io::Result<()> {
         pause::point("keeper-root-exited");
-        let RootState::Alive(root) = std::mem::replace(&mut self.root, RootState::Reaped) else { return Ok(()) };
+        let RootState::Alive(root) = std::mem::replace(&mut self.root, RootState::Reaped) else {
+            return Ok(());
+        };
         let session = root.pid();
         self.root = RootState::Held(root);
         let left = left_behind(&self.living()?, session);

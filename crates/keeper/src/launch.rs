@@ -116,7 +116,10 @@ impl Nursery {
             if n == 0 {
                 let left = deadline.saturating_sub(clock::awake());
                 if left.is_zero() {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the nursery does not take the launch"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "the nursery does not take the launch",
+                    ));
                 }
                 poll::wait(&[Interest { on: self.conn.as_fd(), read: false, write: true }], Some(left))?;
             }

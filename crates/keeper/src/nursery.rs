@@ -190,4 +190,3 @@ pub fn lives(state: &Path, id: &NurseryId) -> io::Result<bool> {
     let dir = Dir::open(&state.join("nurseries"))?;
     Ok(tenure_os::lock::holder(&dir, id.as_str())? == tenure_os::lock::Holder::Somebody)
 }
-

@@ -115,7 +115,9 @@ fn kill(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> Vec<tree::Member> {
 pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
     let mut left = Vec::new();
     for run in fallen.iter_mut() {
-        left.extend(run.cgroup.iter().filter_map(|cgroup| tree::in_cgroup(cgroup, &HashSet::new()).ok()).flatten());
+        left.extend(
+            run.cgroup.iter().filter_map(|cgroup| tree::in_cgroup(cgroup, &HashSet::new()).ok()).flatten(),
+        );
         let mark = launch::lease_mark(&ticket.lease_id);
         left.extend(tree::carriers(&mark, ticket.created_at_ms).unwrap_or_default());
         for member in &left {

@@ -102,7 +102,9 @@ fn make_both(path: &Path) -> io::Result<()> {
 fn collect_pids(dir: &Path, pids: &mut Vec<i32>) -> io::Result<()> {
     match fs::read_to_string(dir.join("cgroup.procs")) {
         // Zero stands for a process of a namespace that we cannot see into.
-        Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()).filter(|&pid| pid > 1)),
+        Ok(text) => {
+            pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()).filter(|&pid| pid > 1));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     }

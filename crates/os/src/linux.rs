@@ -60,7 +60,8 @@ pub(crate) fn pidfs_inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
 fn pidfd_send(pidfd: BorrowedFd<'_>, signal: i32, flags: libc::c_uint) -> io::Result<()> {
     let no_info = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: the descriptor is open for the call's length and a null siginfo is what kill(2) would send.
-    check(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, no_info, flags) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, no_info, flags) })
+        .map(drop)
 }
 
 /// Whether the process has not been reaped yet.
@@ -86,7 +87,9 @@ pub(crate) fn is_alive(pidfd: BorrowedFd<'_>) -> bool {
 pub(crate) enum Reach {
     Process,
     /// The whole group that this process leads; the caller pins the leader.
-    Group { leader: i32 },
+    Group {
+        leader: i32,
+    },
 }
 
 pub(crate) fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: Signal, reach: Reach) -> Sent {
@@ -106,7 +109,10 @@ pub(crate) fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: Signal, reach: Reach) 
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place: an old kernel, a pinned group, checked above one")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place: an old kernel, a pinned group, checked above one"
+)]
 fn kill_group(leader: i32, signal: Signal) -> io::Result<()> {
     assert!(leader > 1, "group {leader} is never signalled");
     // SAFETY: no memory is passed; the number is negative below -1, so it names exactly one group.
@@ -208,7 +214,8 @@ pub(crate) fn is_of_user(pid: i32) -> bool {
 
 /// Whether a process was executed with this entry in its environment.
 pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| all.split(|&b| b == 0).any(|one| one == entry))
+    std::fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|all| all.split(|&b| b == 0).any(|one| one == entry))
 }
 
 pub(crate) fn exe(pid: i32) -> Option<String> {
@@ -226,7 +233,10 @@ pub(crate) fn command_line(pid: i32) -> String {
 pub(crate) fn io_bytes(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let fields = text.lines().filter_map(|line| line.split_once(": "));
-    fields.filter(|(name, _)| matches!(*name, "rchar" | "wchar")).filter_map(|(_, n)| n.parse::<u64>().ok()).sum()
+    fields
+        .filter(|(name, _)| matches!(*name, "rchar" | "wchar"))
+        .filter_map(|(_, n)| n.parse::<u64>().ok())
+        .sum()
 }
 
 /// The CPU time of every child that this process has reaped, and of theirs.
@@ -302,8 +312,10 @@ fn signal_set(numbers: &[i32]) -> libc::sigset_t {
 pub(crate) fn block_signals(numbers: &[i32]) -> io::Result<()> {
     let set = signal_set(numbers);
     // SAFETY: the set is initialised and read only.
-    check(libc::c_long::from(unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) }))
-        .map(drop)
+    check(libc::c_long::from(unsafe {
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())
+    }))
+    .map(drop)
 }
 
 pub(crate) fn signal_queue(numbers: &[i32]) -> io::Result<OwnedFd> {
@@ -355,7 +367,8 @@ fn whole_file(kind: libc::c_int) -> libc::flock {
 pub(crate) fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
     let lock = whole_file(libc::F_WRLCK);
     // SAFETY: the lock is read only by the call.
-    match check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock) })) {
+    match check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock) }))
+    {
         Ok(_) => Ok(true),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EAGAIN)) => Ok(false),
         Err(error) => Err(error),
@@ -386,7 +399,10 @@ pub(crate) fn send_with_fd(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<
     }
 }
 
-pub(crate) fn receive_with_fd(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(Got, Option<OwnedFd>)> {
+pub(crate) fn receive_with_fd(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> io::Result<(Got, Option<OwnedFd>)> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -427,7 +443,9 @@ impl Pages {
 
     pub(crate) fn discard(&mut self) {
         // SAFETY: the pages are ours; after this they read as zeroes, which are valid bytes. A refusal leaves them.
-        let _ = unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, rustix::mm::Advice::LinuxDontNeed) };
+        let _ = unsafe {
+            rustix::mm::madvise(self.start.as_ptr().cast(), self.len, rustix::mm::Advice::LinuxDontNeed)
+        };
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -34,7 +34,9 @@ impl Lock {
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         match rustix::io::pwrite(&self.file, bytes, 0)? {
             n if n == bytes.len() => Ok(()),
-            n => Err(io::Error::new(io::ErrorKind::StorageFull, format!("wrote {n} of {} bytes", bytes.len()))),
+            n => {
+                Err(io::Error::new(io::ErrorKind::StorageFull, format!("wrote {n} of {} bytes", bytes.len())))
+            }
         }
     }
 }
@@ -43,7 +45,9 @@ impl Lock {
 pub fn holder(dir: impl AsFd, name: &str) -> io::Result<Holder> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match openat(dir, name, flags, Mode::empty()) {
-        Ok(file) => linux::is_locked(file.as_fd()).map(|is| if is { Holder::Somebody } else { Holder::Nobody }),
+        Ok(file) => {
+            linux::is_locked(file.as_fd()).map(|is| if is { Holder::Somebody } else { Holder::Nobody })
+        }
         Err(rustix::io::Errno::NOENT) => Ok(Holder::Nobody),
         Err(error) => Err(error.into()),
     }

@@ -32,7 +32,14 @@ impl Plan {
         let argv = c_strings(argv)?;
         let env = c_strings(env)?;
         let programs = candidates(argv[0].as_bytes(), &env)?;
-        Ok(Self { argv, env, cwd: c_string(cwd)?, umask: 0o022, nofile: crate::descriptors::limit(), programs })
+        Ok(Self {
+            argv,
+            env,
+            cwd: c_string(cwd)?,
+            umask: 0o022,
+            nofile: crate::descriptors::limit(),
+            programs,
+        })
     }
 
     /// The same plan with the caller's file mode creation mask and limits of open descriptors.
@@ -61,7 +68,9 @@ impl Plan {
                 format!("cannot execute {program}: it is a directory")
             }
             (Step::Exec, Errno::TOOBIG) => {
-                format!("cannot execute {program}: its arguments and environment are too long for this system")
+                format!(
+                    "cannot execute {program}: its arguments and environment are too long for this system"
+                )
             }
             (Step::Exec, _) => format!("cannot execute {program}: {}", bare(&word)),
             (Step::Session | Step::Terminal | Step::Stdio | Step::Parent, _) => {

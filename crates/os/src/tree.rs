@@ -236,7 +236,8 @@ pub enum InputEnd<'a> {
 /// What these processes are blocked in, and whether one of them waits for the run's own input.
 pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
     let input = input.and_then(linux::input_of);
-    let views: Vec<_> = members.iter().filter_map(|member| linux::blocked::look(member.pid(), input)).collect();
+    let views: Vec<_> =
+        members.iter().filter_map(|member| linux::blocked::look(member.pid(), input)).collect();
     let waits = views.iter().map(|view| view.waits_for_input).reduce(linux::blocked::either);
     (views, waits.unwrap_or(Some(false)))
 }

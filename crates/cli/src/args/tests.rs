@@ -11,7 +11,10 @@ fn helped() -> Vec<(String, String)> {
     let list = help.split("Exit codes:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
     // The first line is about the command's own code.
     let lines = list.lines().skip(1).map(str::trim);
-    lines.map(|line| line.split_once(' ').unwrap()).map(|(code, text)| (code.into(), text.trim().into())).collect()
+    lines
+        .map(|line| line.split_once(' ').unwrap())
+        .map(|(code, text)| (code.into(), text.trim().into()))
+        .collect()
 }
 
 /// The same from the README's table.
@@ -28,8 +31,9 @@ fn the_readme_and_the_help_list_the_same_exit_codes() {
 
 #[test]
 fn the_listed_exit_codes_are_those_that_endings_have() {
-    let spawn_error =
-        |not_found| Termination::not_started(&SpawnError { detail: String::new(), not_found }).code().to_string();
+    let spawn_error = |not_found| {
+        Termination::not_started(&SpawnError { detail: String::new(), not_found }).code().to_string()
+    };
     let code = |reason, exit| Termination::new(reason, exit, None).code().to_string();
     let ours = crate::failure::Failure::ours("").code().to_string();
     let real = [

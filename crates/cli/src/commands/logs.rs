@@ -81,7 +81,10 @@ impl Printer {
     fn print(&mut self) -> Result<(), Stopped> {
         let mut out = io::stdout().lock();
         while self.left > 0 {
-            let piece = self.reader.read(self.at, &mut self.buffer).map_err(|e| Stopped::Failed(Failure::refused(e)))?;
+            let piece = self
+                .reader
+                .read(self.at, &mut self.buffer)
+                .map_err(|e| Stopped::Failed(Failure::refused(e)))?;
             self.at = piece.end();
             match piece {
                 Piece::Bytes { len, stream, .. } => {
@@ -91,8 +94,12 @@ impl Printer {
                         self.left -= len as u64;
                     }
                 }
-                Piece::Gap { from, to } => eprintln!("tenure: bytes {from} to {to} were dropped to keep newer ones"),
-                Piece::Lost { from, to, .. } => eprintln!("tenure: bytes {from} to {to} were lost: the disk was full"),
+                Piece::Gap { from, to } => {
+                    eprintln!("tenure: bytes {from} to {to} were dropped to keep newer ones");
+                }
+                Piece::Lost { from, to, .. } => {
+                    eprintln!("tenure: bytes {from} to {to} were lost: the disk was full");
+                }
                 Piece::End { .. } => break,
             }
         }

@@ -10,7 +10,8 @@ pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
     let mut views = Vec::new();
     for id in state.runs().map_err(Failure::refused)? {
         // A directory whose ticket is not written yet, or that is being removed, is no run.
-        let Ok(view) = state.run(&id).map_err(Failure::refused).and_then(|dir| dir.view().map_err(Failure::refused))
+        let Ok(view) =
+            state.run(&id).map_err(Failure::refused).and_then(|dir| dir.view().map_err(Failure::refused))
         else {
             continue;
         };

@@ -27,7 +27,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let spec = spec(args).map_err(Failure::ours)?;
     spec.check().map_err(Failure::ours)?;
     let state = settings::state_root()?;
-    if args.bg { background(args, &state, &spec) } else { foreground::run(args, &state, &spec) }.map_err(Failure::of_run)
+    if args.bg { background(args, &state, &spec) } else { foreground::run(args, &state, &spec) }
+        .map_err(Failure::of_run)
 }
 
 /// Starts it, prints its id, and leaves.
@@ -108,7 +109,8 @@ fn stdin(args: &RunArgs) -> StdinArg {
 fn limits(args: &RunArgs) -> Limits {
     let given = |limit: Option<Limit>| limit.and_then(|limit| limit.0);
     // A grace of nothing kills at once, an orphan grace of nothing ends at once.
-    let or_default = |limit: Option<Limit>, default| limit.map_or(default, |limit| limit.0.unwrap_or_default());
+    let or_default =
+        |limit: Option<Limit>, default| limit.map_or(default, |limit| limit.0.unwrap_or_default());
     Limits {
         overall: given(args.timeout),
         no_output: given(args.no_output_timeout),
@@ -129,7 +131,8 @@ fn pty_size() -> Size {
 
 /// The working directory as an absolute path; whether it exists is the keeper's to find out.
 fn cwd(args: &RunArgs) -> anyhow::Result<Vec<u8>> {
-    let here = || env::current_dir().map_err(|error| anyhow::anyhow!("there is no current directory: {error}"));
+    let here =
+        || env::current_dir().map_err(|error| anyhow::anyhow!("there is no current directory: {error}"));
     let path = match &args.cwd {
         Some(dir) if dir.is_absolute() => dir.clone(),
         Some(dir) => here()?.join(dir),

@@ -13,7 +13,8 @@ use tenure_os::clock;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     let state = settings::state_root().map_err(Failure::of_run)?;
-    let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
+    let runs =
+        args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
     let patience = args.timeout.and_then(|limit| limit.0);
     let deadline = patience.map(|patience| clock::awake() + patience);
     let mut codes = Vec::new();

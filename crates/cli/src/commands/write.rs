@@ -49,8 +49,9 @@ fn put(keeper: &mut Frames, offset: u64, bytes: &[u8], eof: bool) -> Result<u64,
             Tell::StdinClosed => return Err(Failure::refused("the command takes no more input")),
             other => return Err(unexpected(&other)),
         }
-        tell = keeper.receive(PATIENCE).map_err(|error| {
-            Failure::refused(format!("the command does not read its input: {error}"))
-        })?.0;
+        tell = keeper
+            .receive(PATIENCE)
+            .map_err(|error| Failure::refused(format!("the command does not read its input: {error}")))?
+            .0;
     }
 }

@@ -140,8 +140,9 @@ fn make(
         started_at_ms: clock::unix_ms(),
     };
     let log = Outlet::log(&dir.output(), ticket.keep)?;
-    lock.write(&record::encode(&note))
-        .map_err(|error| io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display())))?;
+    lock.write(&record::encode(&note)).map_err(|error| {
+        io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display()))
+    })?;
     pause::point("keeper-note-written");
     Ok(Made { plan, gated, cgroup, note, stdio, log })
 }

@@ -91,7 +91,10 @@ impl Inlet {
             return Err("the run's input is closed".to_owned());
         }
         if (self.waiting.len() + fresh.len()) as u64 > STDIN_QUEUE {
-            return Err(format!("the run's input is full: {} bytes wait for the command", self.waiting.len()));
+            return Err(format!(
+                "the run's input is full: {} bytes wait for the command",
+                self.waiting.len()
+            ));
         }
         self.waiting.extend(fresh);
         self.next += fresh.len() as u64;

@@ -173,7 +173,10 @@ impl Keeper {
             let end = usize::try_from(lost.end - appended.from).unwrap_or(n);
             let tell = Tell::Unkept { offset: lost.start, stream };
             let bytes = &outlet.buffer[start..end];
-            self.peers.iter_mut().filter(|peer| peer.is_required()).for_each(|peer| peer.tell_with(&tell, bytes));
+            self.peers
+                .iter_mut()
+                .filter(|peer| peer.is_required())
+                .for_each(|peer| peer.tell_with(&tell, bytes));
         }
         self.see(Seen::Output)
     }

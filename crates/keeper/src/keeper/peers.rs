@@ -163,7 +163,10 @@ impl Keeper {
     /// A new connection says who it is. The holder of an older epoch has lost its lease (I5).
     fn welcome(&mut self, at: usize, version: u32, role: Role) -> io::Result<()> {
         if version > wire::VERSION {
-            self.refuse(at, format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION));
+            self.refuse(
+                at,
+                format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION),
+            );
             return Ok(());
         }
         if let Role::Holder { epoch } = role {

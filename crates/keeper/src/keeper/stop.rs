@@ -165,7 +165,10 @@ impl Keeper {
     /// Sees whether the run is empty: nobody below us, nobody in the cgroup. The root is reaped last, and only
     /// then does the system tell for certain that there is no child.
     pub(super) fn notice_emptiness(&mut self) -> io::Result<()> {
-        if self.draining.is_some() || self.state() != State::Exiting || matches!(self.root, RootState::Alive(_)) {
+        if self.draining.is_some()
+            || self.state() != State::Exiting
+            || matches!(self.root, RootState::Alive(_))
+        {
             return Ok(());
         }
         let whom = self.watch.whom();

@@ -19,10 +19,9 @@ pub(crate) fn own_cgroup() -> io::Result<OwnCgroup> {
     let text = std::fs::read_to_string("/proc/self/cgroup")?;
     let name = text.lines().find_map(|line| line.strip_prefix("0::"));
     match name {
-        Some(name) if !name.contains("/..") => Ok(OwnCgroup {
-            directory: mount.join(name.trim_start_matches('/')),
-            name: name.to_owned(),
-        }),
+        Some(name) if !name.contains("/..") => {
+            Ok(OwnCgroup { directory: mount.join(name.trim_start_matches('/')), name: name.to_owned() })
+        }
         Some(_) => Err(io::Error::other("our cgroup lies outside of our cgroup namespace")),
         None => Err(io::Error::other("this process is in no cgroup of version 2")),
     }
@@ -31,7 +30,9 @@ pub(crate) fn own_cgroup() -> io::Result<OwnCgroup> {
 /// Finds the mount of version 2.
 pub(crate) fn unified_mount() -> io::Result<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/mountinfo")?;
-    text.lines().find_map(mount_of).ok_or_else(|| io::Error::other("no cgroup file system of version 2 is mounted"))
+    text.lines()
+        .find_map(mount_of)
+        .ok_or_else(|| io::Error::other("no cgroup file system of version 2 is mounted"))
 }
 
 /// The mount point of one line, if it is of version 2 and shows its tree from the top.

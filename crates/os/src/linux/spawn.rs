@@ -42,7 +42,8 @@ impl<'a> Child<'a> {
             list.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
         };
         let argv = pointers(&plan.argv);
-        let script_argv = [c"/bin/sh".as_ptr(), ptr::null()].into_iter().chain(argv[1..].iter().copied()).collect();
+        let script_argv =
+            [c"/bin/sh".as_ptr(), ptr::null()].into_iter().chain(argv[1..].iter().copied()).collect();
         Ok(Self {
             plan,
             stdio,
@@ -94,7 +95,8 @@ impl<'a> Child<'a> {
             }
             Stdio::Pty(pty) => {
                 let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
-                let slave = rustix::pty::ioctl_tiocgptpeer(pty.master(), flags).map_err(at(Step::Terminal))?;
+                let slave =
+                    rustix::pty::ioctl_tiocgptpeer(pty.master(), flags).map_err(at(Step::Terminal))?;
                 rustix::process::ioctl_tiocsctty(&slave).map_err(at(Step::Terminal))?;
                 rustix::stdio::dup2_stdin(&slave).map_err(&failed)?;
                 rustix::stdio::dup2_stdout(&slave).map_err(&failed)?;
@@ -178,7 +180,11 @@ pub(crate) fn default_signals() {
 }
 
 /// Forks the root. The child never returns from here.
-pub(crate) fn fork_root(_alone: &Alone, child: &Child<'_>, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Root> {
+pub(crate) fn fork_root(
+    _alone: &Alone,
+    child: &Child<'_>,
+    cgroup: Option<BorrowedFd<'_>>,
+) -> io::Result<Root> {
     let mut pidfd: libc::c_int = -1;
     // SAFETY: all zeroes are valid arguments: a plain fork.
     let mut args: libc::clone_args = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -282,4 +282,3 @@ impl Foreground<'_> {
         Ok(ending.termination.code())
     }
 }
-

@@ -42,8 +42,13 @@ const NEWS: usize = 9;
 pub(super) fn start(output: &Path) -> io::Result<Printer> {
     let (news, theirs) = Conn::pair()?;
     let (jobs, queue) = channel();
-    let printing =
-        Printing { output: output.to_owned(), at: 0, buffer: vec![0; 256 << 10], news: theirs, ended_line: true };
+    let printing = Printing {
+        output: output.to_owned(),
+        at: 0,
+        buffer: vec![0; 256 << 10],
+        news: theirs,
+        ended_line: true,
+    };
     std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
     Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true })
 }

@@ -42,7 +42,8 @@ impl Typing {
 
     /// What to wait for, if anything. A terminal is not read from the background: that would stop us.
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
-        let in_background = terminal::is_terminal(terminal::stdin()) && !terminal::in_foreground(terminal::stdin());
+        let in_background =
+            terminal::is_terminal(terminal::stdin()) && !terminal::in_foreground(terminal::stdin());
         let wanted = self.open && self.begun && self.next - self.taken < WINDOW && !in_background;
         wanted.then_some(Interest { on: terminal::stdin(), read: true, write: false })
     }
