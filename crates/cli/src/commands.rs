@@ -1,7 +1,9 @@
 //! One file a verb.
 
 pub(crate) mod cancel;
+pub(crate) mod completions;
 pub(crate) mod logs;
+pub(crate) mod man;
 pub(crate) mod nursery;
 pub(crate) mod ps;
 pub(crate) mod resize;
