@@ -108,7 +108,7 @@ impl Keeper {
                     self.attend(what, ready)?;
                 }
             }
-            self.peers.retain(Peer::stays);
+            self.part()?;
             self.see(Seen::Tick)?;
             self.go_on_hunting()?;
             self.outlet.rest();

@@ -97,19 +97,25 @@ impl Keeper {
                 }
             }
         }
-        if self.peers[at].stays() { Ok(()) } else { self.lost(at) }
+        Ok(())
     }
 
-    /// A peer is gone.
-    fn lost(&mut self, at: usize) -> io::Result<()> {
-        let is_holder = |role: &Option<Role>| matches!(role, Some(Role::Holder { .. }));
-        match self.peers[at].role {
+    /// Parts from the peers that are gone, however that came out: a death may show in what is sent to it before
+    /// it shows in what it says.
+    pub(super) fn part(&mut self) -> io::Result<()> {
+        while let Some(at) = self.peers.iter().position(|peer| !peer.stays()) {
+            let gone = self.peers.remove(at);
+            self.lost(gone.role)?;
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, role: Option<Role>) -> io::Result<()> {
+        let holds = |peer: &Peer| peer.stays() && matches!(peer.role, Some(Role::Holder { .. }));
+        match role {
             Some(Role::Caller) => self.see(Seen::CallerGone),
-            Some(Role::Holder { .. }) => {
-                let others = self.peers.iter().filter(|peer| peer.stays() && is_holder(&peer.role)).count();
-                if others == 0 { self.see(Seen::HolderGone) } else { Ok(()) }
-            }
-            Some(Role::Viewer) | None => Ok(()),
+            Some(Role::Holder { .. }) if !self.peers.iter().any(holds) => self.see(Seen::HolderGone),
+            Some(Role::Holder { .. } | Role::Viewer) | None => Ok(()),
         }
     }
 
