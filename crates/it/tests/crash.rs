@@ -125,6 +125,7 @@ impl Case {
         match fate {
             Fate::GoesOn => {
                 self.wait_for_tree();
+                eventually("a control socket", || dir.path().join("ctl.sock").exists().then_some(()));
                 assert!(!self.witness.all_dead(), "the run goes on");
                 let cancel = self.install.tenure(&["cancel", dir.id().as_str()]);
                 assert!(cancel.status.success(), "{cancel:?}");
@@ -138,6 +139,10 @@ impl Case {
             remains::processes(&self.install).is_empty().then_some(())
         });
         self.witness.wait_nobody(LIMIT);
+        if self.victims.len() == 3 {
+            // Nobody was left to clear away: that is for the later look too.
+            salvage::tidy(dir.path());
+        }
         self.check_records(&dir, fate, code);
         bystanders.iter().for_each(Bystander::assert_untouched);
         remains::forget(&self.install);

@@ -34,10 +34,7 @@ impl Fallen {
             return None;
         }
         let note = dir.note().ok().flatten();
-        let cgroup = note.as_ref().and_then(|note| match &note.boundary {
-            Boundary::Cgroup { path } => Cgroup::open(Path::new(path)).ok().flatten(),
-            Boundary::Subreaper { .. } => None,
-        });
+        let cgroup = cgroup(&dir, note.as_ref());
         let give_up = clock::awake() + defaults::GIVE_UP;
         Some(Self { dir, note, cgroup, root_exit: None, ended: HashSet::new(), give_up })
     }
@@ -69,11 +66,34 @@ impl Fallen {
         if let Err(error) = self.dir.write_ending(&ending, None) {
             eprintln!("tenure: the ending of run {} cannot be written: {error}", self.dir.id());
         }
-        self.dir.unlisten();
-        if let Some(cgroup) = &self.cgroup {
-            // An occupied group stays for whoever looks later.
-            let _ = cgroup.remove();
-        }
+        clear_away(&self.dir, self.cgroup.as_ref());
+    }
+}
+
+/// Clears away what a keeper that fell after its ending did not come to.
+pub fn tidy(directory: &Path) {
+    if let Ok(dir) = RunDir::open(directory)
+        && matches!(dir.ending(), Ok(Some(_)))
+    {
+        let note = dir.note().ok().flatten();
+        clear_away(&dir, cgroup(&dir, note.as_ref()).as_ref());
+    }
+}
+
+fn clear_away(dir: &RunDir, cgroup: Option<&Cgroup>) {
+    dir.unlisten();
+    if let Some(cgroup) = cgroup {
+        // An occupied group stays for whoever looks later.
+        let _ = cgroup.remove();
+    }
+}
+
+/// A run's cgroup. A keeper that fell before it wrote its note may have made one.
+fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
+    match note.map(|note| &note.boundary) {
+        Some(Boundary::Cgroup { path }) => Cgroup::open(Path::new(path)).ok().flatten(),
+        Some(Boundary::Subreaper { .. }) => None,
+        None => Cgroup::find(&dir.ticket().ok()?.owner_instance_id, dir.id()).ok().flatten(),
     }
 }
 
