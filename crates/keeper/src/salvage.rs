@@ -112,12 +112,14 @@ pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
     for run in fallen.iter_mut() {
         run.ended.extend(left.iter().map(tree::Member::pid));
     }
-    let (closing, waiting) = fallen.drain(..).partition(|run| left.is_empty() || now > run.give_up);
+    // A list can miss whoever lost its parent while it was made; but then it is a child of ours now.
+    let empty = left.is_empty() && tree::own_children().iter().all(|pid| spared.contains(pid));
+    let (closing, waiting) = fallen.drain(..).partition(|run| empty || now > run.give_up);
     *fallen = waiting;
     for run in Vec::<Fallen>::into_iter(closing) {
         run.close(&left);
     }
-    !left.is_empty()
+    !empty
 }
 
 /// Kills the members there are now, and lists them.
