@@ -49,6 +49,17 @@ fn the_nursery_ends_what_a_killed_keeper_leaves_and_says_so() {
     bystander.assert_untouched();
 }
 
+/// Whoever loses its parent while the nursery makes its list is on no list.
+#[test]
+fn an_orphan_that_comes_while_the_nursery_looks_is_not_missed() {
+    for _ in 0..25 {
+        let install = Install::new().without_cgroup();
+        let run = Background::start(&install, &[], &BARE);
+        run.kill(&[&run.keeper]);
+        assert!(run.wait_end(&install).termination.confirmed);
+    }
+}
+
 #[test]
 fn a_root_dies_with_its_keeper_when_the_nursery_is_dead_too() {
     let install = Install::new().without_cgroup();
