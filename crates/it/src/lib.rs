@@ -5,6 +5,7 @@ pub mod background;
 pub mod bystander;
 pub mod install;
 pub mod known;
+pub mod namespace;
 pub mod pauses;
 pub mod proc;
 pub mod remains;
