@@ -1,8 +1,14 @@
 //! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
+pub mod background;
+pub mod bystander;
 pub mod install;
+pub mod known;
+pub mod namespace;
+pub mod pauses;
 pub mod proc;
+pub mod remains;
 pub mod started;
 pub mod witness;
 

@@ -101,7 +101,10 @@ impl Nursery {
             match self.keepers.remove(&ended.pid) {
                 // A keeper leaves with zero only after the ending was written.
                 Some(_) if ended.exit == Exit::Code(0) => {}
-                Some(directory) => self.fallen.extend(Fallen::read(Path::new(&directory))),
+                Some(directory) => {
+                    salvage::tidy(Path::new(&directory));
+                    self.fallen.extend(Fallen::read(Path::new(&directory)));
+                }
                 None => self.fallen.iter_mut().for_each(|fallen| fallen.reaped(ended)),
             }
         }

@@ -265,10 +265,26 @@ pub(crate) fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
     }
 }
 
-pub(crate) fn forbid_forking(pid: i32) {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the new limit is read only; no old one is asked for. A refusal changes nothing.
-    unsafe { libc::prlimit(pid, libc::RLIMIT_NPROC, &raw const none, std::ptr::null_mut()) };
+/// Sets the soft limit alone: if the number came to mean another process in between, that one gets its own back.
+pub(crate) fn forbid_forking(pidfd: BorrowedFd<'_>, pid: i32) {
+    let is_it = || exists(pidfd).unwrap_or(false);
+    if !is_it() {
+        return;
+    }
+    let Some(now) = process_limit(pid, None) else { return };
+    let before = process_limit(pid, Some(libc::rlimit { rlim_cur: 0, ..now }));
+    if !is_it() {
+        before.map(|before| process_limit(pid, Some(before)));
+    }
+}
+
+/// How many processes the user of a process may have, before it is set to `new`. A refusal changes nothing.
+fn process_limit(pid: i32, new: Option<libc::rlimit>) -> Option<libc::rlimit> {
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the new limit is null or read only, the old one is ours and written by the call.
+    let result = unsafe { libc::prlimit(pid, libc::RLIMIT_NPROC, new, &raw mut before) };
+    (result == 0).then_some(before)
 }
 
 /// Runs before ordinary processes, where the system lets us.

@@ -7,7 +7,7 @@ use crate::linux::{self, stat};
 use crate::process::{Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Member {
 
     /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
     pub fn forbid_forking(&self) {
-        linux::forbid_forking(self.pid());
+        linux::forbid_forking(self.process.as_fd(), self.pid());
     }
 
     /// All there is to show of it; `root` is the run's root, which was never anybody else's child.

@@ -144,12 +144,26 @@ fn make(
         boundary,
         started_at_ms: clock::unix_ms(),
     };
-    let log = Outlet::log(&dir.output(), ticket.keep)?;
-    lock.write(&record::encode(&note)).map_err(|error| {
-        io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display()))
-    })?;
+    let log = match write_note(dir, ticket, lock, &note) {
+        Ok(log) => log,
+        Err(error) => {
+            gated.abandon();
+            // Nobody has ever been in it but the root.
+            cgroup.iter().for_each(|cgroup| _ = cgroup.remove());
+            return Err(error);
+        }
+    };
     pause::point("keeper-note-written");
     Ok(Made { plan, gated, cgroup, note, stdio, log })
+}
+
+/// Makes a place for the output, and writes down who is alive: without either the root may not execute (I2).
+fn write_note(dir: &RunDir, ticket: &Ticket, lock: &Lock, note: &KeeperNote) -> io::Result<Writer> {
+    let log = Outlet::log(&dir.output(), ticket.keep)?;
+    let path = dir.path().join("keeper");
+    let unwritten = |error| io::Error::other(format!("{} cannot be written: {error}", path.display()));
+    lock.write(&record::encode(note)).map_err(unwritten)?;
+    Ok(log)
 }
 
 /// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked.
