@@ -15,7 +15,7 @@ fn a_run_whose_output_cannot_be_kept_is_refused_and_leaves_nothing() {
         let dir = RunDir::open(&install.state().join("runs").join(install.only_run())).unwrap();
         std::fs::write(dir.output(), b"in the way").unwrap();
         paused.go_on();
-        assert_eq!(paused.cli.code(), 126);
+        assert_eq!(paused.cli.code(), 125);
         paused.everybody().iter().for_each(|process| process.wait_dead(PATIENCE));
         assert!(!install.dir().join("pids").exists(), "the command was executed");
         assert_eq!(install.show(dir.id().as_str())["termination"]["reason"], "spawn-error");
