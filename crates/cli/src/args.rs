@@ -347,7 +347,7 @@ pub(crate) enum OnEscapeArg {
     Fail,
     /// It is ended and the run keeps its own ending.
     Reap,
-    /// The run keeps its own ending. Not built yet: it is not handed over, but ended when the keeper leaves.
+    /// It is a declared daemon: it becomes a run of its own.
     Allow,
 }
 
