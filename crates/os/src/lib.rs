@@ -32,3 +32,5 @@ pub mod tree;
 
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 mod linux;
+#[cfg(test)]
+mod tests;

@@ -181,7 +181,7 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
 }
 
 /// `None`: this kernel has no such list.
-fn children_listed(pid: i32) -> Option<Vec<i32>> {
+pub(crate) fn children_listed(pid: i32) -> Option<Vec<i32>> {
     let tasks = format!("/proc/{pid}/task");
     let Ok(threads) = std::fs::read_dir(&tasks) else { return Some(Vec::new()) };
     let mut found = Vec::new();
@@ -196,7 +196,7 @@ fn children_listed(pid: i32) -> Option<Vec<i32>> {
     Some(found)
 }
 
-fn children_scanned(parent: i32) -> Vec<i32> {
+pub(crate) fn children_scanned(parent: i32) -> Vec<i32> {
     let is_child = |pid: &i32| matches!(stat::Stat::read(*pid), Ok(Some(stat)) if stat.parent == parent);
     all_pids().unwrap_or_default().into_iter().filter(is_child).collect()
 }

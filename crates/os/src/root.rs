@@ -14,7 +14,14 @@ use tenure_core::signal::Signal;
 /// How long a killed process may take to be gone.
 const DYING: Duration = Duration::from_secs(1);
 
-/// An unreaped child: the root of a run.
+/// An unreaped child: the root of a run. It was forked here or came back to us, and is made of nothing else:
+///
+/// ```compile_fail,E0624
+/// use tenure_os::{process::Process, root::Root};
+/// fn forge(process: Process) -> Root {
+///     Root::new(process)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Root {
     process: Process,
