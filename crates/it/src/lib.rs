@@ -1,9 +1,12 @@
 //! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
+pub mod aftermath;
 pub mod install;
+pub mod place;
 pub mod proc;
 pub mod started;
+pub mod terminal;
 pub mod witness;
 
 use std::time::{Duration, Instant};
