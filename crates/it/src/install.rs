@@ -103,6 +103,28 @@ impl Install {
         self.command(args).output().expect("tenure starts")
     }
 
+    /// Runs a shell script with this installation's environment, to its end.
+    #[track_caller]
+    pub fn shell(&self, script: &str) -> Output {
+        self.shell_command(script).output().expect("sh starts")
+    }
+
+    /// A shell script with this installation's environment that is not started yet; `$TENURE` is the program.
+    #[expect(clippy::disallowed_methods, reason = "some callers of Tenure are shells")]
+    pub fn shell_command(&self, script: &str) -> Command {
+        let tenure = self.command(&[]);
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(self.dir.path()).stdin(Stdio::null());
+        for (name, value) in tenure.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env("TENURE", self.program(self::tenure()));
+        command
+    }
+
     /// Starts `tenure` with its output captured, and goes on.
     #[track_caller]
     pub fn start(&self, args: &[&str]) -> Started {

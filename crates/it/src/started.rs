@@ -62,9 +62,19 @@ impl Started {
         String::from_utf8_lossy(&self.out.so_far()).into_owned()
     }
 
+    /// The same as bytes.
+    pub fn out_bytes(&self) -> Vec<u8> {
+        self.out.so_far()
+    }
+
     /// What it has written to standard error so far.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.err.so_far()).into_owned()
+    }
+
+    /// Its standard input, for a thread that writes more than anybody may read; `None` if there is none.
+    pub fn take_input(&mut self) -> Option<std::process::ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// Waits until its standard output holds this text.
