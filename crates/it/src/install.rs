@@ -172,16 +172,6 @@ impl Install {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// Starts a run in the background with these options, and returns its id.
-    #[track_caller]
-    pub fn background(&self, options: &[&str], command: &[&str]) -> String {
-        let output = self.tenure(&[&["run", "--bg"], options, &["--"], command].concat());
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{err}");
-        assert_eq!(err, "", "a run in the background has nothing to say");
-        String::from_utf8(output.stdout).expect("an id").trim_end().to_owned()
-    }
-
     /// Waits until a run's output holds this text.
     #[track_caller]
     pub fn wait_for_output(&self, id: &str, text: &str) {
@@ -202,9 +192,9 @@ impl Install {
         self.start(&["wait", id]).code()
     }
 
-    /// Has a run cancelled.
+    /// Asks for a run's end, and does not wait for it.
     #[track_caller]
-    pub fn cancel(&self, args: &[&str]) {
+    pub fn ask_to_cancel(&self, args: &[&str]) {
         let output = self.tenure(&[&["cancel"], args].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -109,9 +109,9 @@ fn a_shells_background_job_is_a_leftover() {
 fn whoever_is_ended_by_a_cancel_has_not_escaped() {
     let install = Install::new();
     let actor = install.actor();
-    let id = install.background(&["--grace", "200ms"], &[&actor, "daemon", "sleep"]);
+    let id = install.start_in_background(&["--grace", "200ms"], &[&actor, "daemon", "sleep"]);
     install.wait_for_output(&id, "ready daemon\n");
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
     let ending = install.assert_ended_whole(&id);
     assert_eq!(

@@ -66,7 +66,7 @@ fn the_caller_gets_every_byte_and_the_log_says_what_it_lost() {
 fn a_background_command_is_neither_blocked_nor_killed() {
     let install = on_a_small_disk("700k");
     let actor = install.actor();
-    let id = install.background(&[], &[&actor, "fill", &MUCH.to_string()]);
+    let id = install.start_in_background(&[], &[&actor, "fill", &MUCH.to_string()]);
     assert_eq!(install.wait(&id), 0);
     let record = install.show(&id);
     assert_eq!(record["termination"]["reason"], "exit");
@@ -77,12 +77,12 @@ fn a_background_command_is_neither_blocked_nor_killed() {
 fn a_cancel_on_a_full_disk_is_confirmed_and_recorded() {
     let install = on_a_small_disk("700k");
     let actor = install.actor();
-    let id = install.background(&["--grace", "200ms"], &[&actor, "flood"]);
+    let id = install.start_in_background(&["--grace", "200ms"], &[&actor, "flood"]);
     tenure_it::eventually("the disk is full", || {
         let record = install.show(&id);
         record["output"]["droppedBytes"].as_u64().is_some_and(|lost| lost > 0).then_some(())
     });
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
     assert_eq!(install.show(&id)["termination"]["confirmed"], true);
 }

@@ -146,7 +146,7 @@ fn a_grace_of_nothing_kills_at_once() {
     let script = "trap 'echo asked; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
     let mut run = install.start(&["run", "--grace", "0", "--", "sh", "-c", script]);
     run.wait_for("ready");
-    install.cancel(&[&install.only_run()]);
+    install.ask_to_cancel(&[&install.only_run()]);
     let ended = ended(&install, &mut run);
     assert_eq!((ended.code, &ended.ending["signal"]), (123, &Value::from(9)));
     assert!(!ended.out.contains("asked"), "{}", ended.out);
@@ -162,15 +162,15 @@ fn a_limit_of_nothing_is_off() {
 fn a_cancel_hastens_nothing_unless_it_says_now() {
     let install = Install::new();
     let actor = install.actor();
-    let id = install.background(&["--grace", "50s"], &[&actor, "ignore-term", "sleep"]);
+    let id = install.start_in_background(&["--grace", "50s"], &[&actor, "ignore-term", "sleep"]);
     install.wait_for_output(&id, "ready ignore-term\n");
-    install.cancel(&[&id]);
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     // It has its grace still.
     assert_eq!(install.start(&["wait", "--timeout", "300ms", &id]).code(), 124);
     assert!(install.show(&id)["termination"].is_null());
     let before = Instant::now();
-    install.cancel(&["--now", &id]);
+    install.ask_to_cancel(&["--now", &id]);
     assert_eq!(install.wait(&id), 123);
     assert!(before.elapsed() < Duration::from_secs(40), "{:?}", before.elapsed());
     assert_eq!(install.assert_ended_whole(&id)["signal"], 9);
@@ -180,11 +180,11 @@ fn a_cancel_hastens_nothing_unless_it_says_now() {
 fn a_stopped_tree_hears_that_it_is_to_leave() {
     let install = Install::new();
     let actor = install.actor();
-    let id = install.background(&["--grace", "30s"], &[&actor, "stop"]);
+    let id = install.start_in_background(&["--grace", "30s"], &[&actor, "stop"]);
     install.wait_for_output(&id, "ready stop\n");
     let pid = i32::try_from(install.show(&id)["pid"].as_i64().expect("a pid")).expect("a pid");
     tenure_it::eventually("the actor stops itself", || tenure_it::proc::is_stopped(pid).then_some(()));
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
     assert_eq!(install.assert_ended_whole(&id)["signal"], 15, "it had its grace and did not need it");
 }

@@ -113,8 +113,10 @@ fn a_run_that_nobody_reads_ends_when_it_is_cancelled() {
 #[test]
 fn logs_give_any_part_of_the_output_of_a_background_run() {
     let install = Install::new();
-    let id = install
-        .background(&[], &["sh", "-c", "printf 'one\\ntwo\\n'; printf 'three\\n' >&2; printf 'four\\nfive'"]);
+    let id = install.start_in_background(
+        &[],
+        &["sh", "-c", "printf 'one\\ntwo\\n'; printf 'three\\n' >&2; printf 'four\\nfive'"],
+    );
     assert_eq!(install.wait(&id), 0);
     let all = install.logs(&[&id]);
     assert_eq!(all.len(), 23, "{all:?}");
@@ -135,7 +137,7 @@ fn logs_give_any_part_of_the_output_of_a_background_run() {
 fn followed_logs_come_live_and_end_with_the_run() {
     let install = Install::new();
     let actor = install.actor();
-    let id = install.background(&[], &[&actor, "tick", "100", "8"]);
+    let id = install.start_in_background(&[], &[&actor, "tick", "100", "8"]);
     let mut follower = install.start(&["logs", "-f", &id]);
     follower.wait_for("tick 2\n");
     assert!(install.show(&id)["termination"].is_null(), "the run goes on while it is followed");

@@ -109,7 +109,7 @@ fn an_interactive_bash_that_is_cancelled_leaves_nothing() {
     terminal.keys("sleep 1000 & sleep 2000\r");
     terminal.wait_for("[1] ");
     let before = std::time::Instant::now();
-    install.cancel(&[&install.only_run()]);
+    install.ask_to_cancel(&[&install.only_run()]);
     assert_eq!(terminal.code(), 123);
     assert!(
         before.elapsed() < std::time::Duration::from_secs(5),
@@ -140,7 +140,7 @@ fn the_window_size_follows_the_callers_terminal() {
 fn a_background_pty_can_be_resized_and_typed_to() {
     let install = Install::new();
     let actor = install.actor();
-    let id = install.background(&["--grace", "200ms", "--pty"], &[&actor, "winch"]);
+    let id = install.start_in_background(&["--grace", "200ms", "--pty"], &[&actor, "winch"]);
     install.wait_for_output(&id, "size 120x30");
     assert!(install.tenure(&["resize", &id, "99x33"]).status.success());
     install.wait_for_output(&id, "size 99x33");
@@ -155,11 +155,11 @@ fn a_background_pty_can_be_resized_and_typed_to() {
 #[test]
 fn a_run_without_terminal_refuses_a_size() {
     let install = Install::new();
-    let id = install.background(&["--grace", "200ms"], &["sleep", "1000"]);
+    let id = install.start_in_background(&["--grace", "200ms"], &["sleep", "1000"]);
     let output = install.tenure(&["resize", &id, "80x24"]);
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
 }
 
@@ -174,8 +174,8 @@ fn the_callers_terminal_is_raw_meanwhile_and_as_before_afterwards() {
         terminal.wait_for("ready");
         wait_until_raw(&terminal);
         match end {
-            "cancel" => install.cancel(&[&install.only_run()]),
-            "now" => install.cancel(&["--now", &install.only_run()]),
+            "cancel" => install.ask_to_cancel(&[&install.only_run()]),
+            "now" => install.ask_to_cancel(&["--now", &install.only_run()]),
             word => terminal.keys(&format!("{word}\r")),
         }
         assert_eq!(terminal.code(), code, "{end}");

@@ -78,14 +78,14 @@ fn a_closed_input_is_at_its_end_although_the_caller_has_more() {
 #[test]
 fn a_background_run_has_no_input_unless_it_is_open() {
     let install = Install::new();
-    let id = install.background(&[], &["wc", "-c"]);
+    let id = install.start_in_background(&[], &["wc", "-c"]);
     assert_eq!((install.wait(&id), install.logs(&[&id])), (0, b"0\n".to_vec()));
 }
 
 #[test]
 fn an_open_input_takes_what_is_written_until_its_end() {
     let install = Install::new();
-    let id = install.background(&["--stdin", "open"], &["cat"]);
+    let id = install.start_in_background(&["--stdin", "open"], &["cat"]);
     assert!(install.tenure(&["write", &id, "one "]).status.success());
     install.wait_for_output(&id, "one ");
     assert!(install.tenure(&["write", &id, "two\n"]).status.success());
@@ -158,7 +158,8 @@ fn a_command_that_closes_its_input_goes_on() {
 #[test]
 fn a_write_after_the_command_closed_its_input_is_refused_and_harms_nobody() {
     let install = Install::new();
-    let id = install.background(&["--stdin", "open"], &["sh", "-c", "exec <&-; echo closed; sleep 1000"]);
+    let id =
+        install.start_in_background(&["--stdin", "open"], &["sh", "-c", "exec <&-; echo closed; sleep 1000"]);
     install.wait_for_output(&id, "closed\n");
     for _ in 0..2 {
         let output = install.tenure(&["write", &id, "anybody?"]);
@@ -166,16 +167,16 @@ fn a_write_after_the_command_closed_its_input_is_refused_and_harms_nobody() {
         assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
     }
     assert_eq!(install.show(&id)["state"], "running");
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
 }
 
 #[test]
 fn a_write_to_a_run_without_input_or_without_life_is_refused() {
     let install = Install::new();
-    let id = install.background(&["--grace", "200ms"], &["sleep", "1000"]);
+    let id = install.start_in_background(&["--grace", "200ms"], &["sleep", "1000"]);
     assert_eq!(install.tenure(&["write", &id, "x"]).status.code(), Some(1));
-    install.cancel(&[&id]);
+    install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
     assert_eq!(install.tenure(&["write", &id, "x"]).status.code(), Some(1));
     assert_eq!(install.tenure(&["write", "0000dead", "x"]).status.code(), Some(4));

@@ -1,7 +1,6 @@
 //! Nothing is left: every kind of process tree × every way to end a run × with and without cgroup and rights.
 
 use rustix::process::Signal;
-use std::time::Duration;
 use tenure_it::install::Install;
 use tenure_it::proc;
 use tenure_it::started::Started;
@@ -91,7 +90,7 @@ impl Case {
     fn background(&self, options: &[&str]) -> String {
         let command = self.command();
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let id = self.install.background(&[GRACE, options].concat(), &command);
+        let id = self.install.start_in_background(&[GRACE, options].concat(), &command);
         self.install.wait_for_output(&id, &self.ready());
         id
     }
@@ -113,7 +112,7 @@ fn cancelled(install: Install, tree: &'static [&'static str]) {
     let record = case.install.show(&id);
     assert_eq!(record["state"], "running");
     case.install.assert_boundary(&record);
-    case.install.cancel(&[&id]);
+    case.install.ask_to_cancel(&[&id]);
     case.is_over((case.install.wait(&id), 123), &id, "manual-cancel");
 }
 
@@ -121,7 +120,7 @@ fn cancelled_in_the_foreground(install: Install, tree: &'static [&'static str]) 
     let case = Case::new(install, tree);
     let mut run = case.foreground(&[]);
     let id = case.install.only_run();
-    case.install.cancel(&[&id]);
+    case.install.ask_to_cancel(&[&id]);
     case.is_over((run.code(), 123), &id, "manual-cancel");
 }
 
