@@ -27,9 +27,10 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     let runs = state.runs().map_err(Failure::refused)?;
     let matching: Vec<_> = runs.iter().filter(|id| id.as_str().starts_with(text)).collect();
     match matching[..] {
+        // A script's empty variable means no run, also where there is only one.
+        _ if text.is_empty() => Err(Failure::no_such_run(text)),
         [id] => state.run(id).map_err(Failure::refused),
         [] => Err(Failure::no_such_run(text)),
-        _ if text.is_empty() => Err(Failure::no_such_run(text)),
         _ => Err(Failure::refused(format!(
             "{} runs have ids that begin with {text}: write more of it",
             matching.len()
