@@ -2,6 +2,7 @@
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
 pub mod aftermath;
+pub mod crib;
 pub mod install;
 pub mod place;
 pub mod proc;
