@@ -31,9 +31,10 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     let runs = state.runs().map_err(Failure::refused)?;
     let matching: Vec<_> = runs.iter().filter(|id| id.as_str().starts_with(text)).collect();
     match matching[..] {
+        // A script's empty variable means no run, also where there is only one.
+        _ if text.is_empty() => Err(Failure::no_such_run(text)),
         [id] => state.run(id).map_err(Failure::refused),
         [] => Err(Failure::no_such_run(text)),
-        _ if text.is_empty() => Err(Failure::no_such_run(text)),
         _ => Err(Failure::refused(format!(
             "{} runs have ids that begin with {text}: write more of it",
             matching.len()
@@ -41,19 +42,23 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     }
 }
 
-/// A connection to a run's keeper; `None` if it has none any more.
+/// A connection to a run's keeper; `None` if it has none any more, or one that is leaving: the ending is there
+/// before the keeper stops answering.
 pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
-    let conn = match dir.dial() {
-        Ok(conn) => conn,
-        Err(_) if !dir.kept().map_err(Failure::refused)? => return Ok(None),
+    let gone =
+        || Ok(dir.ending().map_err(Failure::refused)?.is_some() || !dir.kept().map_err(Failure::refused)?);
+    let mut frames = match dir.dial() {
+        Ok(conn) => Frames::new(conn),
+        Err(_) if gone()? => return Ok(None),
         Err(error) => {
             return Err(Failure::refused(format!("the keeper of run {} does not answer: {error}", dir.id())));
         }
     };
-    let mut frames = Frames::new(conn);
-    match ask(&mut frames, &Ask::Hello { version: wire::VERSION, role: Role::Viewer }, &[])? {
-        Tell::Welcome { .. } => Ok(Some(frames)),
-        other => Err(unexpected(&other)),
+    match ask(&mut frames, &Ask::Hello { version: wire::VERSION, role: Role::Viewer }, &[]) {
+        Ok(Tell::Welcome { .. }) => Ok(Some(frames)),
+        Ok(other) => Err(unexpected(&other)),
+        Err(_) if gone()? => Ok(None),
+        Err(failure) => Err(failure),
     }
 }
 

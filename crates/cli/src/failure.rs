@@ -22,7 +22,7 @@ impl Failure {
 
     /// No such run.
     pub(crate) fn no_such_run(text: &str) -> Self {
-        Self { code: 4, text: format!("no run has the id {text}: `tenure ps --all` lists them") }
+        Self { code: 4, text: format!("no run has the id {text:?}: `tenure ps --all` lists them") }
     }
 
     /// How a run ended cannot be known.

@@ -13,9 +13,9 @@ pub(crate) fn state_root() -> Result<StateRoot, Failure> {
         .or_else(|| set("XDG_STATE_HOME").map(|home| home.join("tenure")))
         .or_else(|| set("HOME").map(|home| home.join(".local/state/tenure")))
         .ok_or_else(|| {
-            Failure::ours("there is no state root: set TENURE_STATE to a directory of your own")
+            Failure::refused("there is no state root: set TENURE_STATE to a directory of your own")
         })?;
-    StateRoot::open(&path).map_err(Failure::ours)
+    StateRoot::open(&path).map_err(Failure::refused)
 }
 
 /// Whether cgroups may be used: `TENURE_CGROUP=off` switches them off.

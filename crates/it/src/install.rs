@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// An installation; its state root goes when this is dropped.
+/// An installation; its state root goes when this is dropped. What a failed test left running is cancelled then.
 #[derive(Debug)]
 pub struct Install {
     dir: tempfile::TempDir,
@@ -31,20 +31,23 @@ impl Install {
 
     /// The same without cgroups.
     #[must_use]
-    pub fn without_cgroup(self) -> Self {
-        Self { cgroup: false, ..self }
+    pub fn without_cgroup(mut self) -> Self {
+        self.cgroup = false;
+        self
     }
 
     /// The same as a user without rights. Tests run as root; others are unprivileged already.
     #[must_use]
-    pub fn unprivileged(self) -> Self {
-        Self { unprivileged: rustix::process::geteuid().is_root(), ..self }
+    pub fn unprivileged(mut self) -> Self {
+        self.unprivileged = rustix::process::geteuid().is_root();
+        self
     }
 
     /// The same with another state root.
     #[must_use]
-    pub fn with_state(self, state: PathBuf) -> Self {
-        Self { state, ..self }
+    pub fn with_state(mut self, state: PathBuf) -> Self {
+        self.state = state;
+        self
     }
 
     /// The same with a variable in Tenure's environment.
@@ -62,6 +65,12 @@ impl Install {
     /// The state root.
     pub fn state(&self) -> &Path {
         &self.state
+    }
+
+    /// Whether its runs get a cgroup; `None` where that depends on the system.
+    pub fn expects_cgroup(&self) -> Option<bool> {
+        let is_root = rustix::process::geteuid().is_root() && !self.unprivileged;
+        if self.cgroup && !is_root { None } else { Some(self.cgroup) }
     }
 
     /// A `tenure` command line that is not started yet.
@@ -94,6 +103,28 @@ impl Install {
         self.command(args).output().expect("tenure starts")
     }
 
+    /// Runs a shell script with this installation's environment, to its end.
+    #[track_caller]
+    pub fn shell(&self, script: &str) -> Output {
+        self.shell_command(script).output().expect("sh starts")
+    }
+
+    /// A shell script with this installation's environment that is not started yet; `$TENURE` is the program.
+    #[expect(clippy::disallowed_methods, reason = "some callers of Tenure are shells")]
+    pub fn shell_command(&self, script: &str) -> Command {
+        let tenure = self.command(&[]);
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(self.dir.path()).stdin(Stdio::null());
+        for (name, value) in tenure.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env("TENURE", self.program(self::tenure()));
+        command
+    }
+
     /// Starts `tenure` with its output captured, and goes on.
     #[track_caller]
     pub fn start(&self, args: &[&str]) -> Started {
@@ -117,7 +148,7 @@ impl Install {
 
     /// A copy of a program where the unprivileged user can reach it, or the program itself.
     pub fn program(&self, program: &Path) -> PathBuf {
-        if !self.unprivileged {
+        if !self.unprivileged || anybody_may_execute(program) {
             return program.to_owned();
         }
         let copy = self.dir.path().join(program.file_name().expect("a program has a name"));
@@ -141,6 +172,33 @@ impl Install {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// Waits until a run's output holds this text.
+    #[track_caller]
+    pub fn wait_for_output(&self, id: &str, text: &str) {
+        self.start(&["logs", "-f", id]).wait_for(text);
+    }
+
+    /// A run's output as it is kept.
+    #[track_caller]
+    pub fn logs(&self, args: &[&str]) -> Vec<u8> {
+        let output = self.tenure(&[&["logs"], args].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// Waits for a run's end, and returns the exit code that `tenure wait` makes of it.
+    #[track_caller]
+    pub fn wait(&self, id: &str) -> i32 {
+        self.start(&["wait", id]).code()
+    }
+
+    /// Asks for a run's end, and does not wait for it.
+    #[track_caller]
+    pub fn ask_to_cancel(&self, args: &[&str]) {
+        let output = self.tenure(&[&["cancel"], args].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// The ids of all runs there are directories of.
     pub fn runs(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.state.join("runs")) else { return Vec::new() };
@@ -161,6 +219,18 @@ impl Install {
     }
 }
 
+impl Drop for Install {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let runs = self.runs();
+            let args =
+                [&["cancel", "--now"], &runs.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
+            // The test has failed already, and says why.
+            let _ = self.command(&args).output();
+        }
+    }
+}
+
 impl Default for Install {
     fn default() -> Self {
         Self::new()
@@ -175,6 +245,13 @@ pub fn tenure() -> &'static Path {
 /// The program with the nasty behaviours.
 pub fn actor() -> &'static Path {
     beside("actor")
+}
+
+/// Whether everybody can reach and execute a program where it is.
+fn anybody_may_execute(program: &Path) -> bool {
+    let allows =
+        |path: &Path, bits| std::fs::metadata(path).is_ok_and(|it| it.permissions().mode() & bits == bits);
+    allows(program, 0o005) && program.ancestors().skip(1).all(|dir| allows(dir, 0o001))
 }
 
 /// A program of this package: test executables lie in a directory below the programs.

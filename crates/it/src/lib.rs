@@ -1,15 +1,19 @@
 //! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
+pub mod aftermath;
 pub mod background;
 pub mod bystander;
+pub mod crib;
 pub mod install;
 pub mod known;
 pub mod namespace;
 pub mod pauses;
+pub mod place;
 pub mod proc;
 pub mod remains;
 pub mod started;
+pub mod terminal;
 pub mod witness;
 
 use std::time::{Duration, Instant};

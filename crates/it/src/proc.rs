@@ -71,6 +71,17 @@ pub fn carriers(entry: &str) -> Vec<i32> {
     .collect()
 }
 
+/// Every running process whose command line or environment holds this text, as far as we may read.
+pub fn naming(text: &str) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let names = |pid: i32, file: &str| {
+        let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    pids.filter(|&pid| (names(pid, "cmdline") || names(pid, "environ")) && runs(pid)).collect()
+}
+
 /// Kills one process that the test started (or that Tenure started for it), by a descriptor that means no other.
 pub fn kill(pid: i32) {
     send(pid, rustix::process::Signal::KILL);

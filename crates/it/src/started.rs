@@ -1,6 +1,6 @@
 //! A `tenure` that was started and goes on: what it has printed so far, and how it ends.
 
-use crate::eventually;
+use crate::{PATIENCE, eventually};
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -62,25 +62,50 @@ impl Started {
         String::from_utf8_lossy(&self.out.so_far()).into_owned()
     }
 
+    /// The same as bytes.
+    pub fn out_bytes(&self) -> Vec<u8> {
+        self.out.so_far()
+    }
+
     /// What it has written to standard error so far.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.err.so_far()).into_owned()
     }
 
+    /// Its standard input, for a thread that writes more than anybody may read; `None` if there is none.
+    pub fn take_input(&mut self) -> Option<std::process::ChildStdin> {
+        self.child.stdin.take()
+    }
+
     /// Waits until its standard output holds this text.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
-        eventually(&format!("{text:?} in {:?} / {:?}", self.out(), self.err()), || {
-            self.out().contains(text).then_some(()).or_else(|| {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !self.out().contains(text) {
+            if let Some(status) = self.child.try_wait().expect("wait") {
+                // It may have printed the text just before it ended.
+                self.ended = Some(status);
+                self.read_to_end();
                 assert!(
-                    self.child.try_wait().expect("wait").is_none() || self.out().contains(text),
-                    "it ended before it printed {text:?}: {:?} / {:?}",
+                    self.out().contains(text),
+                    "it ended before {text:?}: {:?} / {:?}",
                     self.out(),
                     self.err()
                 );
-                None
-            })
-        });
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "no {text:?}: {:?} / {:?}", self.out(), self.err());
+            std::thread::park_timeout(std::time::Duration::from_millis(3));
+        }
+    }
+
+    /// Waits until its output is read to the end.
+    fn read_to_end(&mut self) {
+        for captured in [&mut self.out, &mut self.err] {
+            if let Some(reader) = captured.reader.take() {
+                reader.join().expect("no reader panics");
+            }
+        }
     }
 
     /// Writes to its standard input.
@@ -104,11 +129,7 @@ impl Started {
             })
         });
         self.ended = Some(status);
-        for captured in [&mut self.out, &mut self.err] {
-            if let Some(reader) = captured.reader.take() {
-                reader.join().expect("no reader panics");
-            }
-        }
+        self.read_to_end();
         status.code().or(status.signal().map(|signal| 128 + signal)).expect("a code or a signal")
     }
 }

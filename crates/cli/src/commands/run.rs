@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let spec = spec(args).map_err(Failure::ours)?;
     spec.check().map_err(Failure::ours)?;
-    let state = settings::state_root()?;
+    let state = settings::state_root().map_err(Failure::of_run)?;
     if args.bg { background(args, &state, &spec) } else { foreground::run(args, &state, &spec) }
         .map_err(Failure::of_run)
 }
@@ -49,7 +49,11 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
         other => return Err(super::unexpected(&other)),
     }
     if args.orphan_grace.is_none() {
-        super::ask(&mut launched.keeper, &Ask::Release, &[])?;
+        let released = super::ask(&mut launched.keeper, &Ask::Release, &[]);
+        // The keeper of a command that has ended already needs no release, and may be gone.
+        if !matches!(launched.dir.ending(), Ok(Some(_))) {
+            released?;
+        }
     }
     if args.json {
         print::json(&launched.dir.view().map_err(Failure::ours)?.json());

@@ -49,7 +49,8 @@ fn ending_of(state: &StateRoot, dir: &RunDir, deadline: Option<Duration>) -> Res
         if left.is_zero() {
             return Ok(None);
         }
-        if let Some(mut keeper) = if kept { dial(dir)? } else { None } {
+        // A keeper that does not answer is not dead (I6): its ending is looked for.
+        if let Some(mut keeper) = if kept { dial(dir).ok().flatten() } else { None } {
             keeper.send(&Ask::Follow, &[]);
             loop {
                 let left = deadline.map_or(FOR_EVER, |deadline| deadline.saturating_sub(clock::awake()));

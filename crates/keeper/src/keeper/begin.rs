@@ -63,6 +63,10 @@ pub(super) fn begin(
             return Ok(None);
         }
     };
+    if matches!(dir.ending(), Ok(Some(_))) {
+        refuse(&mut caller, format!("run {} has ended", dir.id()));
+        return Ok(None);
+    }
     let made = match make(alone, nursery, launch, body, &Claim { dir: &dir, ticket: &ticket, lock: &lock }) {
         Ok(made) => made,
         Err(error) => {

@@ -182,10 +182,18 @@ fn close_on_exec() -> Result<(), Errno> {
 /// Puts every signal on its default but those that are ignored while Tenure runs.
 pub(crate) fn default_signals() {
     for number in 1..=64 {
-        let disposition = if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL };
-        // SAFETY: neither disposition installs a handler; a number that cannot be set is refused.
-        unsafe { libc::signal(number, disposition) };
+        dispose(number, if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL });
     }
+}
+
+/// Asks the kernel itself: the C library refuses to set its own two signals, which its `posix_spawn` leaves ignored.
+fn dispose(number: libc::c_int, disposition: libc::sighandler_t) {
+    // The kernel's structure begins with the disposition; flags, restorer and mask are none.
+    let action: [usize; 4] = [disposition, 0, 0, 0];
+    let none = ptr::null_mut::<usize>();
+    // SAFETY: the structure is at least as long as the kernel's, with a mask of eight bytes, and is only read;
+    // neither disposition installs a handler; a number that cannot be set is refused.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, number, action.as_ptr(), none, 8) };
 }
 
 /// Forks the root. The child never returns from here.

@@ -45,7 +45,10 @@ fn a_descriptor_comes_with_the_first_byte() {
     let (got, passed) = b.read_with_fd(&mut buffer).unwrap();
     assert_eq!((got, &buffer[..7]), (Got::Bytes(7), &b"take it"[..]));
     let passed = Conn::from_fd(passed.expect("a descriptor")).unwrap();
-    assert!(rustix::io::fcntl_getfd(&passed).unwrap().contains(rustix::io::FdFlags::CLOEXEC), "it is for us alone");
+    assert!(
+        rustix::io::fcntl_getfd(&passed).unwrap().contains(rustix::io::FdFlags::CLOEXEC),
+        "it is for us alone"
+    );
     passed.write(b"x").unwrap();
     assert_eq!(bytes(&near), b"x");
     drop(passed);

@@ -1,0 +1,100 @@
+//! A full disk takes output from the log, and nothing from anybody else.
+
+use serde_json::Value;
+use tenure_it::install::Install;
+
+/// A state root on a disk of its own of so many bytes, in this thread's own mount namespace: whatever becomes of the
+/// test, nothing stays mounted.
+#[expect(unsafe_code, reason = "a mount namespace of the test's own")]
+fn on_a_small_disk(size: &str) -> Install {
+    let install = Install::new();
+    let disk = install.dir().join("disk");
+    std::fs::create_dir(&disk).expect("mkdir");
+    // SAFETY: only this thread's view of the mounts changes, and nothing else relies on that.
+    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0, "a mount namespace needs root");
+    mount(&["--make-rprivate", "/"]);
+    mount(&["-t", "tmpfs", "-o", &format!("size={size},mode=0777"), "tmpfs", disk.to_str().expect("UTF-8")]);
+    install.with_state(disk.join("state"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test mounts a disk for itself")]
+fn mount(args: &[&str]) {
+    assert!(
+        std::process::Command::new("mount").args(args).status().expect("mount").success(),
+        "mount {args:?}"
+    );
+}
+
+/// The size of the output: many times the disk.
+const MUCH: u64 = 12 << 20;
+
+fn pattern() -> Vec<u8> {
+    let install = Install::new();
+    let actor = install.actor();
+    install.tenure(&["run", "--quiet", "--", &actor, "fill", &MUCH.to_string()]).stdout
+}
+
+#[test]
+fn the_caller_gets_every_byte_and_the_log_says_what_it_lost() {
+    let install = on_a_small_disk("700k");
+    let actor = install.actor();
+    let output = install.tenure(&["run", "--", &actor, "fill", &MUCH.to_string()]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = pattern();
+    assert!(output.stdout == expected, "{} bytes of {}", output.stdout.len(), expected.len());
+    let id = install.only_run();
+    let record = install.show(&id);
+    assert_eq!(
+        (&record["state"], &record["termination"]["reason"]),
+        (&Value::from("exited"), &Value::from("exit"))
+    );
+    assert_eq!(record["output"]["bytes"], MUCH);
+    let dropped = record["output"]["droppedBytes"].as_u64().expect("a number");
+    assert!(dropped > MUCH - (1 << 20) && dropped < MUCH, "{dropped}");
+    let logs = install.tenure(&["logs", &id]);
+    assert!(logs.status.success());
+    assert_eq!(logs.stdout.len() as u64, MUCH - dropped);
+    assert!(expected.starts_with(&logs.stdout[..100_000]), "what was kept is what was written");
+    assert!(
+        String::from_utf8_lossy(&logs.stderr).contains("lost"),
+        "{}",
+        String::from_utf8_lossy(&logs.stderr)
+    );
+}
+
+#[test]
+fn a_background_command_is_neither_blocked_nor_killed() {
+    let install = on_a_small_disk("700k");
+    let actor = install.actor();
+    let id = install.start_in_background(&[], &[&actor, "fill", &MUCH.to_string()]);
+    assert_eq!(install.wait(&id), 0);
+    let record = install.show(&id);
+    assert_eq!(record["termination"]["reason"], "exit");
+    assert_eq!(record["output"]["bytes"], MUCH);
+}
+
+#[test]
+fn a_cancel_on_a_full_disk_is_confirmed_and_recorded() {
+    let install = on_a_small_disk("700k");
+    let actor = install.actor();
+    let id = install.start_in_background(&["--grace", "200ms"], &[&actor, "flood"]);
+    tenure_it::eventually("the disk is full", || {
+        let record = install.show(&id);
+        record["output"]["droppedBytes"].as_u64().is_some_and(|lost| lost > 0).then_some(())
+    });
+    install.ask_to_cancel(&[&id]);
+    assert_eq!(install.wait(&id), 123);
+    assert_eq!(install.show(&id)["termination"]["confirmed"], true);
+}
+
+#[test]
+fn a_run_that_has_no_room_to_begin_is_refused_in_one_line() {
+    let install = on_a_small_disk("64k");
+    let full = install.dir().join("disk/full");
+    // It ends when the disk is full, which is what it is for.
+    let _ = std::fs::write(&full, vec![0; 128 << 10]);
+    let output = install.tenure(&["run", "--", "echo", "not reached"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(125 | 126)), "{:?} {err}", output.status);
+    assert_eq!((output.stdout.len(), err.lines().count()), (0, 1), "{err}");
+}

@@ -1,0 +1,301 @@
+//! Interactive programs, driven from a terminal that the test sits at.
+
+use rustix::termios::{LocalModes, Termios};
+use tenure_it::install::Install;
+use tenure_it::terminal::Terminal;
+use tenure_it::{eventually, proc};
+
+/// `tenure run` in a terminal of 90 columns and 25 rows.
+fn at_terminal(install: &Install, args: &[&str]) -> Terminal {
+    let mut command = install.command(&[&["run"], args].concat());
+    command.env("TERM", "xterm").env("PS1", "prompt> ").env("PROMPT_COMMAND", "");
+    Terminal::start(command, 90, 25)
+}
+
+fn modes(settings: &Termios) -> [u32; 4] {
+    [
+        settings.input_modes.bits(),
+        settings.output_modes.bits(),
+        settings.control_modes.bits(),
+        settings.local_modes.bits(),
+    ]
+}
+
+/// Waits until the caller's terminal hands every key on as it is.
+fn wait_until_raw(terminal: &Terminal) {
+    eventually("the caller's terminal is raw", || {
+        let local = terminal.settings().local_modes;
+        (!local.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)).then_some(())
+    });
+}
+
+#[test]
+fn python_is_interactive_and_ctrl_c_is_its_own() {
+    let install = Install::new();
+    let mut terminal = at_terminal(&install, &["--pty", "--", "python3", "-q"]);
+    terminal.wait_for(">>> ");
+    terminal.keys("print(6 * 7)\r");
+    terminal.wait_for("42");
+    terminal.wait_for(">>> ");
+    terminal.keys("import time; print('x' * 3); time.sleep(1000)\r");
+    terminal.wait_for("xxx");
+    terminal.keys("\x03");
+    terminal.wait_for("KeyboardInterrupt");
+    terminal.wait_for(">>> ");
+    terminal.keys("import sys; sys.exit(3)\r");
+    assert_eq!(terminal.code(), 3);
+    assert_eq!(install.assert_ended_whole(&install.only_run())["reason"], "exit");
+}
+
+#[test]
+fn bash_has_job_control() {
+    let install = Install::new();
+    let mut terminal = at_terminal(&install, &["--pty", "--", "bash", "--norc", "--noprofile", "-i"]);
+    terminal.wait_for("prompt> ");
+    terminal.keys("sleep 1000 &\r");
+    terminal.wait_for("[1] ");
+    terminal.keys("jobs\r");
+    terminal.wait_for("Running");
+    terminal.wait_for("prompt> ");
+    terminal.keys("fg\r");
+    terminal.wait_for("sleep 1000\r\n");
+    // The job reads no keys: that it is in the foreground shows in what the stop key does.
+    terminal.keys("\x1a");
+    terminal.wait_for("Stopped");
+    terminal.wait_for("prompt> ");
+    terminal.keys("bg; fg\r");
+    terminal.wait_for("sleep 1000\r\n");
+    terminal.keys("\x03");
+    terminal.wait_for("prompt> ");
+    terminal.keys("echo code $?\r");
+    terminal.wait_for("code 130");
+    terminal.keys("exit 5\r");
+    assert_eq!(terminal.code(), 5);
+    install.assert_ended_whole(&install.only_run());
+}
+
+#[test]
+fn a_job_that_bash_leaves_behind_is_ended() {
+    let install = Install::new();
+    let mut terminal =
+        at_terminal(&install, &["--grace", "200ms", "--pty", "--", "bash", "--norc", "--noprofile", "-i"]);
+    terminal.wait_for("prompt> ");
+    terminal.keys("nohup sleep 1000 >/dev/null 2>&1 & disown\r");
+    terminal.wait_for("[1] ");
+    terminal.keys("exit 0\r");
+    assert_eq!(terminal.code(), 0);
+    assert_eq!(install.assert_ended_whole(&install.only_run())["leftovers"], 1);
+}
+
+#[test]
+fn vim_edits_and_saves_a_file() {
+    let install = Install::new();
+    let file = install.dir().join("notes");
+    std::fs::write(&file, "first line\n").expect("write");
+    let path = file.to_str().expect("UTF-8");
+    let mut terminal = at_terminal(&install, &["--pty", "--", "vim", "-u", "NONE", "-i", "NONE", "-n", path]);
+    terminal.wait_for("first line");
+    terminal.keys("ohello from vim\x1b:wq\r");
+    assert_eq!(terminal.code(), 0);
+    assert_eq!(std::fs::read_to_string(&file).expect("saved"), "first line\nhello from vim\n");
+    install.assert_ended_whole(&install.only_run());
+}
+
+#[test]
+fn an_interactive_bash_that_is_cancelled_leaves_nothing() {
+    let install = Install::new();
+    let mut terminal = at_terminal(&install, &["--pty", "--", "bash", "--norc", "--noprofile", "-i"]);
+    terminal.wait_for("prompt> ");
+    terminal.keys("sleep 1000 & sleep 2000\r");
+    terminal.wait_for("[1] ");
+    let before = std::time::Instant::now();
+    install.ask_to_cancel(&[&install.only_run()]);
+    assert_eq!(terminal.code(), 123);
+    assert!(
+        before.elapsed() < std::time::Duration::from_secs(5),
+        "a shell leaves when its terminal hangs up"
+    );
+    install.assert_ended_whole(&install.only_run());
+}
+
+#[test]
+fn the_window_size_follows_the_callers_terminal() {
+    let install = Install::new();
+    let actor = install.actor();
+    let mut terminal = at_terminal(&install, &["--grace", "200ms", "--pty", "--", &actor, "winch"]);
+    terminal.wait_for("size 90x25");
+    wait_until_raw(&terminal);
+    terminal.resize(101, 41);
+    terminal.wait_for("size 101x41");
+    let output = install.tenure(&["resize", &install.only_run(), "77x22"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    terminal.wait_for("size 77x22");
+    terminal.keys("\x03");
+    assert_eq!(terminal.code(), 130, "the program itself was interrupted");
+    let ending = install.assert_ended_whole(&install.only_run());
+    assert_eq!((&ending["reason"], &ending["signal"]), (&"signal".into(), &2.into()));
+}
+
+#[test]
+fn a_background_pty_can_be_resized_and_typed_to() {
+    let install = Install::new();
+    let actor = install.actor();
+    let id = install.start_in_background(&["--grace", "200ms", "--pty"], &[&actor, "winch"]);
+    install.wait_for_output(&id, "size 120x30");
+    assert!(install.tenure(&["resize", &id, "99x33"]).status.success());
+    install.wait_for_output(&id, "size 99x33");
+    assert!(install.tenure(&["write", &id, "\x03"]).status.success());
+    assert_eq!(install.wait(&id), 130);
+    for size in ["0x10", "10", "x", "70000x10", "-1x5"] {
+        assert_eq!(install.tenure(&["resize", &id, size]).status.code(), Some(2), "{size}");
+    }
+    assert_eq!(install.tenure(&["resize", &id, "80x24"]).status.code(), Some(1), "it has ended");
+}
+
+#[test]
+fn a_run_without_terminal_refuses_a_size() {
+    let install = Install::new();
+    let id = install.start_in_background(&["--grace", "200ms"], &["sleep", "1000"]);
+    let output = install.tenure(&["resize", &id, "80x24"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
+    install.ask_to_cancel(&[&id]);
+    assert_eq!(install.wait(&id), 123);
+}
+
+#[test]
+fn the_callers_terminal_is_raw_meanwhile_and_as_before_afterwards() {
+    for (end, code) in [("exit", 4), ("cancel", 123), ("now", 123), ("die", 137)] {
+        let install = Install::new();
+        let script = "echo ready; read x; [ $x = die ] && kill -9 $$; exit 4";
+        // The settings that the terminal has while nothing has touched it: a new one has no others.
+        let mut terminal = at_terminal(&install, &["--grace", "200ms", "--pty", "--", "sh", "-c", script]);
+        let before = modes(&fresh_settings());
+        terminal.wait_for("ready");
+        wait_until_raw(&terminal);
+        match end {
+            "cancel" => install.ask_to_cancel(&[&install.only_run()]),
+            "now" => install.ask_to_cancel(&["--now", &install.only_run()]),
+            word => terminal.keys(&format!("{word}\r")),
+        }
+        assert_eq!(terminal.code(), code, "{end}");
+        assert_eq!(modes(&terminal.settings()), before, "{end}");
+    }
+}
+
+/// The settings of a terminal that nobody has changed.
+#[expect(clippy::disallowed_methods, reason = "a program that leaves its terminal alone")]
+fn fresh_settings() -> Termios {
+    Terminal::start(std::process::Command::new("true"), 90, 25).settings()
+}
+
+#[test]
+fn a_program_that_cannot_start_leaves_the_callers_terminal_alone() {
+    let install = Install::new();
+    let mut terminal = at_terminal(&install, &["--pty", "--", "no-such-program-anywhere"]);
+    assert_eq!(terminal.code(), 127);
+    assert_eq!(modes(&terminal.settings()), modes(&fresh_settings()));
+}
+
+#[test]
+fn ctrl_c_on_pipes_cancels_and_the_second_one_kills() {
+    let install = Install::new();
+    let script = "trap 'echo asked' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut terminal = at_terminal(&install, &["--grace", "55s", "--", "sh", "-c", script]);
+    terminal.wait_for("ready");
+    terminal.keys("\x03");
+    terminal.wait_for("asked");
+    let before = std::time::Instant::now();
+    terminal.keys("\x03");
+    assert_eq!(terminal.code(), 123);
+    assert!(
+        before.elapsed() < std::time::Duration::from_secs(45),
+        "the second one does not wait for the grace"
+    );
+    let ending = install.assert_ended_whole(&install.only_run());
+    assert_eq!((&ending["reason"], &ending["signal"]), (&"manual-cancel".into(), &9.into()));
+}
+
+#[test]
+fn the_stop_key_on_pipes_stops_caller_and_command_and_both_go_on() {
+    let install = Install::new();
+    let mut terminal = at_terminal(
+        &install,
+        &["--grace", "200ms", "--", "sh", "-c", "echo ready; while :; do sleep 0.02; echo on; done"],
+    );
+    terminal.wait_for("ready");
+    let root =
+        i32::try_from(install.show(&install.only_run())["pid"].as_i64().expect("a pid")).expect("a pid");
+    terminal.keys("\x1a");
+    eventually("caller and command are stopped", || {
+        (proc::is_stopped(terminal.pid()) && proc::is_stopped(root)).then_some(())
+    });
+    proc::send(terminal.pid(), rustix::process::Signal::CONT);
+    eventually("caller and command go on", || {
+        (!proc::is_stopped(terminal.pid()) && !proc::is_stopped(root)).then_some(())
+    });
+    terminal.wait_for("on");
+    terminal.keys("\x03");
+    assert_eq!(terminal.code(), 123);
+    install.assert_ended_whole(&install.only_run());
+}
+
+#[test]
+fn a_hangup_of_the_callers_terminal_ends_the_run() {
+    for pty in [&[][..], &["--pty"]] {
+        let install = Install::new();
+        let actor = install.actor();
+        let mut terminal =
+            at_terminal(&install, &[&["--grace", "200ms"], pty, &["--", &actor, "tree"]].concat());
+        terminal.wait_for("ready tree");
+        let id = install.only_run();
+        proc::send(terminal.pid(), rustix::process::Signal::HUP);
+        assert_eq!(terminal.code(), 123, "{pty:?}");
+        install.assert_ended_whole(&id);
+    }
+}
+
+#[test]
+fn a_process_that_keeps_the_pty_open_in_another_session_is_an_escapee() {
+    let install = Install::new();
+    let actor = install.actor();
+    let output = install.tenure(&["run", "--grace", "200ms", "--pty", "--", &actor, "hold-pty"]);
+    assert_eq!(output.status.code(), Some(122), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(install.assert_ended_whole(&install.only_run())["escapees"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn output_of_a_pty_comes_whole_up_to_the_last_byte() {
+    let install = Install::new();
+    let actor = install.actor();
+    let output = install.tenure(&["run", "--quiet", "--pty", "--", &actor, "fill", "1000000"]);
+    assert_eq!(output.status.code(), Some(0));
+    // A terminal makes two bytes of a newline.
+    let lines = output.stdout.iter().filter(|&&byte| byte == b'\n').count();
+    assert_eq!((output.stdout.len() - lines, lines), (1_000_000, 12_500));
+}
+
+#[test]
+fn a_pty_that_cannot_be_had_is_tenures_own_failure() {
+    let install = Install::new();
+    let actor = install.actor();
+    without_ptys();
+    let output = install.tenure(&["run", "--pty", "--", &actor, "exit", "0"]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), err.lines().count()), (Some(125), 1), "{err}");
+    install.assert_nobody_is_left();
+}
+
+/// From now on this thread and what it starts find no ptys.
+#[expect(unsafe_code, reason = "a mount namespace of the test's own")]
+#[expect(clippy::disallowed_methods, reason = "the test mounts for itself")]
+fn without_ptys() {
+    // SAFETY: only this thread's view of the mounts changes, and nothing else relies on that.
+    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNS) }, 0, "a mount namespace needs root");
+    for args in [&["--make-rprivate", "/"][..], &["--bind", "/dev/null", "/dev/ptmx"]] {
+        assert!(
+            std::process::Command::new("mount").args(args).status().expect("mount").success(),
+            "mount {args:?}"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Standard input: copied, open for others, or at its end; and never a reason to hang.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+use tenure_it::install::Install;
+use tenure_it::proc;
+use tenure_it::started::Started;
+
+/// `tenure` with a pipe as its standard input.
+fn piped(install: &Install, args: &[&str]) -> Started {
+    let mut command = install.command(args);
+    command.stdin(Stdio::piped());
+    Started::new(command)
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| u8::try_from((at * 31 + at / 257) % 256).expect("a byte")).collect()
+}
+
+/// Has a thread write without end; it ends when nobody can read any more.
+fn write_without_end(run: &mut Started) -> thread::JoinHandle<()> {
+    let mut input = run.take_input().expect("piped");
+    thread::spawn(move || {
+        let block = bytes(8192);
+        while input.write_all(&block).is_ok() {}
+    })
+}
+
+#[test]
+fn five_mebibytes_go_through_cat_and_come_back() {
+    let install = Install::new();
+    let mut run = piped(&install, &["run", "--quiet", "--", "cat"]);
+    let sent = bytes(5 << 20);
+    run.write(&sent);
+    run.close_input();
+    assert_eq!(run.code(), 0);
+    assert!(run.out_bytes() == sent, "{} bytes came back", run.out_bytes().len());
+}
+
+#[test]
+fn the_callers_end_of_input_is_the_commands() {
+    let install = Install::new();
+    let actor = install.actor();
+    let mut run = piped(&install, &["run", "--", &actor, "count-stdin"]);
+    run.wait_for("ready count-stdin\n");
+    run.write(b"12345");
+    run.close_input();
+    assert_eq!(run.code(), 0);
+    assert!(run.out().contains("\n5 "), "{}", run.out());
+}
+
+#[test]
+fn an_empty_input_ends_at_once() {
+    let install = Install::new();
+    let output = install.tenure(&["run", "--quiet", "--", "wc", "-c"]);
+    assert_eq!(output.stdout, b"0\n");
+}
+
+#[test]
+fn a_file_as_input_is_read_to_its_end() {
+    let install = Install::new();
+    let path = install.dir().join("input");
+    std::fs::write(&path, bytes(300_000)).expect("write");
+    let mut command = install.command(&["run", "--quiet", "--", "wc", "-c"]);
+    command.stdin(std::fs::File::open(&path).expect("open"));
+    let mut run = Started::new(command);
+    assert_eq!((run.code(), run.out()), (0, "300000\n".to_owned()));
+}
+
+#[test]
+fn a_closed_input_is_at_its_end_although_the_caller_has_more() {
+    let install = Install::new();
+    let mut run = piped(&install, &["run", "--quiet", "--stdin", "closed", "--", "wc", "-c"]);
+    assert_eq!((run.code(), run.out()), (0, "0\n".to_owned()));
+}
+
+#[test]
+fn a_background_run_has_no_input_unless_it_is_open() {
+    let install = Install::new();
+    let id = install.start_in_background(&[], &["wc", "-c"]);
+    assert_eq!((install.wait(&id), install.logs(&[&id])), (0, b"0\n".to_vec()));
+}
+
+#[test]
+fn an_open_input_takes_what_is_written_until_its_end() {
+    let install = Install::new();
+    let id = install.start_in_background(&["--stdin", "open"], &["cat"]);
+    assert!(install.tenure(&["write", &id, "one "]).status.success());
+    install.wait_for_output(&id, "one ");
+    assert!(install.tenure(&["write", &id, "two\n"]).status.success());
+    let mut more = piped(&install, &["write", "--eof", &id]);
+    let sent = bytes(1 << 20);
+    more.write(&sent);
+    more.close_input();
+    assert_eq!(more.code(), 0);
+    assert_eq!(install.wait(&id), 0);
+    let logs = install.logs(&[&id]);
+    assert!(logs == [b"one two\n", &sent[..]].concat(), "{} bytes", logs.len());
+}
+
+#[test]
+fn an_open_input_in_the_foreground_is_not_the_callers() {
+    let install = Install::new();
+    let mut run =
+        piped(&install, &["run", "--quiet", "--stdin", "open", "--", "sh", "-c", "echo ready; cat"]);
+    run.wait_for("ready\n");
+    run.write(b"from the caller\n");
+    assert!(install.tenure(&["write", "--eof", &install.only_run(), "from elsewhere\n"]).status.success());
+    assert_eq!((run.code(), run.out()), (0, "ready\nfrom elsewhere\n".to_owned()));
+}
+
+#[test]
+fn a_command_that_never_reads_does_not_keep_ctrl_c_from_working() {
+    let install = Install::new();
+    let actor = install.actor();
+    let mut run = piped(&install, &["run", "--grace", "200ms", "--", &actor, "never-read"]);
+    let writer = write_without_end(&mut run);
+    run.wait_for("ready never-read\n");
+    proc::send(run.pid(), rustix::process::Signal::INT);
+    assert_eq!(run.code(), 123);
+    writer.join().expect("nobody reads it any more");
+    install.assert_ended_whole(&install.only_run());
+}
+
+#[test]
+fn a_command_that_never_reads_is_still_heard_and_timed() {
+    let install = Install::new();
+    let script = "echo early; sleep 0.2; echo late; sleep 100";
+    let mut run = piped(&install, &["run", "--timeout", "1s", "--", "sh", "-c", script]);
+    let writer = write_without_end(&mut run);
+    run.wait_for("late\n");
+    assert_eq!(run.code(), 124);
+    writer.join().expect("nobody reads it any more");
+}
+
+#[test]
+fn a_command_that_has_read_enough_ends_the_run() {
+    let install = Install::new();
+    let mut run = piped(&install, &["run", "--quiet", "--", "head", "-c", "10"]);
+    let writer = write_without_end(&mut run);
+    assert_eq!((run.code(), run.out_bytes()), (0, bytes(10)));
+    writer.join().expect("nobody reads it any more");
+}
+
+#[test]
+fn a_command_that_closes_its_input_goes_on() {
+    let install = Install::new();
+    let mut run = piped(
+        &install,
+        &["run", "--quiet", "--", "sh", "-c", "exec <&-; echo closed; sleep 0.3; echo more; exit 6"],
+    );
+    let writer = write_without_end(&mut run);
+    assert_eq!((run.code(), run.out()), (6, "closed\nmore\n".to_owned()));
+    writer.join().expect("nobody reads it any more");
+}
+
+#[test]
+fn a_write_after_the_command_closed_its_input_is_refused_and_harms_nobody() {
+    let install = Install::new();
+    let id =
+        install.start_in_background(&["--stdin", "open"], &["sh", "-c", "exec <&-; echo closed; sleep 1000"]);
+    install.wait_for_output(&id, "closed\n");
+    for _ in 0..2 {
+        let output = install.tenure(&["write", &id, "anybody?"]);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
+    }
+    assert_eq!(install.show(&id)["state"], "running");
+    install.ask_to_cancel(&[&id]);
+    assert_eq!(install.wait(&id), 123);
+}
+
+#[test]
+fn a_write_to_a_run_without_input_or_without_life_is_refused() {
+    let install = Install::new();
+    let id = install.start_in_background(&["--grace", "200ms"], &["sleep", "1000"]);
+    assert_eq!(install.tenure(&["write", &id, "x"]).status.code(), Some(1));
+    install.ask_to_cancel(&[&id]);
+    assert_eq!(install.wait(&id), 123);
+    assert_eq!(install.tenure(&["write", &id, "x"]).status.code(), Some(1));
+    assert_eq!(install.tenure(&["write", "0000dead", "x"]).status.code(), Some(4));
+}
+
+#[test]
+fn a_caller_without_any_stdio_runs_its_command() {
+    let install = Install::new();
+    let script =
+        format!("$TENURE run -- sh -c 'cat; echo done > {}/done' <&- >&- 2>&-", install.dir().display());
+    let output = install.shell(&script);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(std::fs::read(install.dir().join("done")).expect("written"), b"done\n");
+}
