@@ -33,7 +33,6 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
             let mut run = nursery.launch(spec, how)?;
             let to = stamp(fifo)?;
             run.wait()?;
-            run.remove()?;
             Ok(to.saturating_sub(from))
         }
     };

@@ -76,7 +76,6 @@ fn stop_kept(mut run: Run, fifo: &Fifo) -> io::Result<Duration> {
     all_dead(fifo)?;
     let took = from.elapsed();
     let ending = run.wait()?;
-    run.remove()?;
     if ending.termination.confirmed {
         Ok(took)
     } else {
