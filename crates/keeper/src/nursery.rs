@@ -84,12 +84,19 @@ impl Nursery {
             interests.extend(self.client.as_ref().map(Client::interest));
             let timeout = (orphans || !self.fallen.is_empty()).then_some(HUNT);
             let ready = poll::wait(&interests, timeout)?;
-            // Signals to leave are read and dropped: the nursery leaves with its last keeper.
-            while self.signals.next().is_some() {}
-            self.reap();
-            orphans = self.hunt();
+            // Somebody waits for a launch.
             if ready.get(1).is_some_and(|ready| ready.read) {
                 self.listen();
+            }
+            // Signals to leave are read and dropped: the nursery leaves with its last keeper. Orphans come with
+            // the death of a keeper, which is a signal too.
+            let mut signalled = false;
+            while self.signals.next().is_some() {
+                signalled = true;
+            }
+            if signalled || timeout.is_some() {
+                self.reap();
+                orphans = self.hunt();
             }
         }
         Ok(())
