@@ -20,7 +20,7 @@ use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Got};
-use tenure_os::{descriptors, pause, program, reaper, tree};
+use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
@@ -61,6 +61,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     if lock.is_none() {
         return Err(io::Error::other(format!("nursery {id} is running already")));
     }
+    look_around()?;
     let client = Client { conn, incoming: Vec::new(), descriptors: VecDeque::new() };
     let mut nursery = Nursery {
         alone: Alone::check()?,
@@ -74,6 +75,13 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     nurseries.remove(id.as_str())?;
     drop(lock);
     result
+}
+
+/// What stays the same is looked up before the first fork, so that no keeper has to.
+fn look_around() -> io::Result<()> {
+    process::own()?;
+    cgroup::find();
+    Ok(())
 }
 
 impl Nursery {
