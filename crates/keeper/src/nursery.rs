@@ -20,7 +20,7 @@ use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Got};
-use tenure_os::{descriptors, pause, program, reaper, tree};
+use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
@@ -61,6 +61,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     if lock.is_none() {
         return Err(io::Error::other(format!("nursery {id} is running already")));
     }
+    look_around()?;
     let client = Client { conn, incoming: Vec::new(), descriptors: VecDeque::new() };
     let mut nursery = Nursery {
         alone: Alone::check()?,
@@ -76,6 +77,13 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     result
 }
 
+/// What stays the same is looked up before the first fork, so that no keeper has to.
+fn look_around() -> io::Result<()> {
+    process::own()?;
+    cgroup::find();
+    Ok(())
+}
+
 impl Nursery {
     fn serve(&mut self) -> io::Result<()> {
         let mut orphans = false;
@@ -84,12 +92,19 @@ impl Nursery {
             interests.extend(self.client.as_ref().map(Client::interest));
             let timeout = (orphans || !self.fallen.is_empty()).then_some(HUNT);
             let ready = poll::wait(&interests, timeout)?;
-            // Signals to leave are read and dropped: the nursery leaves with its last keeper.
-            while self.signals.next().is_some() {}
-            self.reap();
-            orphans = self.hunt();
+            // Somebody waits for a launch.
             if ready.get(1).is_some_and(|ready| ready.read) {
                 self.listen();
+            }
+            // Signals to leave are read and dropped: the nursery leaves with its last keeper. Orphans come with
+            // the death of a keeper, which is a signal too.
+            let mut signalled = false;
+            while self.signals.next().is_some() {
+                signalled = true;
+            }
+            if signalled || timeout.is_some() {
+                self.reap();
+                orphans = self.hunt();
             }
         }
         Ok(())

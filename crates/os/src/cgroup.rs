@@ -19,6 +19,12 @@ pub struct Cgroup {
     name: String,
 }
 
+/// Looks up where control groups are, if anywhere; those who are forked from here know it then.
+pub fn find() {
+    // Where there are none now, each run looks again and says so.
+    let _ = mountinfo::unified_mount();
+}
+
 impl Cgroup {
     /// Makes a group for a run below this process's own. The error says, for people, why there is none.
     pub fn make(instance: &InstanceId, run: &RunId) -> Result<Self, String> {
@@ -38,7 +44,7 @@ impl Cgroup {
     /// The group that a record names; `None` if it is gone.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         let base = mountinfo::unified_mount()?;
-        let Ok(below) = path.strip_prefix(&base) else { return Ok(None) };
+        let Ok(below) = path.strip_prefix(base) else { return Ok(None) };
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         match openat(rustix::fs::CWD, path, flags, Mode::empty()) {
             Ok(dir) => Ok(Some(Self { dir, path: path.to_owned(), name: format!("/{}", below.display()) })),

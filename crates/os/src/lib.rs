@@ -15,6 +15,7 @@ pub mod descriptors;
 pub mod file;
 pub mod fork;
 pub mod lock;
+pub mod memory;
 pub mod pause;
 pub mod poll;
 pub mod process;

@@ -440,6 +440,15 @@ pub(crate) fn receive_with_fd(
 
 // ---- memory ------------------------------------------------------------------------------------------------
 
+/// Gives free pages of the heap back, where the C library can.
+pub(crate) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: touches memory that nobody has allocated.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Private pages, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Pages {

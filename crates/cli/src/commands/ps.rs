@@ -15,9 +15,8 @@ pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
         let Ok(dir) = state.run(&id) else { continue };
         match view(&dir) {
             Ok(view) if args.all || view.state != State::Exited => views.push(view),
-            Ok(_) => {}
             // A directory whose ticket is not written yet, or that is being removed, is no run.
-            Err(Unread::Missing { .. }) => {}
+            Ok(_) | Err(Unread::Missing { .. }) => {}
             Err(error) => eprintln!("tenure: {error}"),
         }
     }

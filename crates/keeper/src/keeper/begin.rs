@@ -44,8 +44,6 @@ pub(super) fn begin(
         // A caller that does not listen has gone, or will see the connection end.
         let _ = caller.send_all(PATIENCE);
     };
-    fork::new_session()?;
-    program::set_name(c"tenure-keeper");
     reaper::become_subreaper()?;
     let mut taken = signals::LEAVE.to_vec();
     taken.push(signals::CHILD);
@@ -83,6 +81,9 @@ pub(super) fn begin(
     };
     let (root, report) = made.gated.release()?;
     pause::point("keeper-released");
+    // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
+    fork::new_session()?;
+    program::set_name(c"tenure-keeper");
     let (outlet, inlet) = Outlet::connect(made.stdio.into_ours(), made.log)?;
     let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
     Ok(Some(Keeper {

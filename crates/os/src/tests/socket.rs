@@ -59,7 +59,7 @@ fn a_descriptor_comes_with_the_first_byte() {
 fn reading_and_writing_never_wait_and_a_gone_reader_is_an_error() {
     let (a, b) = Conn::pair().unwrap();
     assert_eq!(a.read(&mut [0; 8]).unwrap(), Got::Nothing);
-    let chunk = [7; 1 << 16];
+    let chunk = vec![7; 1 << 16];
     let mut sent = 0;
     loop {
         match a.write(&chunk).unwrap() {
