@@ -60,6 +60,12 @@ pub fn pending(pid: i32) -> Vec<u32> {
     (1..=64).filter(|signal| bits >> (signal - 1) & 1 == 1).collect()
 }
 
+/// Every process there is.
+pub fn all() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// Every process that was executed with this entry in its environment, as far as we may read.
 pub fn carriers(entry: &str) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

@@ -1,6 +1,7 @@
 //! The laboratory: experiments that need a process of one thread, or a pid namespace of their own. Each verb is one
 //! experiment; it ends with zero if everything was as promised.
 
+mod bomb;
 mod chaos;
 mod init;
 mod reuse;
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
         ["reuse-in-one-tick"] => reuse::in_one_tick(),
         ["reuse-of-a-member"] => reuse::of_a_member(),
         ["reuse-of-a-run"] => reuse::of_a_run(),
+        ["bomb"] => bomb::main(),
         ["chaos", seed] => chaos::main(seed),
         ["sweep", directory] => reuse::sweep(directory),
         ["hunt", directory] => reuse::hunt(directory),
