@@ -45,9 +45,15 @@ impl Background {
     /// Kills these in one stroke.
     #[track_caller]
     pub fn kill(&self, victims: &[&Known]) {
-        victims.iter().for_each(|victim| victim.stop());
-        victims.iter().for_each(|victim| victim.send(rustix::process::Signal::KILL));
-        victims.iter().for_each(|victim| victim.wait_dead(PATIENCE));
+        for victim in victims {
+            victim.stop();
+        }
+        for victim in victims {
+            victim.send(rustix::process::Signal::KILL);
+        }
+        for victim in victims {
+            victim.wait_dead(PATIENCE);
+        }
     }
 
     /// Whether a process of the run lives.
@@ -59,7 +65,10 @@ impl Background {
     #[track_caller]
     pub fn wait_end(&self, install: &Install) -> Ending {
         self.witness.wait_all_dead();
-        [&self.nursery, &self.keeper].into_iter().chain(&self.members).for_each(|one| one.wait_dead(PATIENCE));
+        [&self.nursery, &self.keeper]
+            .into_iter()
+            .chain(&self.members)
+            .for_each(|one| one.wait_dead(PATIENCE));
         within(PATIENCE, "an end of all that names the state root", || {
             remains::processes(install).is_empty().then_some(())
         });

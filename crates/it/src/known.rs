@@ -42,12 +42,16 @@ impl Known {
     #[track_caller]
     pub fn stop(&self) {
         self.send(Signal::STOP);
-        within(crate::PATIENCE, "a stopped process", || (self.is_dead() || proc::is_stopped(self.pid)).then_some(()));
+        within(crate::PATIENCE, "a stopped process", || {
+            (self.is_dead() || proc::is_stopped(self.pid)).then_some(())
+        });
     }
 
     /// Waits until it has ended.
     #[track_caller]
     pub fn wait_dead(&self, patience: Duration) {
-        within(patience, &format!("the end of {} ({})", self.name, self.pid), || self.is_dead().then_some(()));
+        within(patience, &format!("the end of {} ({})", self.name, self.pid), || {
+            self.is_dead().then_some(())
+        });
     }
 }

@@ -38,7 +38,9 @@ pub fn locks(install: &Install) -> Vec<String> {
 
 /// The control groups of runs.
 pub fn groups(install: &Install) -> Vec<PathBuf> {
-    let Some(entries) = instance_group(install).and_then(|dir| fs::read_dir(dir).ok()) else { return Vec::new() };
+    let Some(entries) = instance_group(install).and_then(|dir| fs::read_dir(dir).ok()) else {
+        return Vec::new();
+    };
     entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 

@@ -102,7 +102,8 @@ impl Case {
 
     fn pause(&self) -> Paused {
         let actor = self.install.actor();
-        let mut args = vec!["run", "--grace", GRACE, "--on-escape", "reap", "--quiet", "--", &actor, "--pids", "pids"];
+        let mut args =
+            vec!["run", "--grace", GRACE, "--on-escape", "reap", "--quiet", "--", &actor, "--pids", "pids"];
         args.push(self.verb());
         args.extend(self.tree.words);
         Paused::start(&self.install, self.point, &args, &[("ACTOR_WITNESS", self.witness.path())])
@@ -118,8 +119,10 @@ impl Case {
         if ["keeper-released", "keeper-started"].contains(&self.point) {
             self.wait_for_tree();
         }
-        let members: Vec<Known> = proc::descendants(paused.cli.pid()).into_iter().filter_map(Known::hold).collect();
-        let dir = RunDir::open(&self.install.state().join("runs").join(self.install.only_run())).expect("the run");
+        let members: Vec<Known> =
+            proc::descendants(paused.cli.pid()).into_iter().filter_map(Known::hold).collect();
+        let dir =
+            RunDir::open(&self.install.state().join("runs").join(self.install.only_run())).expect("the run");
         paused.kill(self.victims);
         let fate = fate(self.point, self.victims);
         match fate {
@@ -152,9 +155,10 @@ impl Case {
     /// neither is beyond it, and is the test's to end.
     fn salvage(&self, dir: &RunDir, members: &[Known]) {
         let ticket = dir.ticket().expect("a ticket");
-        let has_cgroup = dir.note().expect("a note").is_some_and(|note| {
-            matches!(note.boundary, tenure_core::record::Boundary::Cgroup { .. })
-        });
+        let has_cgroup = dir
+            .note()
+            .expect("a note")
+            .is_some_and(|note| matches!(note.boundary, tenure_core::record::Boundary::Cgroup { .. }));
         let mut fallen: Vec<Fallen> = Fallen::read(dir.path()).into_iter().collect();
         assert_eq!(fallen.len(), 1, "an abandoned run has no ending");
         within(LIMIT, "a salvaged run", || {
@@ -162,7 +166,9 @@ impl Case {
             fallen.is_empty().then_some(())
         });
         if !has_cgroup && !self.tree.marked {
-            members.iter().for_each(|member| member.send(Signal::KILL));
+            for member in members {
+                member.send(Signal::KILL);
+            }
         }
     }
 
@@ -177,13 +183,20 @@ impl Case {
         };
         assert_eq!(reason, expected, "{ending:?}");
         let shown = self.install.show(dir.id().as_str());
-        assert_eq!(shown["termination"]["reason"].as_str(), expected.map(|reason| reason.to_string()).as_deref());
+        assert_eq!(
+            shown["termination"]["reason"].as_str(),
+            expected.map(|reason| reason.to_string()).as_deref()
+        );
         let state = if expected.is_some() { "exited" } else { "starting" };
         assert_eq!(shown["state"], state);
         if let Some(ending) = ending {
             assert!(ending.termination.confirmed, "{ending:?}");
             if let Some(code) = code {
-                let expected = if fate == Fate::Ends(Reason::SpawnError) { 125 } else { ending.termination.code().into() };
+                let expected = if fate == Fate::Ends(Reason::SpawnError) {
+                    125
+                } else {
+                    ending.termination.code().into()
+                };
                 assert_eq!(code, expected, "the caller's exit code");
             }
         }
@@ -200,7 +213,10 @@ fn choices(point: &str) -> impl Iterator<Item = &'static [Holder]> {
 }
 
 fn bystanders() -> Vec<Bystander> {
-    TREES.iter().map(|tree| Bystander::start(&[&["--pids", "pids", "child"], tree.words].concat(), "child")).collect()
+    TREES
+        .iter()
+        .map(|tree| Bystander::start(&[&["--pids", "pids", "child"], tree.words].concat(), "child"))
+        .collect()
 }
 
 /// Plays all choices of victims at one point.

@@ -41,7 +41,10 @@ fn the_nursery_ends_what_a_killed_keeper_leaves_and_says_so() {
             assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
             assert_eq!(ending.detail.as_deref(), Some("keeper-killed"));
             let shown = install.show(run.dir.id().as_str());
-            assert_eq!((shown["state"].as_str(), shown["leaseState"].as_str()), (Some("exited"), Some("closed")));
+            assert_eq!(
+                (shown["state"].as_str(), shown["leaseState"].as_str()),
+                (Some("exited"), Some("closed"))
+            );
             std::fs::remove_file(install.dir().join("witness")).unwrap();
             std::fs::remove_file(install.dir().join("pids")).unwrap();
         }
@@ -71,7 +74,7 @@ fn a_root_dies_with_its_keeper_when_the_nursery_is_dead_too() {
 }
 
 fn salvage(run: &Background) {
-    let ticket = run.dir.ticket().unwrap();
+    let ticket = run.dir.ticket().expect("a ticket");
     let mut fallen: Vec<Fallen> = Fallen::read(run.dir.path()).into_iter().collect();
     assert_eq!(fallen.len(), 1);
     within(PATIENCE, "a salvaged run", || {
@@ -113,7 +116,7 @@ fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
     run.kill(&[&run.nursery, &run.keeper]);
     salvage(&run);
     let last = run.members.last().expect("a stranger");
-    assert!(!last.is_dead() && proc::name(last.pid) != "", "nothing proves that it was of the run");
+    assert!(!last.is_dead() && proc::runs(last.pid), "nothing proves that it was of the run");
 }
 
 #[test]

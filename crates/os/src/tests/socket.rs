@@ -45,7 +45,10 @@ fn a_descriptor_comes_with_the_first_byte() {
     let (got, passed) = b.read_with_fd(&mut buffer).unwrap();
     assert_eq!((got, &buffer[..7]), (Got::Bytes(7), &b"take it"[..]));
     let passed = Conn::from_fd(passed.expect("a descriptor")).unwrap();
-    assert!(rustix::io::fcntl_getfd(&passed).unwrap().contains(rustix::io::FdFlags::CLOEXEC), "it is for us alone");
+    assert!(
+        rustix::io::fcntl_getfd(&passed).unwrap().contains(rustix::io::FdFlags::CLOEXEC),
+        "it is for us alone"
+    );
     passed.write(b"x").unwrap();
     assert_eq!(bytes(&near), b"x");
     drop(passed);
@@ -56,7 +59,7 @@ fn a_descriptor_comes_with_the_first_byte() {
 fn reading_and_writing_never_wait_and_a_gone_reader_is_an_error() {
     let (a, b) = Conn::pair().unwrap();
     assert_eq!(a.read(&mut [0; 8]).unwrap(), Got::Nothing);
-    let chunk = [7; 1 << 16];
+    let chunk = vec![7; 1 << 16];
     let mut sent = 0;
     loop {
         match a.write(&chunk).unwrap() {

@@ -54,7 +54,8 @@ struct Run {
 pub(crate) fn main(seed: &str) {
     let mut dice = Dice(seed.parse().expect("a seed"));
     let words = ["--pids", "pids", "child", "setsid", "ignore-term", "sleep"];
-    let bystanders = [Bystander::start(&words, "child"), Bystander::start(&["--pids", "pids", "tree"], "tree")];
+    let bystanders =
+        [Bystander::start(&words, "child"), Bystander::start(&["--pids", "pids", "tree"], "tree")];
     for round in 0..ROUNDS {
         let mut runs: Vec<Run> = (0..RUNS).map(|_| start(&mut dice)).collect();
         for run in &mut runs {
@@ -75,7 +76,8 @@ fn start(dice: &mut Dice) -> Run {
     let install = if marked && dice.coin() { Install::new().without_cgroup() } else { Install::new() };
     let witness = Witness::new(install.dir());
     let actor = install.actor();
-    let mut args = vec!["run", "--quiet", "--grace", "50ms", "--orphan-grace", "100ms", "--on-escape", "reap"];
+    let mut args =
+        vec!["run", "--quiet", "--grace", "50ms", "--orphan-grace", "100ms", "--on-escape", "reap"];
     args.extend(dice.coin().then_some("--pty"));
     args.extend(dice.coin().then_some("--bg"));
     args.extend(["--", &actor]);
@@ -101,7 +103,7 @@ fn wreck(dice: &mut Dice, run: &mut Run) {
         };
         for victim in victims {
             victim.send(Signal::KILL);
-            run.what += &format!(", {kind} {} killed", victim.pid);
+            run.what = format!("{}, {kind} {} killed", run.what, victim.pid);
         }
     }
 }
@@ -139,7 +141,9 @@ fn settle(mut run: Run) {
         let endings = endings.filter(|entry| entry.file_name() == "ending").count();
         assert!(endings <= 1, "{}", run.what);
     }
-    within(PATIENCE, &format!("the end of {}", run.what), || remains::processes(&run.install).is_empty().then_some(()));
+    within(PATIENCE, &format!("the end of {}", run.what), || {
+        remains::processes(&run.install).is_empty().then_some(())
+    });
     run.witness.wait_nobody(PATIENCE);
     assert_eq!(remains::locks(&run.install), Vec::<String>::new(), "{}", run.what);
     assert_eq!(remains::groups(&run.install), Vec::<std::path::PathBuf>::new(), "{}", run.what);

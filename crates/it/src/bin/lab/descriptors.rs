@@ -14,7 +14,8 @@ fn open_at(from: i32) -> OwnedFd {
 
 /// The open descriptors from 3 up.
 fn open() -> Vec<i32> {
-    let dir = rustix::fs::open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).expect("open");
+    let dir =
+        rustix::fs::open("/proc/self/fd", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).expect("open");
     let own = dir.as_raw_fd();
     let names: Vec<String> = rustix::fs::Dir::new(dir)
         .expect("a list")

@@ -11,10 +11,12 @@ use tenure_os::signals::{self, Signals};
 /// Below this number no pid is used twice: the kernel keeps the first 300 for whoever came first.
 const RESERVED: i32 = 300;
 
+#[expect(clippy::zombie_processes, reason = "everybody is reaped below")]
 #[expect(clippy::disallowed_methods, reason = "a laboratory starts its own experiment")]
 pub(crate) fn main(pid_max: &str, words: &[&str]) -> ExitCode {
     assert_eq!(std::process::id(), 1, "this is for the first process of a namespace");
-    std::fs::write("/proc/sys/kernel/pid_max", pid_max).expect("a kernel whose pid namespaces have a pid_max");
+    std::fs::write("/proc/sys/kernel/pid_max", pid_max)
+        .expect("a kernel whose pid namespaces have a pid_max");
     let signals = Signals::take(&[signals::CHILD]).expect("a signal queue");
     let experiment = Command::new("/proc/self/exe").args(words).spawn().expect("lab starts");
     let experiment = experiment.id().cast_signed();

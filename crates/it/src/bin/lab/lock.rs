@@ -23,7 +23,7 @@ pub(crate) fn dies_with_its_holder() {
         lock.write(b"a note").expect("a note");
         std::mem::forget(lock);
         // Whoever it forks has the descriptor and not the lock.
-        alone.fork(|| crate::stranger::idle_until_orphaned()).expect("a fork");
+        alone.fork(crate::stranger::idle_until_orphaned).expect("a fork");
     });
     for _ in 0..3 {
         assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Somebody, "asking does not take it");

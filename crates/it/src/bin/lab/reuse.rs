@@ -51,7 +51,10 @@ pub(crate) fn in_one_tick() {
             collisions += 1;
             let without = Identity { pidfs_inode: None, ..recorded.clone() };
             let seen = Sighting::Found { start_time: found.identity().start_time, pidfs_inode: None };
-            assert!(matches!(judge(&without, here(), &seen), Evidence::Same(_)), "only the inode tells them apart");
+            assert!(
+                matches!(judge(&without, here(), &seen), Evidence::Same(_)),
+                "only the inode tells them apart"
+            );
         }
         // An old proof opens nothing, and the old descriptor means the dead one still.
         assert_eq!(opened.signal(&held, signal::Signal::KILL), Sent::Gone);
@@ -90,7 +93,8 @@ pub(crate) fn of_a_run() {
     for later in ["sweep", "hunt"] {
         for install in [Install::new(), Install::new().without_cgroup()] {
             let run = Background::start(&install, &[], &["child", "setsid", "sleep"]);
-            let pids: Vec<i32> = [&run.nursery, &run.keeper].into_iter().chain(&run.members).map(|one| one.pid).collect();
+            let pids: Vec<i32> =
+                [&run.nursery, &run.keeper].into_iter().chain(&run.members).map(|one| one.pid).collect();
             run.kill(&[&run.nursery, &run.keeper]);
             run.members.iter().for_each(|member| member.send(Signal::KILL));
             for &pid in &pids {
@@ -106,7 +110,9 @@ pub(crate) fn of_a_run() {
             let ending = run.dir.ending().expect("an ending that is whole").expect("an ending").termination;
             assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
             tenure_it::remains::forget(&install);
-            pids.iter().for_each(|&pid| end_stranger(pid));
+            for pid in pids {
+                end_stranger(pid);
+            }
         }
     }
 }
@@ -115,10 +121,15 @@ pub(crate) fn of_a_run() {
 #[expect(clippy::disallowed_methods, reason = "a laboratory starts its own experiment")]
 fn try_everything(install: &Install, run: &Background, later: &str) {
     let id = run.dir.id().as_str();
-    for words in [&["cancel", id][..], &["cancel", "--now", id], &["show", id], &["ps", "--all"], &["tree", id]] {
+    for words in
+        [&["cancel", id][..], &["cancel", "--now", id], &["show", id], &["ps", "--all"], &["tree", id]]
+    {
         install.tenure(words);
     }
-    assert!(install.tenure(&["cancel", id]).status.success(), "a run without a keeper is as cancelled as it can be");
+    assert!(
+        install.tenure(&["cancel", id]).status.success(),
+        "a run without a keeper is as cancelled as it can be"
+    );
     let status = Command::new("/proc/self/exe").arg(later).arg(run.dir.path()).status().expect("lab starts");
     assert!(status.success());
     install.tenure(&["cancel", id]);

@@ -36,7 +36,8 @@ fn start(argv: &[&str]) -> Root {
 fn failure(argv: &[&str], cwd: &str) -> SpawnError {
     let plan = plan(argv, cwd);
     let (root, report) = fork(&plan).release().expect("an open gate");
-    let outcome = eventually("an outcome", || Some(report.read(&plan)).filter(|outcome| *outcome != Outcome::Pending));
+    let outcome =
+        eventually("an outcome", || Some(report.read(&plan)).filter(|outcome| *outcome != Outcome::Pending));
     let exit = eventually("its end", || root.exit());
     assert_eq!(exit, Exit::Code(127));
     root.reap().expect("it has ended");

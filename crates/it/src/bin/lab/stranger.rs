@@ -20,7 +20,7 @@ pub(crate) fn block_all() {
 
 /// Forks a process that does nothing until it is killed.
 pub(crate) fn fork_idle(alone: &Alone) -> Known {
-    let pid = alone.fork(|| idle()).expect("a fork");
+    let pid = alone.fork(idle).expect("a fork");
     Known::hold(pid).expect("an unreaped child is there")
 }
 
