@@ -45,9 +45,15 @@ impl Background {
     /// Kills these in one stroke.
     #[track_caller]
     pub fn kill(&self, victims: &[&Known]) {
-        victims.iter().for_each(|victim| victim.stop());
-        victims.iter().for_each(|victim| victim.send(rustix::process::Signal::KILL));
-        victims.iter().for_each(|victim| victim.wait_dead(PATIENCE));
+        for victim in victims {
+            victim.stop();
+        }
+        for victim in victims {
+            victim.send(rustix::process::Signal::KILL);
+        }
+        for victim in victims {
+            victim.wait_dead(PATIENCE);
+        }
     }
 
     /// Whether a process of the run lives.

@@ -23,6 +23,20 @@ pub fn play(pid_max: u32, words: &[&str]) {
         // Who is forked there looks like a process of some run, but of none that is judged.
         command.env(name, "0123456789abcdef0123456789abcdef");
     }
+    succeed(command, words);
+}
+
+/// Runs a verb of `lab` in this namespace, and expects that it succeeds.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a test starts its own laboratory")]
+pub fn play_here(words: &[&str]) {
+    let mut command = Command::new(beside("lab"));
+    command.args(words).stdin(Stdio::null());
+    succeed(command, words);
+}
+
+#[track_caller]
+fn succeed(command: Command, words: &[&str]) {
     let mut lab = Started::new(command);
     let code = lab.code();
     assert_eq!(code, 0, "lab {words:?}\n{}\n{}", lab.out(), lab.err());

@@ -84,9 +84,15 @@ impl Paused {
     #[track_caller]
     pub fn kill(&self, victims: &[Holder]) {
         let victims: Vec<&Known> = victims.iter().filter_map(|&victim| self.holder(victim)).collect();
-        victims.iter().for_each(|victim| victim.stop());
-        victims.iter().for_each(|victim| victim.send(Signal::KILL));
-        victims.iter().for_each(|victim| victim.wait_dead(crate::PATIENCE));
+        for victim in &victims {
+            victim.stop();
+        }
+        for victim in &victims {
+            victim.send(Signal::KILL);
+        }
+        for victim in &victims {
+            victim.wait_dead(crate::PATIENCE);
+        }
         self.go_on();
     }
 

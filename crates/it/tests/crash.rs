@@ -166,7 +166,9 @@ impl Case {
             fallen.is_empty().then_some(())
         });
         if !has_cgroup && !self.tree.marked {
-            members.iter().for_each(|member| member.send(Signal::KILL));
+            for member in members {
+                member.send(Signal::KILL);
+            }
         }
     }
 

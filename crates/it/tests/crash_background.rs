@@ -74,7 +74,7 @@ fn a_root_dies_with_its_keeper_when_the_nursery_is_dead_too() {
 }
 
 fn salvage(run: &Background) {
-    let ticket = run.dir.ticket().unwrap();
+    let ticket = run.dir.ticket().expect("a ticket");
     let mut fallen: Vec<Fallen> = Fallen::read(run.dir.path()).into_iter().collect();
     assert_eq!(fallen.len(), 1);
     within(PATIENCE, "a salvaged run", || {
@@ -116,7 +116,7 @@ fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
     run.kill(&[&run.nursery, &run.keeper]);
     salvage(&run);
     let last = run.members.last().expect("a stranger");
-    assert!(!last.is_dead() && proc::name(last.pid) != "", "nothing proves that it was of the run");
+    assert!(!last.is_dead() && proc::runs(last.pid), "nothing proves that it was of the run");
 }
 
 #[test]

@@ -28,7 +28,9 @@ fn a_keeper_that_is_told_again_and_again_still_gives_the_grace_and_writes_one_en
     let run = Background::start(&install, &["--grace", "300ms"], &NASTY);
     let begun = std::time::Instant::now();
     while !run.keeper.is_dead() {
-        LEAVE.iter().for_each(|&signal| run.keeper.send(signal));
+        for signal in LEAVE {
+            run.keeper.send(signal);
+        }
         std::thread::park_timeout(std::time::Duration::from_millis(1));
     }
     assert!(begun.elapsed() >= std::time::Duration::from_millis(300), "{:?}", begun.elapsed());
@@ -51,7 +53,9 @@ fn the_caller_of_a_run_whose_keeper_was_told_to_leave_hears_of_it() {
 fn a_nursery_that_is_told_to_leave_stays_while_a_keeper_lives() {
     let install = Install::new();
     let run = Background::start(&install, &["--grace", "100ms"], &NASTY);
-    LEAVE.iter().for_each(|&signal| run.nursery.send(signal));
+    for signal in LEAVE {
+        run.nursery.send(signal);
+    }
     eventually("a nursery that has read them", || proc::pending(run.nursery.pid).is_empty().then_some(()));
     // Whoever keeps is asked twice, so the nursery has gone round its loop since.
     for _ in 0..2 {

@@ -154,7 +154,7 @@ fn make(
         Err(error) => {
             gated.abandon();
             // Nobody has ever been in it but the root.
-            cgroup.iter().for_each(|cgroup| _ = cgroup.remove());
+            let _ = cgroup.as_ref().map(Cgroup::remove);
             return Err(error);
         }
     };

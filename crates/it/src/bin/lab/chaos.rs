@@ -103,7 +103,7 @@ fn wreck(dice: &mut Dice, run: &mut Run) {
         };
         for victim in victims {
             victim.send(Signal::KILL);
-            run.what += &format!(", {kind} {} killed", victim.pid);
+            run.what = format!("{}, {kind} {} killed", run.what, victim.pid);
         }
     }
 }

@@ -11,6 +11,7 @@ use tenure_os::signals::{self, Signals};
 /// Below this number no pid is used twice: the kernel keeps the first 300 for whoever came first.
 const RESERVED: i32 = 300;
 
+#[expect(clippy::zombie_processes, reason = "everybody is reaped below")]
 #[expect(clippy::disallowed_methods, reason = "a laboratory starts its own experiment")]
 pub(crate) fn main(pid_max: &str, words: &[&str]) -> ExitCode {
     assert_eq!(std::process::id(), 1, "this is for the first process of a namespace");

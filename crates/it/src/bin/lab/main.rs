@@ -3,8 +3,12 @@
 
 mod bomb;
 mod chaos;
+mod descriptors;
+mod freeze;
 mod init;
+mod lock;
 mod reuse;
+mod spawn;
 mod stranger;
 
 use std::process::ExitCode;
@@ -18,6 +22,16 @@ fn main() -> ExitCode {
         ["reuse-of-a-member"] => reuse::of_a_member(),
         ["reuse-of-a-run"] => reuse::of_a_run(),
         ["bomb"] => bomb::main(),
+        ["lock-dies-with-its-holder"] => lock::dies_with_its_holder(),
+        ["lock-is-not-inherited"] => lock::is_not_inherited(),
+        ["descriptors"] => descriptors::all_but_the_wanted_are_closed(),
+        ["spawn-failures"] => spawn::failures_have_their_reasons(),
+        ["spawn-gate"] => spawn::an_unopened_gate_lets_nobody_through(),
+        ["spawn-ended-root"] => spawn::an_ended_root_keeps_its_number(),
+        ["spawn-group"] => spawn::a_group_signal_reaches_the_whole_group_and_nobody_else(),
+        ["spawn-cgroup"] => spawn::a_root_is_in_its_cgroup_before_it_executes(),
+        ["freeze"] => freeze::stops_everything_and_outruns_who_forks(false),
+        ["freeze-hurried"] => freeze::stops_everything_and_outruns_who_forks(true),
         ["chaos", seed] => chaos::main(seed),
         ["sweep", directory] => reuse::sweep(directory),
         ["hunt", directory] => reuse::hunt(directory),

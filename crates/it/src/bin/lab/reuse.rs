@@ -110,7 +110,9 @@ pub(crate) fn of_a_run() {
             let ending = run.dir.ending().expect("an ending that is whole").expect("an ending").termination;
             assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
             tenure_it::remains::forget(&install);
-            pids.iter().for_each(|&pid| end_stranger(pid));
+            for pid in pids {
+                end_stranger(pid);
+            }
         }
     }
 }

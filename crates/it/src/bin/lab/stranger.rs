@@ -20,8 +20,41 @@ pub(crate) fn block_all() {
 
 /// Forks a process that does nothing until it is killed.
 pub(crate) fn fork_idle(alone: &Alone) -> Known {
-    let pid = alone.fork(|| idle()).expect("a fork");
+    let pid = alone.fork(idle).expect("a fork");
     Known::hold(pid).expect("an unreaped child is there")
+}
+
+/// Forks a process that does something and then nothing until it is killed; returns when it has done it.
+pub(crate) fn fork_idle_after(alone: &Alone, work: impl FnOnce()) -> Known {
+    let (told, tell) = rustix::pipe::pipe().expect("a pipe");
+    let pid = alone.fork(|| {
+        work();
+        rustix::io::write(&tell, b".").expect("a reader");
+        idle()
+    });
+    drop(tell);
+    rustix::io::read(&told, &mut [0; 1]).expect("it is done");
+    Known::hold(pid.expect("a fork")).expect("an unreaped child is there")
+}
+
+/// Forks a process that does something, and returns its code: zero unless it panicked.
+pub(crate) fn fork_to_do(alone: &Alone, work: impl FnOnce()) -> i32 {
+    let work = std::panic::AssertUnwindSafe(work);
+    let pid = alone.fork(|| u8::from(std::panic::catch_unwind(work).is_err())).expect("a fork");
+    let pid = Pid::from_raw(pid).expect("a pid");
+    let ended = rustix::io::retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty())).expect("a child");
+    ended.and_then(|(_, status)| status.exit_status()).unwrap_or(-1)
+}
+
+/// Until its parent is dead and it is somebody else's child.
+pub(crate) fn idle_until_orphaned() -> u8 {
+    let parent = rustix::process::getppid();
+    while rustix::process::getppid() == parent {
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    // A little longer than its parent, as leftovers are.
+    std::thread::park_timeout(std::time::Duration::from_millis(500));
+    0
 }
 
 /// Forks a process that ends at once, and returns what its pid was.
