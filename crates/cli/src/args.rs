@@ -308,6 +308,18 @@ pub(crate) struct NurseryArgs {
     pub(crate) state: PathBuf,
 }
 
+impl NurseryArgs {
+    /// A nursery's heap is every keeper's: the parser would leave it in pieces.
+    fn as_tenure_writes_them() -> Option<Self> {
+        let mut words = std::env::args_os().skip(1);
+        if words.next()? != "nursery" {
+            return None;
+        }
+        let (id, state) = (words.next()?.to_str()?.parse().ok()?, words.next()?.into());
+        words.next().is_none().then_some(Self { id, state })
+    }
+}
+
 /// A limit as it was given; `None` is "off".
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(pub(crate) Option<Duration>);
@@ -410,6 +422,9 @@ mod tests;
 
 /// Parses this process's command line. An error is one line.
 pub(crate) fn parse() -> Parsed {
+    if let Some(nursery) = NurseryArgs::as_tenure_writes_them() {
+        return Parsed::Command(Command::Nursery(nursery));
+    }
     match Cli::try_parse() {
         Ok(cli) => Parsed::Command(cli.command),
         Err(error) if !error.use_stderr() => {

@@ -99,13 +99,13 @@ pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Ve
 }
 
 /// Keeps a run until its end, and then the one that its declared daemons became.
-fn keep(mut keeper: Keeper) -> u8 {
+fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
         let next = keeper.serve();
         let id = keeper.dir.id().clone();
         match next.and_then(|heir| heir.map(|heir| keeper.turn_into(heir)).transpose()) {
             Ok(None) => return 0,
-            Ok(Some(next)) => keeper = next,
+            Ok(Some(next)) => keeper = Box::new(next),
             Err(error) => {
                 eprintln!("tenure: the keeper of run {id} failed: {error}");
                 return 1;

@@ -25,6 +25,9 @@ use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
 
+/// A launch fits into one, mostly. Each page that is written here is copied first, since the last keeper has it too.
+const READ_AT_ONCE: usize = 16 << 10;
+
 struct Nursery {
     alone: Alone,
     id: NurseryId,
@@ -172,12 +175,17 @@ impl Client {
     fn read(&mut self) -> bool {
         loop {
             let start = self.incoming.len();
-            self.incoming.resize(start + (64 << 10), 0);
+            self.incoming.resize(start + READ_AT_ONCE, 0);
             let got = self.conn.read_with_fd(&mut self.incoming[start..]);
             let read = if let Ok((Got::Bytes(n), _)) = &got { *n } else { 0 };
             self.incoming.truncate(start + read);
             match got {
-                Ok((Got::Bytes(_), descriptor)) => self.descriptors.extend(descriptor),
+                Ok((Got::Bytes(n), descriptor)) => {
+                    self.descriptors.extend(descriptor);
+                    if n < READ_AT_ONCE {
+                        return true; // should there be more, the next wait says so
+                    }
+                }
                 Ok((Got::Nothing, _)) => return true,
                 Ok((Got::End, _)) | Err(_) => return false,
             }

@@ -28,14 +28,16 @@ use tenure_output::Writer;
 /// How long a caller may take to read that there will be no run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told.
+/// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told. What this needs
+/// of the stack is not to stay with the keeper for its whole life, so it is never part of another function.
+#[inline(never)]
 pub(super) fn begin(
     alone: &Alone,
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
     conn: &Conn,
-) -> io::Result<Option<Keeper>> {
+) -> io::Result<Option<Box<Keeper>>> {
     pause::point("keeper-begun");
     let conn = descriptors::take_only(conn.as_fd())?;
     let mut caller = Frames::new(Conn::from_fd(conn)?);
@@ -86,7 +88,7 @@ pub(super) fn begin(
     program::set_name(c"tenure-keeper");
     let (outlet, inlet) = Outlet::connect(made.stdio.into_ours(), made.log)?;
     let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
-    Ok(Some(Keeper {
+    Ok(Some(Box::new(Keeper {
         watch: Watch::new(policy),
         note: made.note,
         epoch: ticket.lease_epoch,
@@ -105,7 +107,7 @@ pub(super) fn begin(
         draining: None,
         dir,
         ticket,
-    }))
+    })))
 }
 
 /// A run that is this keeper's alone.

@@ -158,12 +158,28 @@ impl Outlet {
 
 /// A terminal whose last slave was closed is not at its end: the run may open it again.
 fn read_pty(pty: &Pty, hung_up: &mut bool, space: &mut [u8]) -> Got {
-    let mut got = pty.read(space);
+    let mut got = read_pieces(pty, space);
     if got == Got::End && pty.wait_for_reopening().is_ok() {
         got = pty.read(space);
     }
     *hung_up = got == Got::End;
     got
+}
+
+/// A terminal gives a page at a time, so what is there is collected first.
+fn read_pieces(pty: &Pty, space: &mut [u8]) -> Got {
+    let space_len = space.len().min(FIRST_PIPE);
+    let space = &mut space[..space_len];
+    let mut filled = 0;
+    while filled < space_len {
+        match pty.read(&mut space[filled..]) {
+            Got::Bytes(n) => filled += n,
+            // An end is seen again at the next read.
+            Got::Nothing | Got::End if filled > 0 => break,
+            got @ (Got::Nothing | Got::End) => return got,
+        }
+    }
+    Got::Bytes(filled)
 }
 
 impl Keeper {
