@@ -71,7 +71,9 @@ fn half_a_character_comes_at_once_and_as_it_is() {
 
 #[test]
 fn a_slow_reader_of_fifty_mebibytes_loses_no_byte() {
-    let install = Install::new();
+    // The log keeps less than one hundredth of it, so that the command has to wait for the reader.
+    let install =
+        Install::new().with_env("TENURE_OUTPUT_HEAD", "65536").with_env("TENURE_OUTPUT_TAIL", "262144");
     let actor = install.actor();
     let mut command = install.command(&["run", "--quiet", "--", &actor, "fill", "52428800"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("tenure starts");
@@ -80,6 +82,9 @@ fn a_slow_reader_of_fifty_mebibytes_loses_no_byte() {
     rustix::pipe::fcntl_setpipe_size(&stdout, 4096).expect("a small pipe");
     assert_eq!(hash(&mut stdout, 3000), hash_of_fill("52428800"));
     assert!(child.wait().expect("wait").success());
+    let record = install.show(&install.only_run());
+    let dropped = record["output"]["droppedBytes"].as_u64().expect("a number");
+    assert!(dropped > 40 << 20, "the log was to be small: {dropped}");
 }
 
 #[test]
