@@ -1,9 +1,9 @@
 //! A nursery that the test itself started, to ask it for keepers that the command line would never ask for.
 
+use crate::PATIENCE;
 use crate::install::Install;
 use std::os::fd::AsFd;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 use tenure_core::wire::{self, Launch, Role, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::state_root;
@@ -40,12 +40,12 @@ impl Crib {
             argc: command.len(),
             cgroup: false,
         };
-        let body: String = ["/"].iter().chain(command).map(|word| format!("{word}\0")).collect();
+        let body = [&["/"], command].concat().join("\0") + "\0";
         let frame = wire::encode(&launch, body.as_bytes());
         let sent = self.conn.write_with_fd(&frame, theirs.as_fd()).expect("the nursery listens");
         assert_eq!(sent, frame.len(), "a short frame goes at once");
         drop(theirs);
-        Frames::new(mine).receive::<Tell>(Duration::from_secs(60)).expect("an answer").0
+        Frames::new(mine).receive::<Tell>(PATIENCE).expect("an answer").0
     }
 }
 

@@ -6,6 +6,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use tenure_core::record::Boundary;
+use tenure_keeper::rundir::RunDir;
 
 /// An installation; its state root goes when this is dropped. What a failed test left running is cancelled then.
 #[derive(Debug)]
@@ -219,6 +221,21 @@ impl Install {
     }
 }
 
+impl Install {
+    /// Removes the cgroup that an installation keeps for its runs' own; a test's has no later use.
+    fn remove_cgroup(&self) {
+        for id in self.runs() {
+            let note = RunDir::open(&self.state.join("runs").join(id))
+                .ok()
+                .and_then(|dir| dir.note().ok().flatten());
+            if let Some(Boundary::Cgroup { path }) = note.map(|note| note.boundary) {
+                // One that is occupied stays: the test has failed.
+                let _ = Path::new(&path).parent().map(std::fs::remove_dir);
+            }
+        }
+    }
+}
+
 impl Drop for Install {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -228,6 +245,7 @@ impl Drop for Install {
             // The test has failed already, and says why.
             let _ = self.command(&args).output();
         }
+        self.remove_cgroup();
     }
 }
 

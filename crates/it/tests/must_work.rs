@@ -48,12 +48,12 @@ fn a_shell_that_captures_the_id_of_a_background_run_goes_on_at_once() {
     install.assert_ended_whole(&id);
 }
 
-/// `tenure run` in a `tenure run` in a `tenure run`.
+/// `tenure run` in a `tenure run` in a `tenure run`, each with less grace than the one around it: a run whose keeper
+/// is killed by the run around it has no ending.
 fn nested(install: &Install, command: &[&str]) -> Started {
     let tenure = install.program(tenure_it::install::tenure());
-    // An inner run that takes as long to leave as it may is killed with its keeper, and its ending is lost.
-    let run = [tenure.to_str().expect("UTF-8"), "run", "--grace", "200ms", "--"];
-    install.start(&[&["run", "--"], &run[..], &run[..], command].concat())
+    let run = |grace| [tenure.to_str().expect("UTF-8"), "run", "--grace", grace, "--"];
+    install.start(&[&["run", "--grace", "20s", "--"], &run("10s")[..], &run("200ms")[..], command].concat())
 }
 
 #[test]

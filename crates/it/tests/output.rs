@@ -63,7 +63,7 @@ fn half_a_character_comes_at_once_and_as_it_is() {
     let mut command = install.command(&["run", "--quiet", "--", &actor, "half-utf8"]);
     command.stdin(Stdio::piped());
     let mut run = Started::new(command);
-    tenure_it::eventually("two bytes of four", || (run.out_bytes() == &"🦀".as_bytes()[..2]).then_some(()));
+    tenure_it::eventually("two bytes of four", || (run.out_bytes() == "🦀".as_bytes()[..2]).then_some(()));
     run.write(b"\n");
     assert_eq!((run.code(), run.out_bytes()), (0, "🦀".as_bytes().to_vec()));
     assert_eq!(install.logs(&[&install.only_run()]), "🦀".as_bytes());
@@ -71,7 +71,9 @@ fn half_a_character_comes_at_once_and_as_it_is() {
 
 #[test]
 fn a_slow_reader_of_fifty_mebibytes_loses_no_byte() {
-    let install = Install::new();
+    // The log keeps less than one hundredth of it, so that the command has to wait for the reader.
+    let install =
+        Install::new().with_env("TENURE_OUTPUT_HEAD", "65536").with_env("TENURE_OUTPUT_TAIL", "262144");
     let actor = install.actor();
     let mut command = install.command(&["run", "--quiet", "--", &actor, "fill", "52428800"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("tenure starts");
@@ -80,6 +82,9 @@ fn a_slow_reader_of_fifty_mebibytes_loses_no_byte() {
     rustix::pipe::fcntl_setpipe_size(&stdout, 4096).expect("a small pipe");
     assert_eq!(hash(&mut stdout, 3000), hash_of_fill("52428800"));
     assert!(child.wait().expect("wait").success());
+    let record = install.show(&install.only_run());
+    let dropped = record["output"]["droppedBytes"].as_u64().expect("a number");
+    assert!(dropped > 40 << 20, "the log was to be small: {dropped}");
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn followed_logs_come_live_and_end_with_the_run() {
     follower.wait_for("tick 2\n");
     assert!(install.show(&id)["termination"].is_null(), "the run goes on while it is followed");
     assert_eq!(follower.code(), 0);
-    let expected: String = (1..=8).map(|n| format!("tick {n}\n")).collect();
+    let expected = (1..=8).map(|n| format!("tick {n}\n")).collect::<Vec<_>>().concat();
     assert_eq!(follower.out(), expected);
     assert_eq!(install.wait(&id), 0);
 }
@@ -170,13 +175,13 @@ fn lines_of_both_streams_in_a_hurry_keep_their_order_within_each() {
     let actor = install.actor();
     let output = install.tenure(&["run", "--quiet", "--", &actor, "interleave", "2000"]);
     let lines = |name: &str, from: usize| -> String {
-        (from..2000).step_by(2).map(|n| format!("{name} {n}\n")).collect()
+        (from..2000).step_by(2).map(|n| format!("{name} {n}\n")).collect::<Vec<_>>().concat()
     };
     assert_eq!(String::from_utf8_lossy(&output.stdout), lines("out", 0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), lines("err", 1));
     let merged = String::from_utf8(install.logs(&[&install.only_run()])).expect("UTF-8");
     let only = |name: &str| -> String {
-        merged.lines().filter(|l| l.starts_with(name)).map(|l| format!("{l}\n")).collect()
+        merged.lines().filter(|l| l.starts_with(name)).map(|l| format!("{l}\n")).collect::<Vec<_>>().concat()
     };
     assert_eq!((only("out"), only("err")), (lines("out", 0), lines("err", 1)));
     assert_eq!(merged.lines().count(), 2000, "no line was cut in two by the other stream");

@@ -82,8 +82,8 @@ fn a_dev_server_started_by_npm_is_gone_with_its_workers() {
 #[test]
 fn a_parallel_build_gives_its_code_and_all_of_its_output() {
     let install = Install::new();
-    let rules: String = (0..40).map(|n| format!("t{n}:\n\t@echo built {n}\n")).collect();
-    let all: String = (0..40).map(|n| format!(" t{n}")).collect();
+    let rules = (0..40).map(|n| format!("t{n}:\n\t@echo built {n}\n")).collect::<Vec<_>>().concat();
+    let all = (0..40).map(|n| format!(" t{n}")).collect::<Vec<_>>().concat();
     fs::write(install.dir().join("Makefile"), format!("all:{all}\n{rules}bad:\n\t@exit 3\n")).expect("write");
     let output = install.tenure(&["run", "--quiet", "--", "make", "-j4", "all"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -95,7 +95,10 @@ fn a_parallel_build_gives_its_code_and_all_of_its_output() {
 #[test]
 fn a_cancelled_parallel_build_leaves_no_job() {
     for install in [Install::new(), Install::new().unprivileged().without_cgroup()] {
-        let rules: String = (0..4).map(|n| format!("t{n}:\n\t@echo job {n}; sleep 1000; true\n")).collect();
+        let rules = (0..4)
+            .map(|n| format!("t{n}:\n\t@echo job {n}; sleep 1000; true\n"))
+            .collect::<Vec<_>>()
+            .concat();
         fs::write(install.dir().join("Makefile"), format!("all: t0 t1 t2 t3\n{rules}")).expect("write");
         let id = install.start_in_background(&["--grace", "1s"], &["make", "-j4"]);
         let mut follower = install.start(&["logs", "-f", &id]);
