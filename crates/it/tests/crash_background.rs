@@ -105,7 +105,8 @@ fn what_both_leave_is_found_by_the_lease_in_its_environment() {
     assert!(run.lives(), "only a later look can end it");
     salvage(&run);
     let ending = run.wait_end(&install).termination;
-    assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
+    // Who cleared its environment might live on unseen, and the ending does not claim otherwise.
+    assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, false));
     bystander.assert_untouched();
 }
 

@@ -43,6 +43,9 @@ const BURIAL: Duration = Duration::from_millis(100);
 /// So many dead at once are more than a command's work leaves.
 const MANY: usize = 64;
 
+/// How many may be connected at once; more wait at the door.
+const MOST_PEERS: usize = 500;
+
 /// A run, held.
 struct Keeper {
     dir: RunDir,
@@ -101,13 +104,11 @@ pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Ve
 /// Keeps a run until its end, and then the one that its declared daemons became.
 fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
-        let next = keeper.serve();
-        let id = keeper.dir.id().clone();
-        match next.and_then(|heir| heir.map(|heir| keeper.turn_into(heir)).transpose()) {
+        match keeper.serve() {
             Ok(None) => return 0,
-            Ok(Some(next)) => keeper = Box::new(next),
+            Ok(Some(heir)) => *keeper = keeper.turn_into(heir),
             Err(error) => {
-                eprintln!("tenure: the keeper of run {id} failed: {error}");
+                eprintln!("tenure: the keeper of run {} failed: {error}", keeper.dir.id());
                 return 1;
             }
         }
@@ -123,12 +124,12 @@ impl Keeper {
             let ready = poll::wait(&interests, self.timeout())?;
             for (what, ready) in awaited.into_iter().zip(ready) {
                 if ready != Ready::default() {
-                    self.attend(what, ready)?;
+                    self.attend(what, ready);
                 }
             }
-            self.part()?;
-            self.see(Seen::Tick)?;
-            self.go_on_hunting()?;
+            self.part();
+            self.see(Seen::Tick);
+            self.go_on_hunting();
             self.outlet.rest();
             self.tell_growth();
             if self.drained() {
@@ -141,7 +142,8 @@ impl Keeper {
     fn awaited(&self) -> Vec<What> {
         let mut awaited = vec![What::Signals];
         awaited.extend(self.start.is_some().then_some(What::Report));
-        awaited.extend(self.listener.is_some().then_some(What::Listener));
+        let has_room = self.peers.len() < MOST_PEERS;
+        awaited.extend((self.listener.is_some() && has_room).then_some(What::Listener));
         awaited.extend(self.readable().map(What::Output));
         awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
         awaited.extend((0..self.peers.len()).map(What::Peer));
@@ -160,16 +162,13 @@ impl Keeper {
         }
     }
 
-    fn attend(&mut self, what: What, ready: Ready) -> io::Result<()> {
+    fn attend(&mut self, what: What, ready: Ready) {
         match what {
             What::Signals => self.take_signals(),
             What::Report => self.read_report(),
             What::Listener => self.accept(),
             What::Output(stream) => self.read_output(stream),
-            What::Input => {
-                self.write_input();
-                Ok(())
-            }
+            What::Input => self.write_input(),
             What::Peer(at) => self.hear(at, ready),
         }
     }
@@ -182,29 +181,31 @@ impl Keeper {
         deadlines.into_iter().flatten().min().map(|at| at.saturating_sub(now))
     }
 
-    fn take_signals(&mut self) -> io::Result<()> {
+    fn take_signals(&mut self) {
         let mut child = false;
         while let Some(signal) = self.signals.next() {
             if signal == signals::CHILD {
                 child = true;
             } else {
-                self.see(Seen::Told)?;
+                self.see(Seen::Told);
             }
         }
-        if child { self.mind_children() } else { Ok(()) }
+        if child {
+            self.mind_children();
+        }
     }
 
     /// Reaps whoever came back to us and died, and sees whether the root has ended.
-    fn mind_children(&mut self) -> io::Result<()> {
+    fn mind_children(&mut self) {
         self.bury();
         if let RootState::Alive(root) = &self.root
             && let Some(exit) = root.exit()
         {
             // A command that ended at once was executed first; its report is waiting to be read.
-            self.read_report()?;
-            self.root_ended(exit)?;
+            self.read_report();
+            self.root_ended(exit);
         }
-        self.notice_emptiness()
+        self.notice_emptiness();
     }
 
     /// Reaps the dead, so that a list of the living is short. Bounded: a bomb's dead may come faster than they
@@ -225,61 +226,61 @@ impl Keeper {
         }
     }
 
-    fn root_ended(&mut self, exit: Exit) -> io::Result<()> {
+    fn root_ended(&mut self, exit: Exit) {
         pause::point("keeper-root-exited");
         let RootState::Alive(root) = std::mem::replace(&mut self.root, RootState::Reaped) else {
-            return Ok(());
+            return;
         };
         self.root = RootState::Held(root);
-        let left = left_behind(&self.outlived()?, self.session);
-        self.see(Seen::RootExited { exit, left })
+        let left = left_behind(&self.outlived(), self.session);
+        self.see(Seen::RootExited { exit, left });
     }
 
     /// Who is alive beside the root. Somebody who forks and ends all the time may be missed by one look, so as
     /// long as nobody was found and somebody is there, the look is repeated.
-    fn outlived(&self) -> io::Result<Vec<tree::Member>> {
+    fn outlived(&self) -> Vec<tree::Member> {
         let until = clock::awake() + BURIAL;
         loop {
-            let living = self.living()?;
+            let living = self.living();
             if !living.is_empty() || tree::is_bare(self.kept()) || clock::awake() > until {
-                return Ok(living);
+                return living;
             }
             self.bury();
         }
     }
 
-    fn read_report(&mut self) -> io::Result<()> {
-        let Some((plan, report)) = &self.start else { return Ok(()) };
+    fn read_report(&mut self) {
+        let Some((plan, report)) = &self.start else { return };
         match report.read(plan) {
-            Outcome::Pending => Ok(()),
+            Outcome::Pending => {}
             Outcome::Executes => {
                 self.start = None;
                 pause::point("keeper-started");
                 self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
-                self.see(Seen::Started)
+                self.see(Seen::Started);
             }
             Outcome::Failed(error) => {
                 self.start = None;
                 self.peers.iter_mut().for_each(|peer| peer.tell(&Tell::NotStarted { error: error.clone() }));
-                self.see(Seen::NotStarted(error))
+                self.see(Seen::NotStarted(error));
             }
         }
     }
 
     /// Tells the decider what was seen, and does what it says until there is nothing more to do.
-    fn see(&mut self, seen: Seen) -> io::Result<()> {
+    fn see(&mut self, seen: Seen) {
         let mut next = Some(seen);
         while let Some(seen) = next.take() {
             next = match self.watch.see(seen, clock::awake()) {
                 Do::Nothing => None,
-                Do::Sample => Some(Seen::Sampled(self.sample()?)),
-                Do::Look => Some(Seen::Alive(self.survivors()?)),
+                Do::Sample => Some(Seen::Sampled(self.sample())),
+                Do::Look => Some(Seen::Alive(self.survivors())),
                 Do::Term(whom) => {
-                    self.term(whom)?;
+                    self.term(whom);
                     None
                 }
                 Do::Kill(whom) => {
-                    self.kill(whom)?;
+                    self.kill(whom);
                     None
                 }
                 Do::Finish(termination) => {
@@ -288,20 +289,19 @@ impl Keeper {
                 }
             };
         }
-        Ok(())
     }
 
-    fn sample(&self) -> io::Result<Usage> {
-        let used = tree::usage(&self.living()?);
-        Ok(Usage { cpu: used.cpu, io_bytes: used.io_bytes })
+    fn sample(&self) -> Usage {
+        let used = tree::usage(&self.living());
+        Usage { cpu: used.cpu, io_bytes: used.io_bytes }
     }
 
-    fn accept(&mut self) -> io::Result<()> {
-        let Some(listener) = &self.listener else { return Ok(()) };
-        while let Some(conn) = listener.accept()? {
+    /// Takes in who has connected. One who cannot be taken in now waits, or is turned away by the system.
+    fn accept(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        while let Ok(Some(conn)) = listener.accept() {
             self.peers.push(Peer::unknown(Frames::new(conn)));
         }
-        Ok(())
     }
 
     /// Up to where every foreground caller has taken the output; `None` if there is no such caller.

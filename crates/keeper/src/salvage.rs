@@ -114,10 +114,10 @@ pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
         let _ = cgroup.kill();
     }
     // Stopped first: nothing tells a tree that leaves from one that forks for ever.
-    let mut left = tree::freeze(spared, clock::awake() + FREEZE).unwrap_or_default();
+    let mut left = tree::freeze(spared, clock::awake() + FREEZE);
     for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
         let known = left.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
-        left.extend(tree::in_cgroup(cgroup, &known).unwrap_or_default());
+        left.extend(tree::in_cgroup(cgroup, &known));
     }
     for member in &left {
         member.signal(Signal::KILL);
@@ -137,15 +137,14 @@ pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
 }
 
 /// For one who is not the parent of last resort: kills what is in the fallen runs' cgroups and what carries the
-/// run's lease in its environment, and closes the runs once nothing is left.
+/// run's lease in its environment, and closes the runs once nothing is left. Where processes cannot be read,
+/// everything is left as it is (I6).
 pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
-    let mut left = Vec::new();
+    let mark = launch::lease_mark(&ticket.lease_id);
+    let Ok(mut left) = tree::carriers(&mark, ticket.created_at_ms) else { return };
     for run in fallen.iter_mut() {
-        left.extend(
-            run.cgroup.iter().filter_map(|cgroup| tree::in_cgroup(cgroup, &HashSet::new()).ok()).flatten(),
-        );
-        let mark = launch::lease_mark(&ticket.lease_id);
-        left.extend(tree::carriers(&mark, ticket.created_at_ms).unwrap_or_default());
+        let known = left.iter().map(tree::Member::pid).collect();
+        left.extend(run.cgroup.iter().flat_map(|cgroup| tree::in_cgroup(cgroup, &known)));
         for member in &left {
             member.forbid_forking();
             member.signal(Signal::KILL);
@@ -153,6 +152,10 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
         run.ended.extend(left.iter().map(tree::Member::pid));
     }
     if left.is_empty() {
-        fallen.drain(..).for_each(|run| run.close(true, &[]));
+        for run in fallen.drain(..) {
+            // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
+            let confirmed = run.cgroup.is_some() || run.note.is_none();
+            run.close(confirmed, &[]);
+        }
     }
 }

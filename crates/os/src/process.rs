@@ -38,7 +38,10 @@ impl Process {
 
     /// The process behind a pidfd, if it is still there.
     pub(crate) fn from_pidfd(pidfd: OwnedFd, pid: i32) -> io::Result<Option<Self>> {
-        let Some(stat) = Stat::read(pid)? else { return Ok(None) };
+        let Some(stat) = Stat::read(pid)? else {
+            // One that lives but shows no status is hidden from us, not gone (I6).
+            return if linux::exists(pidfd.as_fd())? { Err(hidden(pid)) } else { Ok(None) };
+        };
         // The pid still belongs to what we opened, so what we just read was about it and nobody else.
         if !linux::exists(pidfd.as_fd())? {
             return Ok(None);
@@ -93,6 +96,10 @@ impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
+}
+
+fn hidden(pid: i32) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("process {pid} is hidden from this user"))
 }
 
 /// What is to be said of a recorded identity now, and the process if it is the same.

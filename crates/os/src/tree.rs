@@ -93,15 +93,15 @@ impl Member {
 }
 
 /// The live processes below this one, parents first, but for those in `spared` and what is below them, and
-/// those in the cgroup. Where there are more than can be held open or looked at in time, as many as can.
-pub fn members(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> io::Result<Vec<Member>> {
+/// those in the cgroup. As many as can be read, held open and looked at in time: who is left out is still a child.
+pub fn members(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> Vec<Member> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
-    descend(vec![own()], &mut seen, &mut found, &mut |_| {})?;
+    descend(vec![own()], &mut seen, &mut found, &mut |_| {});
     if let Some(cgroup) = cgroup {
-        found.extend(in_cgroup(cgroup, &seen)?);
+        found.extend(in_cgroup(cgroup, &seen));
     }
-    Ok(found)
+    found
 }
 
 /// Whether this process has no child but perhaps `kept`, dead or alive. Orphans come back to it, so its own
@@ -118,7 +118,7 @@ pub fn own_children() -> Vec<i32> {
 /// Stops everything below this process, so that nothing forks any more, and lists it. What a process forks until
 /// the stop reaches it is looked for again, and once it stands still there will be no more: so this outruns what
 /// forks. Gives up when the time is over.
-pub fn freeze(spared: &HashSet<i32>, until: Duration) -> io::Result<Vec<Member>> {
+pub fn freeze(spared: &HashSet<i32>, until: Duration) -> Vec<Member> {
     let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
     loop {
@@ -126,9 +126,9 @@ pub fn freeze(spared: &HashSet<i32>, until: Duration) -> io::Result<Vec<Member>>
         let before = seen.len();
         let still = frozen.iter().all(Member::stands_still);
         let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
-        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| _ = member.signal(Signal::STOP))?;
+        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| _ = member.signal(Signal::STOP));
         if (still && whole && seen.len() == before) || clock::awake() > until {
-            return Ok(frozen);
+            return frozen;
         }
     }
 }
@@ -151,7 +151,7 @@ fn descend(
     seen: &mut HashSet<i32>,
     found: &mut Vec<Member>,
     meet: &mut dyn FnMut(&Member),
-) -> io::Result<bool> {
+) -> bool {
     let own = own();
     let until = clock::awake() + LOOK;
     let mut whole = true;
@@ -162,15 +162,17 @@ fn descend(
                 continue;
             }
             if clock::awake() > until {
-                return Ok(false);
+                return false;
             }
             seen.insert(pid);
             let process = match Process::open(pid) {
                 Ok(Some(process)) => process,
                 Ok(None) => continue,
-                // No more descriptors: what is listed so far are targets enough for this round.
-                Err(_) if !found.is_empty() => return Ok(false),
-                Err(error) => return Err(error),
+                // It may not be read, or there are no more descriptors.
+                Err(_) => {
+                    whole = false;
+                    continue;
+                }
             };
             // It is a child of what we walked down from, or has come back to us meanwhile.
             let its_parent = process.stat().parent;
@@ -188,34 +190,35 @@ fn descend(
             parents.push(pid);
         }
     }
-    Ok(whole)
+    whole
 }
 
 /// The live processes in a cgroup, but for those that were seen already.
-pub fn in_cgroup(cgroup: &Cgroup, seen: &HashSet<i32>) -> io::Result<Vec<Member>> {
+pub fn in_cgroup(cgroup: &Cgroup, seen: &HashSet<i32>) -> Vec<Member> {
     let mut found = Vec::new();
-    for pid in cgroup.pids()?.into_iter().filter(|pid| !seen.contains(pid)) {
-        if let Some(process) = Process::open(pid)?
+    let listed = cgroup.pids().unwrap_or_default();
+    for pid in listed.into_iter().filter(|pid| !seen.contains(pid)) {
+        if let Ok(Some(process)) = Process::open(pid)
             && cgroup.holds(pid)
             && process.is_alive()
         {
             found.push(Member { process, via: Via::Cgroup });
         }
     }
-    Ok(found)
+    found
 }
 
 /// The live processes of this user that were executed with `mark` in their environment and started after
-/// `since_ms`. Whoever cleared its environment is not found.
+/// `since_ms`. Whoever cleared its environment is not found. An error means that it cannot be told (I6).
 pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
     /// The boot time that start times are counted from is known to the second.
     const COARSE_MS: u64 = 2_000;
     let own = own();
     let mut found = Vec::new();
     for pid in linux::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
-        if let Some(process) = Process::open(pid)?
+        if linux::is_of_user(pid)
+            && let Some(process) = Process::open(pid)?
             && stat::started_at_ms(process.stat().start_time) + COARSE_MS >= since_ms
-            && linux::is_of_user(pid)
             && linux::environment_has(pid, mark)
             && process.is_alive()
         {

@@ -41,7 +41,7 @@ impl Keeper {
         if self.watch.whom() != Whom::Session {
             return Ok(None);
         }
-        let mut living = self.living()?.into_iter();
+        let mut living = self.living().into_iter();
         let Some((session, command, root)) =
             living.find_map(|member| Some((member.session(), member.command(), member.into_root()?)))
         else {
@@ -85,7 +85,7 @@ impl Keeper {
     }
 
     /// Goes on as the keeper of the heir.
-    pub(super) fn turn_into(self, heir: Heir) -> io::Result<Keeper> {
+    pub(super) fn turn_into(self, heir: Heir) -> Keeper {
         let Heir { dir, ticket, note, lock, log, root, session } = heir;
         let policy =
             Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
@@ -109,9 +109,9 @@ impl Keeper {
             ticket,
             dir,
         };
-        next.see(Seen::Started)?;
+        next.see(Seen::Started);
         // It may have ended while it was handed over.
-        next.mind_children()?;
-        Ok(next)
+        next.mind_children();
+        next
     }
 }

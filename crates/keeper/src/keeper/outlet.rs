@@ -190,9 +190,9 @@ impl Keeper {
     }
 
     /// Copies what the command wrote.
-    pub(super) fn read_output(&mut self, stream: Stream) -> io::Result<()> {
+    pub(super) fn read_output(&mut self, stream: Stream) {
         let room = usize::try_from(self.outlet.log.room(self.taken())).unwrap_or(usize::MAX);
-        let Some(n) = self.outlet.read(stream, room) else { return Ok(()) };
+        let Some(n) = self.outlet.read(stream, room) else { return };
         let outlet = &mut self.outlet;
         let appended = outlet.log.append(stream, &outlet.buffer[..n], clock::unix_ms());
         outlet.rest_at = Some(clock::awake() + REST);
@@ -206,7 +206,7 @@ impl Keeper {
                 .filter(|peer| peer.is_required())
                 .for_each(|peer| peer.tell_with(&tell, bytes));
         }
-        self.see(Seen::Output)
+        self.see(Seen::Output);
     }
 
     /// Tells followers how far the output has grown.

@@ -2,7 +2,6 @@
 
 use super::{Keeper, RootState};
 use crate::frames::Frames;
-use std::io;
 use tenure_core::record::KeeperNote;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
@@ -85,7 +84,7 @@ impl Peer {
 
 impl Keeper {
     /// Hears what a peer says, or that it is gone.
-    pub(super) fn hear(&mut self, at: usize, ready: Ready) -> io::Result<()> {
+    pub(super) fn hear(&mut self, at: usize, ready: Ready) {
         let peer = &mut self.peers[at];
         if ready.write {
             peer.frames.flush();
@@ -95,7 +94,7 @@ impl Keeper {
         }
         loop {
             match self.peers[at].frames.next_frame::<Ask>() {
-                Ok(Some((ask, body))) => self.answer(at, &ask, &body)?,
+                Ok(Some((ask, body))) => self.answer(at, &ask, &body),
                 Ok(None) => break,
                 Err(error) => {
                     self.peers[at].tell(&Tell::Refused { why: error.to_string() });
@@ -104,20 +103,18 @@ impl Keeper {
                 }
             }
         }
-        Ok(())
     }
 
     /// Takes leave of those who are gone, whether that was seen by reading or by writing.
-    pub(super) fn part(&mut self) -> io::Result<()> {
+    pub(super) fn part(&mut self) {
         while let Some(at) = self.peers.iter().position(|peer| !peer.stays()) {
             let gone = self.peers.remove(at);
             match gone.role {
-                Some(Role::Caller) => self.see(Seen::CallerGone)?,
-                Some(Role::Holder { .. }) if !self.has_holder() => self.see(Seen::HolderGone)?,
+                Some(Role::Caller) => self.see(Seen::CallerGone),
+                Some(Role::Holder { .. }) if !self.has_holder() => self.see(Seen::HolderGone),
                 Some(Role::Holder { .. } | Role::Viewer) | None => {}
             }
         }
-        Ok(())
     }
 
     fn has_holder(&self) -> bool {
@@ -129,40 +126,36 @@ impl Keeper {
         self.peers.iter().any(|peer| peer.is_required() && peer.frames.unsent() > MOST_UNSENT)
     }
 
-    fn answer(&mut self, at: usize, ask: &Ask, body: &[u8]) -> io::Result<()> {
+    fn answer(&mut self, at: usize, ask: &Ask, body: &[u8]) {
         if self.peers[at].role.is_none() && !matches!(ask, Ask::Hello { .. }) {
-            self.refuse(at, "say hello first".to_owned());
-            return Ok(());
+            return self.refuse(at, "say hello first".to_owned());
         }
         match *ask {
-            Ask::Hello { version, role } => return self.welcome(at, version, role),
+            Ask::Hello { version, role } => self.welcome(at, version, role),
             Ask::Status => self.tell_status(at),
             Ask::Cancel { now } => {
-                self.see(Seen::Cancel { now })?;
+                self.see(Seen::Cancel { now });
                 self.peers[at].tell(&Tell::Done);
             }
             Ask::Stdin { offset, eof } => self.take_input(at, offset, body, eof),
             Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.inlet.resize(size)),
             Ask::Signal { signal } => self.done_or_refused(at, |keeper| keeper.signal_group(signal)),
-            Ask::Follow => {
-                self.peers[at].follows = true;
-            }
+            Ask::Follow => self.peers[at].follows = true,
             Ask::Taken { to } => self.peers[at].taken = to,
             Ask::Tree => {
                 let root = self.note.root.pid;
-                let processes = self.living()?.iter().map(|member| member.view(root)).collect();
+                let processes = self.living().iter().map(|member| member.view(root)).collect();
                 self.peers[at].tell(&Tell::Tree { processes });
             }
             Ask::Blocked => {
-                let (processes, waiting_for_input) = tree::blocked(&self.living()?, self.inlet.as_seen());
+                let (processes, waiting_for_input) = tree::blocked(&self.living(), self.inlet.as_seen());
                 self.peers[at].tell(&Tell::Blocked { processes, waiting_for_input });
             }
             Ask::Release => {
-                self.see(Seen::HolderReleased)?;
+                self.see(Seen::HolderReleased);
                 self.peers[at].tell(&Tell::Done);
             }
         }
-        Ok(())
     }
 
     fn refuse(&mut self, at: usize, why: String) {
@@ -177,31 +170,31 @@ impl Keeper {
     }
 
     /// A new connection says who it is. The holder of an older epoch has lost its lease (I5).
-    fn welcome(&mut self, at: usize, version: u32, role: Role) -> io::Result<()> {
+    fn welcome(&mut self, at: usize, version: u32, role: Role) {
         if version > wire::VERSION {
-            self.refuse(
-                at,
-                format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION),
-            );
-            return Ok(());
+            let why = format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION);
+            return self.refuse(at, why);
         }
         if let Role::Holder { epoch } = role {
             if epoch < self.epoch {
-                self.refuse(at, format!("epoch {epoch} is over: the lease is at {}", self.epoch));
-                return Ok(());
+                return self.refuse(at, format!("epoch {epoch} is over: the lease is at {}", self.epoch));
             }
             self.epoch = epoch;
             for peer in &mut self.peers {
                 if matches!(peer.role, Some(Role::Holder { epoch: older }) if older < epoch) {
                     peer.tell(&Tell::Refused { why: format!("the lease was taken over at epoch {epoch}") });
-                    peer.role = Some(Role::Viewer);
+                    // It is let go, and not missed.
+                    peer.role = None;
+                    peer.frames.end();
                 }
             }
         }
         self.peers[at].role = Some(role);
         let run_id = self.dir.id().clone();
         self.peers[at].tell(&Tell::Welcome { version, run_id });
-        if matches!(role, Role::Holder { .. }) { self.see(Seen::HolderBack) } else { Ok(()) }
+        if matches!(role, Role::Holder { .. }) {
+            self.see(Seen::HolderBack);
+        }
     }
 
     fn tell_status(&mut self, at: usize) {

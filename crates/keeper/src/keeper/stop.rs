@@ -2,7 +2,6 @@
 
 use super::{Keeper, RootState, left_behind};
 use std::collections::HashSet;
-use std::io;
 use std::time::Duration;
 use tenure_core::ending::ProcessNote;
 use tenure_core::signal::Signal;
@@ -40,41 +39,41 @@ enum Rung {
 
 impl Keeper {
     /// The run's living processes: everything below us, and everything in its cgroup.
-    pub(super) fn living(&self) -> io::Result<Vec<tree::Member>> {
+    pub(super) fn living(&self) -> Vec<tree::Member> {
         tree::members(&HashSet::new(), self.cgroup.as_ref())
     }
 
     /// Who is named when a stop is given up. Somebody who cannot be listed is still a child.
-    pub(super) fn survivors(&self) -> io::Result<Vec<ProcessNote>> {
+    pub(super) fn survivors(&self) -> Vec<ProcessNote> {
         self.bury();
-        let mut survivors: Vec<_> = self.targets(self.watch.whom())?.iter().map(tree::Member::note).collect();
+        let mut survivors: Vec<_> = self.targets(self.watch.whom()).iter().map(tree::Member::note).collect();
         if survivors.is_empty() && self.watch.whom() == Whom::All {
             let others = tree::own_children().into_iter().filter(|&pid| Some(pid) != self.kept());
             survivors.extend(others.take(MOST_NAMED).map(|pid| ProcessNote { pid, exe: None }));
         }
         survivors.truncate(MOST_NAMED);
-        Ok(survivors)
+        survivors
     }
 
     /// Those of them that are to leave.
-    fn targets(&self, whom: Whom) -> io::Result<Vec<tree::Member>> {
-        let mut targets = self.living()?;
+    fn targets(&self, whom: Whom) -> Vec<tree::Member> {
+        let mut targets = self.living();
         targets.retain(|member| match whom {
             Whom::All => true,
             Whom::Session => member.session() == self.session,
         });
-        Ok(targets)
+        targets
     }
 
     /// Asks everybody to leave. Stopped processes are continued, or they would not hear; a terminal's are also
     /// told that it hung up, because an interactive shell ignores the rest.
-    pub(super) fn term(&mut self, whom: Whom) -> io::Result<()> {
+    pub(super) fn term(&mut self, whom: Whom) {
         if let RootState::Alive(root) | RootState::Held(root) = &self.root {
             for &signal in self.term_signals() {
                 root.signal_group(signal);
             }
         }
-        self.begin_hunt(whom, Rung::Term)
+        self.begin_hunt(whom, Rung::Term);
     }
 
     fn term_signals(&self) -> &'static [Signal] {
@@ -86,24 +85,24 @@ impl Keeper {
     }
 
     /// Kills everybody, again and again until nobody is left or the decider gives up.
-    pub(super) fn kill(&mut self, whom: Whom) -> io::Result<()> {
-        self.begin_hunt(whom, Rung::Kill)
+    pub(super) fn kill(&mut self, whom: Whom) {
+        self.begin_hunt(whom, Rung::Kill);
     }
 
-    fn begin_hunt(&mut self, whom: Whom, rung: Rung) -> io::Result<()> {
+    fn begin_hunt(&mut self, whom: Whom, rung: Rung) {
         tree::hurry();
         let again_at = clock::awake();
         self.hunt = Some(Hunt { whom, rung, again_at, pause: FIRST_PAUSE, reached: HashSet::new() });
-        self.go_on_hunting()
+        self.go_on_hunting();
     }
 
     /// The next round of a hunt, when it is due. Whoever was not there in the round before was forked since: to
     /// ask newcomers is enough while they may still leave by themselves, but then everything is stopped before
     /// it is killed, or a bomb would fork faster than it dies.
-    pub(super) fn go_on_hunting(&mut self) -> io::Result<()> {
-        let Some(hunt) = &mut self.hunt else { return Ok(()) };
+    pub(super) fn go_on_hunting(&mut self) {
+        let Some(hunt) = &mut self.hunt else { return };
         if clock::awake() < hunt.again_at || self.draining.is_some() {
-            return Ok(());
+            return;
         }
         let (whom, rung) = (hunt.whom, hunt.rung);
         hunt.pause = (hunt.pause * 2).min(LONGEST_PAUSE);
@@ -111,9 +110,9 @@ impl Keeper {
             self.kill_all_at_once();
         }
         self.bury();
-        let targets = self.targets(whom)?;
+        let targets = self.targets(whom);
         if self.send(rung, &targets) && (whom, rung) == (Whom::All, Rung::Kill) {
-            let frozen = tree::freeze(&HashSet::new(), clock::awake() + FREEZE)?;
+            let frozen = tree::freeze(&HashSet::new(), clock::awake() + FREEZE);
             for member in &frozen {
                 member.signal(Signal::KILL);
             }
@@ -125,7 +124,7 @@ impl Keeper {
             let is_bomb = known > 0 && hunt.reached.len() - known > BOMB;
             hunt.again_at = clock::awake() + if is_bomb && rung == Rung::Term { FREEZE } else { hunt.pause };
         }
-        self.mind_children()
+        self.mind_children();
     }
 
     /// What ends a whole group or cgroup in one stroke; a fork cannot outrun either.
@@ -164,28 +163,28 @@ impl Keeper {
 
     /// Sees whether the run is empty: nobody below us, nobody in the cgroup. The root is reaped last, and only
     /// then does the system tell for certain that there is no child.
-    pub(super) fn notice_emptiness(&mut self) -> io::Result<()> {
+    pub(super) fn notice_emptiness(&mut self) {
         if self.draining.is_some()
             || self.state() != State::Exiting
             || matches!(self.root, RootState::Alive(_))
         {
-            return Ok(());
+            return;
         }
         let whom = self.watch.whom();
         // The short look first: while a bomb goes off, every list is long.
         let anybody = match whom {
-            Whom::All => !tree::is_bare(self.kept()) || !self.targets(whom)?.is_empty(),
-            Whom::Session => !self.targets(whom)?.is_empty(),
+            Whom::All => !tree::is_bare(self.kept()) || !self.targets(whom).is_empty(),
+            Whom::Session => !self.targets(whom).is_empty(),
         };
         if anybody {
-            return Ok(());
+            return;
         }
         if whom == Whom::All {
             if let RootState::Held(root) = std::mem::replace(&mut self.root, RootState::Reaped)
                 && let Err(root) = root.reap()
             {
                 self.root = RootState::Held(*root);
-                return Ok(());
+                return;
             }
             reaper::reap_now();
             if !reaper::childless() {
@@ -194,17 +193,16 @@ impl Keeper {
             }
         }
         self.hunt = None;
-        self.see(Seen::Empty)
+        self.see(Seen::Empty);
     }
 
     /// The list was empty but somebody is alive: hunt them, whatever the decider was told.
-    fn look_again(&mut self) -> io::Result<()> {
+    fn look_again(&mut self) {
         if self.hunt.is_none() {
-            let left = left_behind(&self.living()?, self.session);
+            let left = left_behind(&self.living(), self.session);
             if left.leftovers > 0 || !left.escapees.is_empty() {
-                self.term(Whom::All)?;
+                self.term(Whom::All);
             }
         }
-        Ok(())
     }
 }

@@ -71,9 +71,10 @@ pub(crate) fn bury(pid: i32) {
 }
 
 impl Stranger {
-    /// Forks until one has this pid; the others end at once.
+    /// Forks until one has this pid; the others end at once. Where the kernel takes a wish, that is the first.
     pub(crate) fn at(alone: &Alone, pid: i32) -> Self {
         for _ in 0..10_000 {
+            let _ = std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string());
             let is_it = || std::process::id().cast_signed() == pid;
             let forked = alone.fork(|| if is_it() { idle() } else { 0 }).expect("a fork");
             if forked == pid {

@@ -1,0 +1,55 @@
+//! What `/proc` tells of a process by its number. Whoever asks holds the process open meanwhile, or asks for hints only.
+
+use super::blocked;
+use crate::tree::InputEnd;
+use std::io;
+
+pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
+    let entries = std::fs::read_dir("/proc")?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Whether a process is of the user that this one acts as.
+pub(crate) fn is_of_user(pid: i32) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    rustix::fs::stat(format!("/proc/{pid}")).is_ok_and(|stat| stat.st_uid == own)
+}
+
+/// Whether a process was executed with this entry in its environment.
+pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> bool {
+    std::fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|all| all.split(|&b| b == 0).any(|one| one == entry))
+}
+
+pub(crate) fn exe(pid: i32) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some(path.to_string_lossy().into_owned())
+}
+
+pub(crate) fn command_line(pid: i32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<_> = bytes.split(|&b| b == 0).map(String::from_utf8_lossy).collect();
+    words.join(" ").trim_end().to_owned()
+}
+
+/// Bytes read and written by any call, as far as we may know.
+pub(crate) fn io_bytes(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let fields = text.lines().filter_map(|line| line.split_once(": "));
+    fields
+        .filter(|(name, _)| matches!(*name, "rchar" | "wchar"))
+        .filter_map(|(_, n)| n.parse::<u64>().ok())
+        .sum()
+}
+
+/// How the processes of a run see their input; `None` if that cannot be read.
+pub(crate) fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
+    match end {
+        InputEnd::Pipe(fd) => Some(blocked::Input::Pipe { inode: rustix::fs::fstat(fd).ok()?.st_ino }),
+        InputEnd::Pty(pty) => {
+            let path = rustix::pty::ptsname(pty.master(), Vec::new()).ok()?;
+            let foreground = rustix::termios::tcgetpgrp(pty.master()).ok()?.as_raw_nonzero().get();
+            Some(blocked::Input::Terminal { device: rustix::fs::stat(path).ok()?.st_rdev, foreground })
+        }
+    }
+}
