@@ -1,6 +1,7 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,8 +31,18 @@ pub(crate) enum Command {
     /// List runs.
     Ps(PsArgs),
     /// Show one run's record.
+    #[command(after_help = "\
+Any unique beginning of an id is enough.
+
+Examples:
+  tenure show 3f2
+  tenure show 3f2 --json")]
     Show(ShowArgs),
     /// Show the live processes of a run.
+    #[command(after_help = "\
+Examples:
+  tenure tree 3f2
+  tenure tree 3f2 --json")]
     Tree(ShowArgs),
     /// Print a run's output.
     Logs(LogsArgs),
@@ -45,17 +56,41 @@ pub(crate) enum Command {
     Resize(ResizeArgs),
     /// Remove the records and output of runs that have ended.
     Rm(RmArgs),
+    /// Print a script that lets a shell complete tenure's words.
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory.
+    #[command(hide = true)]
+    Man(ManArgs),
     #[command(hide = true)]
     Nursery(NurseryArgs),
 }
 
+/// The whole command line, for what is made from it.
+pub(crate) fn definition() -> clap::Command {
+    Cli::command()
+}
+
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: the command's own; 128+N if signal N ended it; 124 a time limit; 123 cancelled or \
-                        owner lost; 122 a process escaped; 121 unknown; 127 not found; 126 could not start; 125 Tenure \
-                        failed.\n\nExamples:\n  tenure run -- npm test\n  tenure run --timeout 5m --grace 10s -- make check\n  \
-                        tenure run --pty -- vim notes.txt\n  id=$(tenure run --bg --label web -- npm run dev)"
-)]
+#[command(after_help = "\
+Durations: 500ms, 2s, 5m, 1h; 0 is off.
+
+Exit codes:
+  the command's own, or
+  121    how it ended is unknown
+  122    a process left the run's session and outlived the command
+  123    it was cancelled, or its owner was lost
+  124    a time limit ended it
+  125    Tenure itself failed
+  126    the command could not be started
+  127    the command was not found
+  128+N  signal N ended the command
+
+Examples:
+  tenure run -- npm test
+  tenure run --timeout 5m --grace 10s -- make check
+  tenure run --no-output-timeout 2m --activity cpu -- ./build.sh
+  tenure run --pty -- vim notes.txt
+  id=$(tenure run --bg --label web -- npm run dev)")]
 #[expect(clippy::struct_excessive_bools, reason = "the flags of a command line are bools")]
 pub(crate) struct RunArgs {
     /// Start it, print its id, and leave it running.
@@ -112,6 +147,10 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure ps
+  tenure ps --all --json")]
 pub(crate) struct PsArgs {
     /// Also those that have ended.
     #[arg(long, short)]
@@ -132,6 +171,14 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Bytes that are gone are named on standard error.
+
+Examples:
+  tenure logs 3f2
+  tenure logs --tail 20 --follow 3f2
+  tenure logs --stream stderr 3f2
+  tenure logs --offset 1000000 --limit 4096 3f2")]
 pub(crate) struct LogsArgs {
     /// The run; any unique beginning of its id.
     #[arg(value_name = "ID")]
@@ -154,6 +201,12 @@ pub(crate) struct LogsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+The exit codes are those of `tenure run`. No such run: 4.
+
+Examples:
+  tenure wait 3f2
+  tenure wait --timeout 1m 3f2 a07; echo $?")]
 pub(crate) struct WaitArgs {
     /// The runs; any unique beginnings of their ids.
     #[arg(value_name = "ID", required = true)]
@@ -167,6 +220,14 @@ pub(crate) struct WaitArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+The whole tree is asked to leave; what is left after the grace is killed.
+This returns when the run was told: `tenure wait` waits for its end.
+A run that has ended is left as it is.
+
+Examples:
+  tenure cancel 3f2
+  tenure cancel --now 3f2 a07")]
 pub(crate) struct CancelArgs {
     /// The runs; any unique beginnings of their ids.
     #[arg(value_name = "ID", required = true)]
@@ -177,6 +238,13 @@ pub(crate) struct CancelArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+The run needs an open input: a terminal (`--pty`) or `--stdin open`.
+
+Examples:
+  id=$(tenure run --bg --stdin open -- sort)
+  printf 'b\\na\\n' | tenure write --eof $id
+  tenure write 3f2 yes")]
 pub(crate) struct WriteArgs {
     /// The run; any unique beginning of its id.
     #[arg(value_name = "ID")]
@@ -190,6 +258,9 @@ pub(crate) struct WriteArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tenure resize 3f2 200x50")]
 pub(crate) struct ResizeArgs {
     /// The run; any unique beginning of its id.
     #[arg(value_name = "ID")]
@@ -200,6 +271,11 @@ pub(crate) struct ResizeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+A run that has not ended is refused: cancel it first.
+
+Example:
+  tenure rm 3f2 a07")]
 pub(crate) struct RmArgs {
     /// The runs; any unique beginnings of their ids.
     #[arg(value_name = "ID", required = true)]
@@ -207,9 +283,41 @@ pub(crate) struct RmArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tenure completions bash > ~/.local/share/bash-completion/completions/tenure")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tenure man target/man && man target/man/tenure-run.1")]
+pub(crate) struct ManArgs {
+    /// The directory; it is made if it is not there.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct NurseryArgs {
     pub(crate) id: NurseryId,
     pub(crate) state: PathBuf,
+}
+
+impl NurseryArgs {
+    /// A nursery's heap is every keeper's: the parser would leave it in pieces.
+    fn as_tenure_writes_them() -> Option<Self> {
+        let mut words = std::env::args_os().skip(1);
+        if words.next()? != "nursery" {
+            return None;
+        }
+        let (id, state) = (words.next()?.to_str()?.parse().ok()?, words.next()?.into());
+        words.next().is_none().then_some(Self { id, state })
+    }
 }
 
 /// A limit as it was given; `None` is "off".
@@ -251,7 +359,7 @@ pub(crate) enum OnEscapeArg {
     Fail,
     /// It is ended and the run keeps its own ending.
     Reap,
-    /// It becomes a run of its own.
+    /// It is a declared daemon: it becomes a run of its own.
     Allow,
 }
 
@@ -309,8 +417,14 @@ pub(crate) enum Parsed {
     Done(u8),
 }
 
+#[cfg(test)]
+mod tests;
+
 /// Parses this process's command line. An error is one line.
 pub(crate) fn parse() -> Parsed {
+    if let Some(nursery) = NurseryArgs::as_tenure_writes_them() {
+        return Parsed::Command(Command::Nursery(nursery));
+    }
     match Cli::try_parse() {
         Ok(cli) => Parsed::Command(cli.command),
         Err(error) if !error.use_stderr() => {

@@ -1,7 +1,9 @@
 //! One file a verb.
 
 pub(crate) mod cancel;
+pub(crate) mod completions;
 pub(crate) mod logs;
+pub(crate) mod man;
 pub(crate) mod nursery;
 pub(crate) mod ps;
 pub(crate) mod resize;
@@ -14,9 +16,11 @@ pub(crate) mod write;
 
 use crate::failure::Failure;
 use std::time::Duration;
+use tenure_core::run_json::RunView;
+use tenure_core::state::State;
 use tenure_core::wire::{self, Ask, Role, Tell};
 use tenure_keeper::frames::Frames;
-use tenure_keeper::rundir::RunDir;
+use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_keeper::state_root::StateRoot;
 
 /// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
@@ -56,6 +60,23 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
         Err(_) if gone()? => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+/// What is known of a run: its records, and what its keeper says while it lives.
+pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
+    let mut view = dir.view()?;
+    // A keeper that leaves or hangs while it is asked has said all it will in the records.
+    if view.kept
+        && view.ending.is_none()
+        && let Ok(Some(mut keeper)) = dial(dir)
+        && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) = ask(&mut keeper, &Ask::Status, &[])
+    {
+        view.output = output;
+        view.last_output_at_ms = last_output_at_ms;
+        // It has ended for others when the ending is written, which comes after.
+        view.state = state.min(State::Exiting);
+    }
+    Ok(view)
 }
 
 /// Asks a keeper one thing.

@@ -38,6 +38,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Write(args) => commands::write::run(&args),
         Command::Resize(args) => commands::resize::run(&args),
         Command::Rm(args) => commands::rm::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
         Command::Nursery(args) => commands::nursery::run(&args),
     }
 }

@@ -64,6 +64,22 @@ pub enum Evidence {
 }
 
 /// The right to signal one process. It cannot be made by hand: it comes out of [`judge`].
+///
+/// ```compile_fail,E0451
+/// use tenure_core::identity::{Held, Identity};
+/// fn forge(identity: Identity) -> Held {
+///     Held { identity }
+/// }
+/// ```
+///
+/// Nor can it be read from anywhere:
+///
+/// ```compile_fail,E0277
+/// use tenure_core::identity::Held;
+/// fn forge(text: &str) -> Held {
+///     serde_json::from_str(text).unwrap()
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     identity: Identity,

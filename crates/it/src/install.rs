@@ -273,7 +273,7 @@ fn anybody_may_execute(program: &Path) -> bool {
 }
 
 /// A program of this package: test executables lie in a directory below the programs.
-fn beside(name: &str) -> &'static Path {
+pub(crate) fn beside(name: &str) -> &'static Path {
     let own = std::env::current_exe().expect("own path");
     let dir = own.parent().and_then(|dir| if dir.ends_with("deps") { dir.parent() } else { Some(dir) });
     let path = dir.expect("a directory").join(name);

@@ -2,10 +2,16 @@
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
 pub mod aftermath;
+pub mod background;
+pub mod bystander;
 pub mod crib;
 pub mod install;
+pub mod known;
+pub mod namespace;
+pub mod pauses;
 pub mod place;
 pub mod proc;
+pub mod remains;
 pub mod started;
 pub mod terminal;
 pub mod witness;

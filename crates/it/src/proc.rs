@@ -50,6 +50,22 @@ pub fn name(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
+/// The signals that were sent to a process which blocks them.
+pub fn pending(pid: i32) -> Vec<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let masks =
+        status.lines().filter_map(|line| line.strip_prefix("SigPnd:").or(line.strip_prefix("ShdPnd:")));
+    let bits =
+        masks.filter_map(|hex| u64::from_str_radix(hex.trim(), 16).ok()).fold(0, |all, mask| all | mask);
+    (1..=64).filter(|signal| bits >> (signal - 1) & 1 == 1).collect()
+}
+
+/// Every process there is.
+pub fn all() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// Every process that was executed with this entry in its environment, as far as we may read.
 pub fn carriers(entry: &str) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

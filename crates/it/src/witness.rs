@@ -41,6 +41,14 @@ impl Witness {
         assert!(self.wait(PATIENCE), "a process of the tree is alive after {PATIENCE:?}");
     }
 
+    /// Waits until nobody has the FIFO open, whether or not anybody ever had. For when nobody can come any more.
+    #[track_caller]
+    pub fn wait_nobody(&self, patience: Duration) {
+        // Once there was a writer, a hang-up means that there is none.
+        drop(std::fs::OpenOptions::new().write(true).open(&self.path).expect("open the FIFO"));
+        assert!(self.wait(patience), "a process of the tree is alive after {patience:?}");
+    }
+
     fn wait(&self, patience: Duration) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let deadline = Instant::now() + patience;

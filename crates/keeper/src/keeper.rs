@@ -40,6 +40,9 @@ use tenure_os::{clock, pause, reaper, tree};
 /// How long the dead are buried between two looks at everything else.
 const BURIAL: Duration = Duration::from_millis(100);
 
+/// So many dead at once are more than a command's work leaves.
+const MANY: usize = 64;
+
 /// A run, held.
 struct Keeper {
     dir: RunDir,
@@ -96,13 +99,13 @@ pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Ve
 }
 
 /// Keeps a run until its end, and then the one that its declared daemons became.
-fn keep(mut keeper: Keeper) -> u8 {
+fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
         let next = keeper.serve();
         let id = keeper.dir.id().clone();
         match next.and_then(|heir| heir.map(|heir| keeper.turn_into(heir)).transpose()) {
             Ok(None) => return 0,
-            Ok(Some(next)) => keeper = next,
+            Ok(Some(next)) => keeper = Box::new(next),
             Err(error) => {
                 eprintln!("tenure: the keeper of run {id} failed: {error}");
                 return 1;
@@ -207,7 +210,11 @@ impl Keeper {
     /// Reaps the dead, so that a list of the living is short. Bounded: a bomb's dead may come faster than they
     /// are buried, and the living are to be dealt with.
     fn bury(&self) {
-        reaper::reap(self.kept(), clock::awake() + BURIAL);
+        let buried = reaper::reap(self.kept(), clock::awake() + BURIAL).len();
+        if buried > MANY {
+            // They die faster than we look, and each unburied one holds a pid that the machine has few of.
+            tree::hurry();
+        }
     }
 
     /// The child that stays unreaped: the root, whose number pins its group.

@@ -8,10 +8,11 @@ use crate::state_root::{self, StateRoot};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
+use tenure_core::ending::SpawnError;
 use tenure_core::hash::command_hash;
 use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RunId};
 use tenure_core::output::Keep;
-use tenure_core::record::Ticket;
+use tenure_core::record::{Ending, Ticket};
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::wire::{self, Launch, Role};
 use tenure_os::poll::{self, Interest};
@@ -97,7 +98,13 @@ impl Nursery {
             cgroup: terms.cgroup,
         };
         let body = body(spec, argv.words(), &ticket);
-        self.send(&wire::encode(&launch, &body), &theirs)?;
+        if let Err(error) = self.send(&wire::encode(&launch, &body), &theirs) {
+            // The nursery has no whole launch, so there will be no keeper to say this.
+            let why =
+                SpawnError { detail: format!("the nursery cannot be asked: {error}"), not_found: false };
+            dir.write_ending(&Ending::not_started(dir.id().clone(), &why, clock::unix_ms()), None)?;
+            return Err(io::Error::new(error.kind(), why.detail));
+        }
         Ok(Launched { dir, ticket, keeper: Frames::new(mine) })
     }
 

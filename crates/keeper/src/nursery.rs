@@ -20,10 +20,13 @@ use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Got};
-use tenure_os::{descriptors, pause, program, reaper, tree};
+use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
+
+/// A launch fits into one, mostly. Each page that is written here is copied first, since the last keeper has it too.
+const READ_AT_ONCE: usize = 16 << 10;
 
 struct Nursery {
     alone: Alone,
@@ -61,6 +64,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     if lock.is_none() {
         return Err(io::Error::other(format!("nursery {id} is running already")));
     }
+    look_around()?;
     let client = Client { conn, incoming: Vec::new(), descriptors: VecDeque::new() };
     let mut nursery = Nursery {
         alone: Alone::check()?,
@@ -76,6 +80,13 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     result
 }
 
+/// What stays the same is looked up before the first fork, so that no keeper has to.
+fn look_around() -> io::Result<()> {
+    process::own()?;
+    cgroup::find();
+    Ok(())
+}
+
 impl Nursery {
     fn serve(&mut self) -> io::Result<()> {
         let mut orphans = false;
@@ -84,12 +95,19 @@ impl Nursery {
             interests.extend(self.client.as_ref().map(Client::interest));
             let timeout = (orphans || !self.fallen.is_empty()).then_some(HUNT);
             let ready = poll::wait(&interests, timeout)?;
-            // Signals to leave are read and dropped: the nursery leaves with its last keeper.
-            while self.signals.next().is_some() {}
-            self.reap();
-            orphans = self.hunt();
+            // Somebody waits for a launch.
             if ready.get(1).is_some_and(|ready| ready.read) {
                 self.listen();
+            }
+            // Signals to leave are read and dropped: the nursery leaves with its last keeper. Orphans come with
+            // the death of a keeper, which is a signal too.
+            let mut signalled = false;
+            while self.signals.next().is_some() {
+                signalled = true;
+            }
+            if signalled || timeout.is_some() {
+                self.reap();
+                orphans = self.hunt();
             }
         }
         Ok(())
@@ -101,7 +119,10 @@ impl Nursery {
             match self.keepers.remove(&ended.pid) {
                 // A keeper leaves with zero only after the ending was written.
                 Some(_) if ended.exit == Exit::Code(0) => {}
-                Some(directory) => self.fallen.extend(Fallen::read(Path::new(&directory))),
+                Some(directory) => {
+                    salvage::tidy(Path::new(&directory));
+                    self.fallen.extend(Fallen::read(Path::new(&directory)));
+                }
                 None => self.fallen.iter_mut().for_each(|fallen| fallen.reaped(ended)),
             }
         }
@@ -154,12 +175,17 @@ impl Client {
     fn read(&mut self) -> bool {
         loop {
             let start = self.incoming.len();
-            self.incoming.resize(start + (64 << 10), 0);
+            self.incoming.resize(start + READ_AT_ONCE, 0);
             let got = self.conn.read_with_fd(&mut self.incoming[start..]);
             let read = if let Ok((Got::Bytes(n), _)) = &got { *n } else { 0 };
             self.incoming.truncate(start + read);
             match got {
-                Ok((Got::Bytes(_), descriptor)) => self.descriptors.extend(descriptor),
+                Ok((Got::Bytes(n), descriptor)) => {
+                    self.descriptors.extend(descriptor);
+                    if n < READ_AT_ONCE {
+                        return true; // should there be more, the next wait says so
+                    }
+                }
                 Ok((Got::Nothing, _)) => return true,
                 Ok((Got::End, _)) | Err(_) => return false,
             }

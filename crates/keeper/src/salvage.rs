@@ -15,6 +15,9 @@ use tenure_os::cgroup::Cgroup;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
 
+/// How long everything is being stopped before what was stopped is killed.
+const FREEZE: Duration = Duration::from_secs(2);
+
 /// A run whose keeper fell before it wrote an ending.
 #[derive(Debug)]
 pub struct Fallen {
@@ -40,10 +43,7 @@ impl Fallen {
             return None;
         }
         let note = dir.note().ok().flatten();
-        let cgroup = note.as_ref().and_then(|note| match &note.boundary {
-            Boundary::Cgroup { path } => Cgroup::open(Path::new(path)).ok().flatten(),
-            Boundary::Subreaper { .. } => None,
-        });
+        let cgroup = cgroup(&dir, note.as_ref());
         let give_up = clock::awake() + defaults::GIVE_UP;
         Some(Self { dir, note, cgroup, root_exit: None, ended: HashSet::new(), give_up })
     }
@@ -56,10 +56,10 @@ impl Fallen {
     }
 
     /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go.
-    fn close(self, survivors: &[tree::Member]) {
+    fn close(self, confirmed: bool, survivors: &[tree::Member]) {
         let mut termination =
             Termination::new(Reason::OwnerLost, self.root_exit, Some("keeper-killed".to_owned()));
-        termination.confirmed = survivors.is_empty();
+        termination.confirmed = confirmed;
         termination.survivors = survivors.iter().map(tree::Member::note).collect();
         let root = self.note.as_ref().map(|note| note.root.pid);
         let others = self.ended.iter().filter(|&&pid| Some(pid) != root).count();
@@ -75,45 +75,65 @@ impl Fallen {
         if let Err(error) = self.dir.write_ending(&ending, None) {
             eprintln!("tenure: the ending of run {} cannot be written: {error}", self.dir.id());
         }
-        self.dir.unlisten();
-        if let Some(cgroup) = &self.cgroup {
-            // An occupied group stays for whoever looks later.
-            let _ = cgroup.remove();
-        }
+        clear_away(&self.dir, self.cgroup.as_ref());
+    }
+}
+
+/// Clears away what a keeper that fell after its ending did not come to.
+pub fn tidy(directory: &Path) {
+    if let Ok(dir) = RunDir::open(directory)
+        && matches!(dir.ending(), Ok(Some(_)))
+    {
+        let note = dir.note().ok().flatten();
+        clear_away(&dir, cgroup(&dir, note.as_ref()).as_ref());
+    }
+}
+
+fn clear_away(dir: &RunDir, cgroup: Option<&Cgroup>) {
+    dir.unlisten();
+    if let Some(cgroup) = cgroup {
+        // An occupied group stays for whoever looks later.
+        let _ = cgroup.remove();
+    }
+}
+
+/// A run's cgroup. A keeper that fell before it wrote its note may have made one.
+fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
+    match note.map(|note| &note.boundary) {
+        Some(Boundary::Cgroup { path }) => Cgroup::open(Path::new(path)).ok().flatten(),
+        Some(Boundary::Subreaper { .. }) => None,
+        None => Cgroup::find(&dir.ticket().ok()?.owner_instance_id, dir.id()).ok().flatten(),
     }
 }
 
 /// Kills everything below this process but for the `spared` and what is below them, and what is in the fallen
 /// runs' cgroups; closes the fallen runs once nothing is left. Returns whether somebody is left.
 pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
-    let mut left = kill(spared, None);
-    for run in fallen.iter() {
-        if let Some(cgroup) = &run.cgroup {
-            // A kernel without it is served by the list.
-            let _ = cgroup.kill();
-            left.extend(kill(spared, Some(cgroup)));
-        }
+    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
+        // A kernel without it is served by the list.
+        let _ = cgroup.kill();
+    }
+    // Stopped first: nothing tells a tree that leaves from one that forks for ever.
+    let mut left = tree::freeze(spared, clock::awake() + FREEZE).unwrap_or_default();
+    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
+        let known = left.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
+        left.extend(tree::in_cgroup(cgroup, &known).unwrap_or_default());
+    }
+    for member in &left {
+        member.signal(Signal::KILL);
     }
     let now = clock::awake();
     for run in fallen.iter_mut() {
         run.ended.extend(left.iter().map(tree::Member::pid));
     }
-    let (closing, waiting) = fallen.drain(..).partition(|run| left.is_empty() || now > run.give_up);
+    // A list can miss whoever lost its parent while it was made; but then it is a child of ours now.
+    let empty = left.is_empty() && tree::own_children().iter().all(|pid| spared.contains(pid));
+    let (closing, waiting) = fallen.drain(..).partition(|run| empty || now > run.give_up);
     *fallen = waiting;
     for run in Vec::<Fallen>::into_iter(closing) {
-        run.close(&left);
+        run.close(empty, &left);
     }
-    !left.is_empty()
-}
-
-/// Kills the members there are now, and lists them.
-fn kill(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> Vec<tree::Member> {
-    let members = tree::members(spared, cgroup).unwrap_or_default();
-    for member in &members {
-        member.forbid_forking();
-        member.signal(Signal::KILL);
-    }
-    members
+    !empty
 }
 
 /// For one who is not the parent of last resort: kills what is in the fallen runs' cgroups and what carries the
@@ -133,6 +153,6 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
         run.ended.extend(left.iter().map(tree::Member::pid));
     }
     if left.is_empty() {
-        fallen.drain(..).for_each(|run| run.close(&[]));
+        fallen.drain(..).for_each(|run| run.close(true, &[]));
     }
 }

@@ -19,13 +19,16 @@ pub struct Cgroup {
     name: String,
 }
 
+/// Looks up where control groups are, if anywhere; those who are forked from here know it then.
+pub fn find() {
+    // Where there are none now, each run looks again and says so.
+    let _ = mountinfo::unified_mount();
+}
+
 impl Cgroup {
     /// Makes a group for a run below this process's own. The error says, for people, why there is none.
     pub fn make(instance: &InstanceId, run: &RunId) -> Result<Self, String> {
-        let base = mountinfo::own_cgroup().map_err(|error| error.to_string())?;
-        let below = format!("tenure-{instance}/{run}");
-        let path = base.directory.join(&below);
-        let name = format!("{}/{below}", base.name.trim_end_matches('/'));
+        let (path, name) = place(instance, run).map_err(|error| error.to_string())?;
         make_both(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let dir = openat(rustix::fs::CWD, &path, flags, Mode::empty())
@@ -33,10 +36,15 @@ impl Cgroup {
         Ok(Self { dir, path, name })
     }
 
+    /// The group that a run would have been given below this process's own; `None` if there is none.
+    pub fn find(instance: &InstanceId, run: &RunId) -> io::Result<Option<Self>> {
+        Self::open(&place(instance, run)?.0)
+    }
+
     /// The group that a record names; `None` if it is gone.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         let base = mountinfo::unified_mount()?;
-        let Ok(below) = path.strip_prefix(&base) else { return Ok(None) };
+        let Ok(below) = path.strip_prefix(base) else { return Ok(None) };
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         match openat(rustix::fs::CWD, path, flags, Mode::empty()) {
             Ok(dir) => Ok(Some(Self { dir, path: path.to_owned(), name: format!("/{}", below.display()) })),
@@ -81,6 +89,13 @@ impl AsFd for Cgroup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
+}
+
+/// The directory and the name of a run's group.
+fn place(instance: &InstanceId, run: &RunId) -> io::Result<(PathBuf, String)> {
+    let base = mountinfo::own_cgroup()?;
+    let below = format!("tenure-{instance}/{run}");
+    Ok((base.directory.join(&below), format!("{}/{below}", base.name.trim_end_matches('/'))))
 }
 
 /// Makes the run's directory and, the first time, the instance's around it.

@@ -21,10 +21,15 @@ pub fn close_all_but(wanted: &[BorrowedFd<'_>]) -> io::Result<()> {
     close_range(from.unsigned_abs(), u32::MAX)
 }
 
-/// Closes every descriptor from 3 up but this one, which is moved to where it belongs to the caller alone.
+/// Closes every descriptor from 3 up but this one, which is moved to where it belongs to the caller alone. For a
+/// forked process that leaves without returning to the owner of `wanted`.
 pub fn take_only(wanted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     close_all_but(&[wanted])?;
-    rustix::io::fcntl_dupfd_cloexec(wanted, 3).map_err(Into::into)
+    let moved = rustix::io::fcntl_dupfd_cloexec(wanted, 3)?;
+    // A second copy would hold a connection open that the caller means to end.
+    let number = wanted.as_raw_fd().unsigned_abs();
+    close_range(number, number)?;
+    Ok(moved)
 }
 
 /// Puts standard input and output on `/dev/null`; standard error stays where it is, for the log.

@@ -15,6 +15,7 @@ pub mod descriptors;
 pub mod file;
 pub mod fork;
 pub mod lock;
+pub mod memory;
 pub mod pause;
 pub mod poll;
 pub mod process;
@@ -32,3 +33,5 @@ pub mod tree;
 
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 mod linux;
+#[cfg(test)]
+mod tests;

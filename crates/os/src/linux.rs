@@ -181,7 +181,7 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
 }
 
 /// `None`: this kernel has no such list.
-fn children_listed(pid: i32) -> Option<Vec<i32>> {
+pub(crate) fn children_listed(pid: i32) -> Option<Vec<i32>> {
     let tasks = format!("/proc/{pid}/task");
     let Ok(threads) = std::fs::read_dir(&tasks) else { return Some(Vec::new()) };
     let mut found = Vec::new();
@@ -196,7 +196,7 @@ fn children_listed(pid: i32) -> Option<Vec<i32>> {
     Some(found)
 }
 
-fn children_scanned(parent: i32) -> Vec<i32> {
+pub(crate) fn children_scanned(parent: i32) -> Vec<i32> {
     let is_child = |pid: &i32| matches!(stat::Stat::read(*pid), Ok(Some(stat)) if stat.parent == parent);
     all_pids().unwrap_or_default().into_iter().filter(is_child).collect()
 }
@@ -265,10 +265,26 @@ pub(crate) fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
     }
 }
 
-pub(crate) fn forbid_forking(pid: i32) {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the new limit is read only; no old one is asked for. A refusal changes nothing.
-    unsafe { libc::prlimit(pid, libc::RLIMIT_NPROC, &raw const none, std::ptr::null_mut()) };
+/// Sets the soft limit alone: if the number came to mean another process in between, that one gets its own back.
+pub(crate) fn forbid_forking(pidfd: BorrowedFd<'_>, pid: i32) {
+    let is_it = || exists(pidfd).unwrap_or(false);
+    if !is_it() {
+        return;
+    }
+    let Some(now) = process_limit(pid, None) else { return };
+    let before = process_limit(pid, Some(libc::rlimit { rlim_cur: 0, ..now }));
+    if !is_it() {
+        before.map(|before| process_limit(pid, Some(before)));
+    }
+}
+
+/// How many processes the user of a process may have, before it is set to `new`. A refusal changes nothing.
+fn process_limit(pid: i32, new: Option<libc::rlimit>) -> Option<libc::rlimit> {
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the new limit is null or read only, the old one is ours and written by the call.
+    let result = unsafe { libc::prlimit(pid, libc::RLIMIT_NPROC, new, &raw mut before) };
+    (result == 0).then_some(before)
 }
 
 /// Runs before ordinary processes, where the system lets us.
@@ -423,6 +439,15 @@ pub(crate) fn receive_with_fd(
 }
 
 // ---- memory ------------------------------------------------------------------------------------------------
+
+/// Gives free pages of the heap back, where the C library can.
+pub(crate) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: touches memory that nobody has allocated.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
 
 /// Private pages, unmapped when dropped.
 #[derive(Debug)]

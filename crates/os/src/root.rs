@@ -2,14 +2,26 @@
 //! pid, its group and its session cannot come to mean anybody else: that is the proof for a group signal (I1).
 
 use crate::linux;
+use crate::poll::{self, Interest};
 use crate::process::{Process, Sent};
 use crate::reaper;
 use rustix::fd::AsFd;
+use std::time::Duration;
 use tenure_core::ending::Exit;
-use tenure_core::identity::Identity;
+use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
 
-/// An unreaped child: the root of a run.
+/// How long a killed process may take to be gone.
+const DYING: Duration = Duration::from_secs(1);
+
+/// An unreaped child: the root of a run. It was forked here or came back to us, and is made of nothing else:
+///
+/// ```compile_fail,E0624
+/// use tenure_os::{process::Process, root::Root};
+/// fn forge(process: Process) -> Root {
+///     Root::new(process)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Root {
     process: Process,
@@ -53,6 +65,17 @@ impl Root {
         let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
         assert!(self.pid() > 1 && self.pid() != own_group, "group {} is never signalled", self.pid());
         linux::pidfd_signal(self.process.as_fd(), signal, linux::Reach::Group { leader: self.pid() })
+    }
+
+    /// Kills the root alone and reaps it.
+    pub(crate) fn end(self) {
+        if let Evidence::Same(held) = self.process.judge(self.identity()) {
+            self.process.signal(&held, Signal::KILL);
+        }
+        let interest = Interest { on: self.process.as_fd(), read: true, write: false };
+        // One that cannot die now is reaped by whoever inherits it.
+        let _ = poll::wait(&[interest], Some(DYING));
+        let _ = self.reap();
     }
 
     /// Takes the ended root off the list of children and frees its number. One that has not ended is

@@ -195,7 +195,7 @@ pub fn fork_root(alone: &Alone, plan: &Plan, stdio: &Stdio, cgroup: Option<&Cgro
     use rustix::pipe::{PipeFlags, pipe_with};
     let (gate_read, gate_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let (report_read, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let child = system::Child::prepare(plan, stdio, &gate_read, &report_write)?;
+    let child = system::Child::prepare(plan, stdio, (&gate_read, &gate_write), &report_write)?;
     let root = system::fork_root(alone, &child, cgroup.map(AsFd::as_fd))?;
     rustix::io::ioctl_fionbio(&report_read, true)?;
     Ok(Gated { root, gate: gate_write, report: report_read })
@@ -205,6 +205,12 @@ impl Gated {
     /// The root, which has not executed anything yet.
     pub fn root(&self) -> &Root {
         &self.root
+    }
+
+    /// Ends the root before it executes anything, and frees its number.
+    pub fn abandon(self) {
+        drop(self.gate);
+        self.root.end();
     }
 
     /// Opens the gate.

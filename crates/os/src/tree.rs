@@ -7,7 +7,7 @@ use crate::linux::{self, stat};
 use crate::process::{Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
@@ -63,9 +63,16 @@ impl Member {
         Root::adopt(self.process)
     }
 
+    /// Whether it is stopped or dead, and so forks nothing.
+    fn stands_still(&self) -> bool {
+        let stopped =
+            |stat: Option<stat::Stat>| stat.is_none_or(|stat| matches!(stat.state, 'T' | 't' | 'Z' | 'X'));
+        !self.process.is_alive() || stat::Stat::read(self.pid()).is_ok_and(stopped)
+    }
+
     /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
     pub fn forbid_forking(&self) {
-        linux::forbid_forking(self.pid());
+        linux::forbid_forking(self.process.as_fd(), self.pid());
     }
 
     /// All there is to show of it; `root` is the run's root, which was never anybody else's child.
@@ -90,7 +97,7 @@ impl Member {
 pub fn members(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> io::Result<Vec<Member>> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
-    descend(own(), &mut seen, &mut found, &mut |_| {})?;
+    descend(vec![own()], &mut seen, &mut found, &mut |_| {})?;
     if let Some(cgroup) = cgroup {
         found.extend(in_cgroup(cgroup, &seen)?);
     }
@@ -108,16 +115,19 @@ pub fn own_children() -> Vec<i32> {
     children(own())
 }
 
-/// Stops everything below this process, so that nothing forks any more, and lists it. A stopped process is
-/// looked at once: what it had forked before is all there will ever be, so this outruns what forks. Gives up
-/// when the time is over.
+/// Stops everything below this process, so that nothing forks any more, and lists it. What a process forks until
+/// the stop reaches it is looked for again, and once it stands still there will be no more: so this outruns what
+/// forks. Gives up when the time is over.
 pub fn freeze(spared: &HashSet<i32>, until: Duration) -> io::Result<Vec<Member>> {
-    let mut frozen = Vec::new();
+    let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
     loop {
-        let before = frozen.len();
-        descend(own(), &mut seen, &mut frozen, &mut |member| _ = member.signal(Signal::STOP))?;
-        if frozen.len() == before || clock::awake() > until {
+        // Somebody new who is dead already may have left a child behind who is on no list yet.
+        let before = seen.len();
+        let still = frozen.iter().all(Member::stands_still);
+        let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
+        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| _ = member.signal(Signal::STOP))?;
+        if (still && whole && seen.len() == before) || clock::awake() > until {
             return Ok(frozen);
         }
     }
@@ -134,35 +144,39 @@ fn with_own(spared: &HashSet<i32>) -> HashSet<i32> {
     spared.iter().copied().chain([own()]).collect()
 }
 
-/// Adds the live processes below `top` that were not seen yet. Each is met before its children are listed.
+/// Adds the live processes below `parents` that were not seen yet. Each is met before its children are listed.
+/// Returns whether there was time and room for all of them.
 fn descend(
-    top: i32,
+    mut parents: Vec<i32>,
     seen: &mut HashSet<i32>,
     found: &mut Vec<Member>,
     meet: &mut dyn FnMut(&Member),
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let own = own();
     let until = clock::awake() + LOOK;
-    let mut parents = vec![top];
+    let mut whole = true;
     while let Some(parent) = parents.pop() {
-        for pid in children(parent) {
-            if !seen.insert(pid) {
+        // The youngest come last in the list, and behind what forks fast all others are dead.
+        for pid in children(parent).into_iter().rev() {
+            if seen.contains(&pid) {
                 continue;
             }
             if clock::awake() > until {
-                return Ok(());
+                return Ok(false);
             }
+            seen.insert(pid);
             let process = match Process::open(pid) {
                 Ok(Some(process)) => process,
                 Ok(None) => continue,
                 // No more descriptors: what is listed so far are targets enough for this round.
-                Err(_) if !found.is_empty() => return Ok(()),
+                Err(_) if !found.is_empty() => return Ok(false),
                 Err(error) => return Err(error),
             };
             // It is a child of what we walked down from, or has come back to us meanwhile.
             let its_parent = process.stat().parent;
             if its_parent != parent && its_parent != own {
                 seen.remove(&pid);
+                whole = false;
                 continue;
             }
             if process.is_alive() {
@@ -174,7 +188,7 @@ fn descend(
             parents.push(pid);
         }
     }
-    Ok(())
+    Ok(whole)
 }
 
 /// The live processes in a cgroup, but for those that were seen already.

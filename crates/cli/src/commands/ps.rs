@@ -1,27 +1,28 @@
 //! `tenure ps`: the runs.
 
+use super::view;
 use crate::args::PsArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
+use tenure_core::run_json::RunView;
 use tenure_core::state::State;
+use tenure_keeper::rundir::Unread;
 
 pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
     let mut views = Vec::new();
     for id in state.runs().map_err(Failure::refused)? {
-        // A directory whose ticket is not written yet, or that is being removed, is no run.
-        let Ok(view) =
-            state.run(&id).map_err(Failure::refused).and_then(|dir| dir.view().map_err(Failure::refused))
-        else {
-            continue;
-        };
-        if args.all || view.state != State::Exited {
-            views.push(view);
+        let Ok(dir) = state.run(&id) else { continue };
+        match view(&dir) {
+            Ok(view) if args.all || view.state != State::Exited => views.push(view),
+            // A directory whose ticket is not written yet, or that is being removed, is no run.
+            Ok(_) | Err(Unread::Missing { .. }) => {}
+            Err(error) => eprintln!("tenure: {error}"),
         }
     }
     views.sort_by_key(|view| view.ticket.created_at_ms);
     if args.json {
-        print::json(&views.iter().map(tenure_core::run_json::RunView::json).collect());
+        print::json(&views.iter().map(RunView::json).collect());
     } else {
         print::table(&views);
     }

@@ -1,13 +1,13 @@
 //! `tenure show`: one run's record.
 
-use super::find;
+use super::{find, view};
 use crate::args::ShowArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
-    let view = find(&state, &args.id)?.view().map_err(Failure::refused)?;
+    let view = view(&find(&state, &args.id)?).map_err(Failure::refused)?;
     if args.json {
         print::json(&view.json());
     } else {

@@ -28,14 +28,16 @@ use tenure_output::Writer;
 /// How long a caller may take to read that there will be no run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told.
+/// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told. What this needs
+/// of the stack is not to stay with the keeper for its whole life, so it is never part of another function.
+#[inline(never)]
 pub(super) fn begin(
     alone: &Alone,
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
     conn: &Conn,
-) -> io::Result<Option<Keeper>> {
+) -> io::Result<Option<Box<Keeper>>> {
     pause::point("keeper-begun");
     let conn = descriptors::take_only(conn.as_fd())?;
     let mut caller = Frames::new(Conn::from_fd(conn)?);
@@ -44,8 +46,6 @@ pub(super) fn begin(
         // A caller that does not listen has gone, or will see the connection end.
         let _ = caller.send_all(PATIENCE);
     };
-    fork::new_session()?;
-    program::set_name(c"tenure-keeper");
     reaper::become_subreaper()?;
     let mut taken = signals::LEAVE.to_vec();
     taken.push(signals::CHILD);
@@ -83,9 +83,12 @@ pub(super) fn begin(
     };
     let (root, report) = made.gated.release()?;
     pause::point("keeper-released");
+    // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
+    fork::new_session()?;
+    program::set_name(c"tenure-keeper");
     let (outlet, inlet) = Outlet::connect(made.stdio.into_ours(), made.log)?;
     let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
-    Ok(Some(Keeper {
+    Ok(Some(Box::new(Keeper {
         watch: Watch::new(policy),
         note: made.note,
         epoch: ticket.lease_epoch,
@@ -104,7 +107,7 @@ pub(super) fn begin(
         draining: None,
         dir,
         ticket,
-    }))
+    })))
 }
 
 /// A run that is this keeper's alone.
@@ -148,12 +151,26 @@ fn make(
         boundary,
         started_at_ms: clock::unix_ms(),
     };
-    let log = Outlet::log(&dir.output(), ticket.keep)?;
-    lock.write(&record::encode(&note)).map_err(|error| {
-        io::Error::other(format!("{} cannot be written: {error}", dir.path().join("keeper").display()))
-    })?;
+    let log = match write_note(dir, ticket, lock, &note) {
+        Ok(log) => log,
+        Err(error) => {
+            gated.abandon();
+            // Nobody has ever been in it but the root.
+            let _ = cgroup.as_ref().map(Cgroup::remove);
+            return Err(error);
+        }
+    };
     pause::point("keeper-note-written");
     Ok(Made { plan, gated, cgroup, note, stdio, log })
+}
+
+/// Makes a place for the output, and writes down who is alive: without either the root may not execute (I2).
+fn write_note(dir: &RunDir, ticket: &Ticket, lock: &Lock, note: &KeeperNote) -> io::Result<Writer> {
+    let log = Outlet::log(&dir.output(), ticket.keep)?;
+    let path = dir.path().join("keeper");
+    let unwritten = |error| io::Error::other(format!("{} cannot be written: {error}", path.display()));
+    lock.write(&record::encode(note)).map_err(unwritten)?;
+    Ok(log)
 }
 
 /// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked.

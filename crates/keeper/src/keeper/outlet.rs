@@ -12,17 +12,17 @@ use tenure_core::output::{Keep, Stream, Totals};
 use tenure_core::watch::Seen;
 use tenure_core::wire::Tell;
 use tenure_os::buffer::Buffer;
-use tenure_os::clock;
 use tenure_os::pty::Pty;
 use tenure_os::socket::Got;
 use tenure_os::stdio::{Ours, Source};
+use tenure_os::{clock, memory};
 use tenure_output::Writer;
 
 /// How much is read at once, and how much a command's pipe is made to hold once it was found full.
 const AT_ONCE: usize = 1 << 20;
 /// What a pipe holds at first.
 const FIRST_PIPE: usize = 64 << 10;
-/// How long after the last output the buffer's memory is given back.
+/// How long after the last output memory is given back.
 const REST: Duration = Duration::from_millis(50);
 
 /// Where the output comes from and where it goes.
@@ -31,7 +31,7 @@ pub(super) struct Outlet {
     stderr: Option<Reading>,
     log: Writer,
     buffer: Buffer,
-    /// When the buffer's memory is due to be given back.
+    /// When memory is due to be given back.
     rest_at: Option<Duration>,
 }
 
@@ -51,7 +51,8 @@ impl Outlet {
                 (Some(Reading::Pty { pty: Rc::clone(&pty), hung_up: false }), None, Inlet::pty(pty))
             }
         };
-        Ok((Self { stdout, stderr, log, buffer: Buffer::new(AT_ONCE)?, rest_at: None }, inlet))
+        let rest_at = Some(clock::awake() + REST);
+        Ok((Self { stdout, stderr, log, buffer: Buffer::new(AT_ONCE)?, rest_at }, inlet))
     }
 
     /// A log in a new directory.
@@ -110,15 +111,16 @@ impl Outlet {
         self.log.last_output_at_ms()
     }
 
-    /// When to be woken for the buffer's sake.
+    /// When to be woken for the memory's sake.
     pub(super) fn wake_at(&self) -> Option<Duration> {
         self.rest_at
     }
 
-    /// Gives the buffer's memory back after a while without output.
+    /// Gives memory back after a while without output, and after the start, which is when most of it was used.
     pub(super) fn rest(&mut self) {
         if self.rest_at.is_some_and(|at| clock::awake() >= at) {
             self.buffer.forget();
+            memory::give_back();
             self.rest_at = None;
         }
     }
@@ -156,12 +158,28 @@ impl Outlet {
 
 /// A terminal whose last slave was closed is not at its end: the run may open it again.
 fn read_pty(pty: &Pty, hung_up: &mut bool, space: &mut [u8]) -> Got {
-    let mut got = pty.read(space);
+    let mut got = read_pieces(pty, space);
     if got == Got::End && pty.wait_for_reopening().is_ok() {
         got = pty.read(space);
     }
     *hung_up = got == Got::End;
     got
+}
+
+/// A terminal gives a page at a time, so what is there is collected first.
+fn read_pieces(pty: &Pty, space: &mut [u8]) -> Got {
+    let space_len = space.len().min(FIRST_PIPE);
+    let space = &mut space[..space_len];
+    let mut filled = 0;
+    while filled < space_len {
+        match pty.read(&mut space[filled..]) {
+            Got::Bytes(n) => filled += n,
+            // An end is seen again at the next read.
+            Got::Nothing | Got::End if filled > 0 => break,
+            got @ (Got::Nothing | Got::End) => return got,
+        }
+    }
+    Got::Bytes(filled)
 }
 
 impl Keeper {

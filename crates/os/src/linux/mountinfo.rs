@@ -2,7 +2,8 @@
 //! lie beside the older trees, so the mount is looked up and never assumed.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// This process's own group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +28,16 @@ pub(crate) fn own_cgroup() -> io::Result<OwnCgroup> {
     }
 }
 
-/// Finds the mount of version 2.
-pub(crate) fn unified_mount() -> io::Result<PathBuf> {
+/// Finds the mount of version 2. Once found, it is not looked for again: what is unmounted fails by itself.
+pub(crate) fn unified_mount() -> io::Result<&'static Path> {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found);
+    }
     let text = std::fs::read_to_string("/proc/self/mountinfo")?;
-    text.lines()
-        .find_map(mount_of)
-        .ok_or_else(|| io::Error::other("no cgroup file system of version 2 is mounted"))
+    let found = text.lines().find_map(mount_of);
+    let found = found.ok_or_else(|| io::Error::other("no cgroup file system of version 2 is mounted"))?;
+    Ok(FOUND.get_or_init(|| found))
 }
 
 /// The mount point of one line, if it is of version 2 and shows its tree from the top.

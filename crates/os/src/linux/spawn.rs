@@ -19,6 +19,8 @@ pub(crate) struct Child<'a> {
     stdio: &'a Stdio,
     null: OwnedFd,
     gate: BorrowedFd<'a>,
+    /// The keeper's end of the gate: a copy of it in the root would keep the gate from ever closing.
+    gate_keeper: BorrowedFd<'a>,
     report: BorrowedFd<'a>,
     parent: i32,
     argv: Vec<*const libc::c_char>,
@@ -34,7 +36,7 @@ impl<'a> Child<'a> {
     pub(crate) fn prepare(
         plan: &'a Plan,
         stdio: &'a Stdio,
-        gate: &'a OwnedFd,
+        (gate, gate_keeper): (&'a OwnedFd, &'a OwnedFd),
         report: &'a OwnedFd,
     ) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags, open};
@@ -49,6 +51,7 @@ impl<'a> Child<'a> {
             stdio,
             null: open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?,
             gate: gate.as_fd(),
+            gate_keeper: gate_keeper.as_fd(),
             report: report.as_fd(),
             parent: rustix::process::getpid().as_raw_nonzero().get(),
             env: pointers(&plan.env),
@@ -66,6 +69,8 @@ impl<'a> Child<'a> {
     }
 
     fn set_up(&self) -> Result<(), Failure> {
+        // SAFETY: nobody uses this number in the child, which leaves without dropping anything.
+        unsafe { libc::close(self.gate_keeper.as_raw_fd()) };
         rustix::process::setsid().map_err(at(Step::Session))?;
         self.connect()?;
         // If the keeper dies, so does the root; and if it died before this call, that shows in the parent.

@@ -1,6 +1,7 @@
 //! `/proc/<pid>/stat`, read from behind the last parenthesis: a program may call itself anything.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::OnceLock;
 
 /// What a process's status line says.
@@ -25,7 +26,7 @@ pub struct Stat {
 impl Stat {
     /// Reads a process's status; `None` if there is no such process.
     pub fn read(pid: i32) -> io::Result<Option<Self>> {
-        match std::fs::read(format!("/proc/{pid}/stat")) {
+        match read(&format!("/proc/{pid}/stat")) {
             Ok(bytes) => Self::parse(&bytes).map(Some).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is not understood"))
             }),
@@ -65,6 +66,13 @@ impl Stat {
     pub fn cpu_with_children_ms(&self) -> u64 {
         (self.own_ticks + self.children_ticks) * 1000 / ticks_per_second()
     }
+}
+
+/// The whole file in one piece: it has no size that would tell how much there is to read.
+fn read(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(1024);
+    File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A process can vanish between the opening of its file and the reading.

@@ -209,6 +209,7 @@ impl Foreground<'_> {
     fn look_for_ending(&mut self) -> io::Result<()> {
         let dir = &self.launched.dir;
         if let Some(ending) = dir.ending().map_err(io::Error::other)? {
+            salvage::tidy(dir.path());
             self.end(ending);
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Processes that fork faster than anybody can look. Hoppers and bombers end by themselves after `--seconds` (120),
-//! so that one that escaped from a test does not eat the machine for ever.
+//! so that one that escaped from a test does not eat the machine for ever, and are born `--births` times (8000) in
+//! all: whoever reaps them may be slow, and a machine has no more than some 30,000 pids.
 
 use crate::fork::{Forked, fork, quit};
 use crate::life::{nap, pause_for_ever};
@@ -9,6 +10,7 @@ use crate::words::{Fault, Outcome, Words};
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How one process of a swarm lives.
@@ -16,6 +18,27 @@ struct Life {
     own_session: bool,
     length: Duration,
     end_of_all: Instant,
+    births_left: Births,
+}
+
+/// How often a swarm may still fork: one number that all of its processes share.
+struct Births(&'static AtomicI64);
+
+impl Births {
+    fn new(most: i64) -> io::Result<Self> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new page at an address of the kernel's choice aliases nothing.
+        let page = unsafe { mmap_anonymous(std::ptr::null_mut(), 4096, protection, MapFlags::SHARED)? };
+        // SAFETY: the page is never unmapped, is aligned, and zeroes are a valid number.
+        let number: &'static AtomicI64 = unsafe { &*page.cast() };
+        number.store(most, Ordering::Relaxed);
+        Ok(Self(number))
+    }
+
+    fn take(&self) -> bool {
+        self.0.fetch_sub(1, Ordering::Relaxed) > 0
+    }
 }
 
 impl Life {
@@ -23,7 +46,8 @@ impl Life {
         let length = words.option("--micros")?.map_or(default_length, Duration::from_micros);
         let seconds = words.option("--seconds")?.unwrap_or(120);
         let end_of_all = Instant::now() + Duration::from_secs(seconds);
-        Ok(Self { own_session: words.flag("--setsid"), length, end_of_all })
+        let births_left = Births::new(words.option("--births")?.unwrap_or(8000))?;
+        Ok(Self { own_session: words.flag("--setsid"), length, end_of_all, births_left })
     }
 
     /// What each new process of the swarm does first.
@@ -59,7 +83,9 @@ fn hopper(stage: &mut Stage, life: &Life) -> Outcome {
             stage.tell_parent()?;
         }
         life.pass();
-        move_on(|| life.begin(stage, "hopper"))?;
+        if life.births_left.take() {
+            move_on(|| life.begin(stage, "hopper"))?;
+        }
     }
     Ok(0)
 }
@@ -86,7 +112,8 @@ pub(crate) fn bomb(stage: &mut Stage, mut words: Words) -> Outcome {
     let (mut is_first, mut is_ready) = (true, false);
     loop {
         // The others look at a few places only: looking is dear, and there are many of them.
-        if let Some(free) = places.take(if is_first { limit } else { 4 }) {
+        if let Some(free) = places.take(if is_first { limit } else { 4 }).filter(|_| life.births_left.take())
+        {
             match fork() {
                 Ok(Forked::Child) => {
                     is_first = false;
@@ -105,7 +132,9 @@ pub(crate) fn bomb(stage: &mut Stage, mut words: Words) -> Outcome {
             life.pass();
         } else {
             life.pass();
-            move_on(|| life.begin(stage, "bomber"))?;
+            if life.births_left.take() {
+                move_on(|| life.begin(stage, "bomber"))?;
+            }
         }
     }
 }

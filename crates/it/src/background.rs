@@ -1,0 +1,89 @@
+//! A run without a caller, and the processes that hold it.
+
+use crate::bystander::has_role;
+use crate::install::Install;
+use crate::known::Known;
+use crate::witness::Witness;
+use crate::{PATIENCE, eventually, proc, remains, within};
+use tenure_core::record::Ending;
+use tenure_keeper::rundir::RunDir;
+
+/// A run in the background.
+#[derive(Debug)]
+pub struct Background {
+    /// Its directory.
+    pub dir: RunDir,
+    /// Its nursery.
+    pub nursery: Known,
+    /// Its keeper.
+    pub keeper: Known,
+    /// Everybody below the keeper, the root first.
+    pub members: Vec<Known>,
+    witness: Witness,
+}
+
+impl Background {
+    /// Starts a run of the actor with these words, and waits until the first of them is ready.
+    #[track_caller]
+    pub fn start(install: &Install, options: &[&str], words: &[&str]) -> Self {
+        let witness = Witness::new(install.dir());
+        let actor = install.actor();
+        let args = [&["run", "--bg"], options, &["--", &actor, "--pids", "pids"], words].concat();
+        let mut command = install.command(&args);
+        let output = command.env("ACTOR_WITNESS", witness.path()).output().expect("tenure starts");
+        assert!(output.status.success(), "{output:?}");
+        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let dir = RunDir::open(&install.state().join("runs").join(id)).expect("the run's directory");
+        eventually("the tree", || has_role(&install.dir().join("pids"), words[0]).then_some(()));
+        let keeper = dir.note().expect("a note").expect("a note").keeper.pid;
+        let (_, nursery, ..) = proc::stat(keeper).expect("a keeper");
+        let members = proc::descendants(keeper).into_iter().filter_map(Known::hold).collect();
+        let hold = |pid| Known::hold(pid).expect("it lives");
+        Self { nursery: hold(nursery), keeper: hold(keeper), members, dir, witness }
+    }
+
+    /// Kills these in one stroke.
+    #[track_caller]
+    pub fn kill(&self, victims: &[&Known]) {
+        for victim in victims {
+            victim.stop();
+        }
+        for victim in victims {
+            victim.send(rustix::process::Signal::KILL);
+        }
+        for victim in victims {
+            victim.wait_dead(PATIENCE);
+        }
+    }
+
+    /// Whether a process of the run lives.
+    pub fn lives(&self) -> bool {
+        !self.witness.all_dead()
+    }
+
+    /// Waits until nothing of the run is left but its records, and takes its ending.
+    #[track_caller]
+    pub fn wait_end(&self, install: &Install) -> Ending {
+        self.witness.wait_all_dead();
+        [&self.nursery, &self.keeper]
+            .into_iter()
+            .chain(&self.members)
+            .for_each(|one| one.wait_dead(PATIENCE));
+        within(PATIENCE, "an end of all that names the state root", || {
+            remains::processes(install).is_empty().then_some(())
+        });
+        assert_eq!(remains::locks(install), Vec::<String>::new(), "locks are held");
+        assert_eq!(remains::groups(install), Vec::<std::path::PathBuf>::new(), "control groups are left");
+        remains::forget(install);
+        self.dir.ending().expect("an ending that is whole").expect("an ending")
+    }
+}
+
+impl Drop for Background {
+    /// A failed test leaves no run behind. Its processes are the test's own.
+    fn drop(&mut self) {
+        for one in [&self.nursery, &self.keeper].into_iter().chain(&self.members) {
+            one.send(rustix::process::Signal::KILL);
+        }
+    }
+}

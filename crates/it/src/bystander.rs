@@ -1,0 +1,61 @@
+//! A tree that looks like a run and is none: the same command line, the same user, the same names in its
+//! environment, but another lease. It blocks every signal, so each one that anybody sends it stays to be seen.
+
+use crate::install::{Install, actor};
+use crate::known::Known;
+use crate::{eventually, proc};
+use rustix::process::Signal;
+use std::process::{Child, Command, Stdio};
+
+/// Processes that nobody but the test may signal.
+#[derive(Debug)]
+pub struct Bystander {
+    child: Child,
+    processes: Vec<Known>,
+    _dir: Install,
+}
+
+impl Bystander {
+    /// Starts `actor` with these words, and waits until `role` is in its list of pids.
+    #[track_caller]
+    #[expect(clippy::disallowed_methods, reason = "a process that is not Tenure's")]
+    pub fn start(words: &[&str], role: &str) -> Self {
+        let dir = Install::new();
+        let mut command = Command::new("env");
+        command.arg("--block-signal").arg(actor()).args(words).current_dir(dir.dir());
+        for name in ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID"] {
+            command.env(name, "0123456789abcdef0123456789abcdef");
+        }
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("env starts");
+        let pids = dir.dir().join("pids");
+        eventually("a bystander", || has_role(&pids, role).then_some(()));
+        let top = child.id().cast_signed();
+        let all = [top].into_iter().chain(proc::descendants(top));
+        let processes = all.map(|pid| Known::hold(pid).expect("a bystander lives")).collect();
+        Self { child, processes, _dir: dir }
+    }
+
+    /// Nobody has signalled any of its processes.
+    #[track_caller]
+    pub fn assert_untouched(&self) {
+        for process in &self.processes {
+            assert!(!process.is_dead(), "bystander {} was killed", process.pid);
+            assert!(!proc::is_stopped(process.pid), "bystander {} was stopped", process.pid);
+            let pending = proc::pending(process.pid);
+            assert!(pending.is_empty(), "bystander {} was sent {pending:?}", process.pid);
+        }
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        self.processes.iter().for_each(|process| process.send(Signal::KILL));
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether an actor's list of pids has a line of this role.
+pub fn has_role(pids: &std::path::Path, role: &str) -> bool {
+    let text = std::fs::read_to_string(pids).unwrap_or_default();
+    text.lines().any(|line| line.split(' ').next() == Some(role))
+}

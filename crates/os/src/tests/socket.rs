@@ -1,0 +1,75 @@
+use crate::file::Dir;
+use crate::socket::{Conn, Got, Listener};
+use std::os::fd::AsFd;
+
+fn bytes(conn: &Conn) -> Vec<u8> {
+    let mut buffer = [0; 64];
+    match conn.read(&mut buffer).unwrap() {
+        Got::Bytes(n) => buffer[..n].to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_socket_lives_in_a_directory_whose_path_is_longer_than_an_address() {
+    let base = tempfile::tempdir().unwrap();
+    let long = base.path().join("x".repeat(100)).join("y".repeat(100));
+    std::fs::create_dir_all(&long).unwrap();
+    assert!(long.as_os_str().len() > 108);
+    let dir = Dir::open(&long).unwrap();
+    let listener = Listener::bind(&dir, "ctl.sock").unwrap();
+    assert!(listener.accept().unwrap().is_none(), "nobody called");
+    let theirs = Conn::connect(&dir, "ctl.sock").unwrap();
+    let ours = listener.accept().unwrap().expect("a caller");
+    assert_eq!(theirs.write(b"hello").unwrap(), 5);
+    assert_eq!(bytes(&ours), b"hello");
+    assert_eq!(ours.peer_uid().unwrap(), rustix::process::geteuid().as_raw());
+}
+
+#[test]
+fn a_socket_without_a_listener_refuses() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = Dir::open(base.path()).unwrap();
+    assert_eq!(Conn::connect(&dir, "s").unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    drop(Listener::bind(&dir, "s").unwrap());
+    assert_eq!(Conn::connect(&dir, "s").unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_descriptor_comes_with_the_first_byte() {
+    let (a, b) = Conn::pair().unwrap();
+    let (near, far) = Conn::pair().unwrap();
+    assert_eq!(a.write_with_fd(b"take it", far.as_fd()).unwrap(), 7);
+    drop(far);
+    let mut buffer = [0; 64];
+    let (got, passed) = b.read_with_fd(&mut buffer).unwrap();
+    assert_eq!((got, &buffer[..7]), (Got::Bytes(7), &b"take it"[..]));
+    let passed = Conn::from_fd(passed.expect("a descriptor")).unwrap();
+    assert!(
+        rustix::io::fcntl_getfd(&passed).unwrap().contains(rustix::io::FdFlags::CLOEXEC),
+        "it is for us alone"
+    );
+    passed.write(b"x").unwrap();
+    assert_eq!(bytes(&near), b"x");
+    drop(passed);
+    assert_eq!(near.read(&mut buffer).unwrap(), Got::End, "no other copy of it is open");
+}
+
+#[test]
+fn reading_and_writing_never_wait_and_a_gone_reader_is_an_error() {
+    let (a, b) = Conn::pair().unwrap();
+    assert_eq!(a.read(&mut [0; 8]).unwrap(), Got::Nothing);
+    let chunk = vec![7; 1 << 16];
+    let mut sent = 0;
+    loop {
+        match a.write(&chunk).unwrap() {
+            0 => break,
+            n => sent += n,
+        }
+    }
+    assert!(sent > 0);
+    drop(b);
+    assert!(a.write(b"x").is_err());
+    // What was never read makes the end a reset, which is an end all the same.
+    assert_eq!(a.read(&mut [0; 8]).unwrap(), Got::End);
+}
