@@ -102,13 +102,13 @@ impl Install {
     /// Runs `tenure` to its end and collects what it printed.
     #[track_caller]
     pub fn tenure(&self, args: &[&str]) -> Output {
-        self.command(args).output().expect("tenure starts")
+        Started::new(self.command(args)).output()
     }
 
     /// Runs a shell script with this installation's environment, to its end.
     #[track_caller]
     pub fn shell(&self, script: &str) -> Output {
-        self.shell_command(script).output().expect("sh starts")
+        Started::new(self.shell_command(script)).output()
     }
 
     /// A shell script with this installation's environment that is not started yet; `$TENURE` is the program.

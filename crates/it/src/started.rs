@@ -2,7 +2,7 @@
 
 use crate::{PATIENCE, eventually};
 use std::io::{Read, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -117,6 +117,14 @@ impl Started {
     /// Ends its standard input.
     pub fn close_input(&mut self) {
         self.child.stdin = None;
+    }
+
+    /// Waits until it has ended and returns all of it. Unlike `Command::output` this does not wait for ever.
+    #[track_caller]
+    pub fn output(mut self) -> Output {
+        self.code();
+        let status = self.ended.expect("it has ended");
+        Output { status, stdout: self.out.so_far(), stderr: self.err.so_far() }
     }
 
     /// Waits until it has ended and returns its exit code; a signal counts as 128 and its number.
