@@ -1,6 +1,6 @@
 //! Locks that are held until death.
 
-use crate::stranger::{bury, fork_idle_after, fork_to_do};
+use crate::stranger::{bury, fork_idle_after, fork_to_do, idle_until_orphaned_by};
 use rustix::process::Signal;
 use tenure_os::file::Dir;
 use tenure_os::fork::Alone;
@@ -23,7 +23,8 @@ pub(crate) fn dies_with_its_holder() {
         lock.write(b"a note").expect("a note");
         std::mem::forget(lock);
         // Whoever it forks has the descriptor and not the lock.
-        alone.fork(crate::stranger::idle_until_orphaned).expect("a fork");
+        let own = rustix::process::getpid();
+        alone.fork(|| idle_until_orphaned_by(own)).expect("a fork");
     });
     for _ in 0..3 {
         assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Somebody, "asking does not take it");

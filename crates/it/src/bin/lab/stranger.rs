@@ -46,10 +46,9 @@ pub(crate) fn fork_to_do(alone: &Alone, work: impl FnOnce()) -> i32 {
     ended.and_then(|(_, status)| status.exit_status()).unwrap_or(-1)
 }
 
-/// Until its parent is dead and it is somebody else's child.
-pub(crate) fn idle_until_orphaned() -> u8 {
-    let parent = rustix::process::getppid();
-    while rustix::process::getppid() == parent {
+/// Until `parent` is dead and it is somebody else's child.
+pub(crate) fn idle_until_orphaned_by(parent: Pid) -> u8 {
+    while rustix::process::getppid() == Some(parent) {
         std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     // A little longer than its parent, as leftovers are.
