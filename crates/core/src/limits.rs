@@ -58,14 +58,6 @@ pub enum BadLimits {
     /// `--activity cpu` without anything that it could keep from ending.
     #[error("--activity cpu needs --no-output-timeout: without that limit there is no silence to judge")]
     ActivityWithoutLimit,
-    /// The no-output limit can never be the one that ends the run.
-    #[error("--no-output-timeout ({no_output:?}) must be shorter than --timeout ({overall:?})")]
-    SilenceBeyondOverall {
-        /// The no-output limit.
-        no_output: Duration,
-        /// The overall limit.
-        overall: Duration,
-    },
 }
 
 impl Limits {
@@ -74,12 +66,7 @@ impl Limits {
         if self.activity == Activity::Cpu && self.no_output.is_none() {
             return Err(BadLimits::ActivityWithoutLimit);
         }
-        match (self.no_output, self.overall) {
-            (Some(no_output), Some(overall)) if no_output >= overall => {
-                Err(BadLimits::SilenceBeyondOverall { no_output, overall })
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -115,16 +102,6 @@ mod optional_millis {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_silence_longer_than_the_run_may_take_is_refused() {
-        let limits = Limits {
-            overall: Some(Duration::from_secs(2)),
-            no_output: Some(Duration::from_secs(2)),
-            ..Limits::default()
-        };
-        assert!(matches!(limits.check(), Err(BadLimits::SilenceBeyondOverall { .. })));
-    }
 
     #[test]
     fn activity_without_a_silence_limit_is_refused() {

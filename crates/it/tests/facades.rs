@@ -44,6 +44,6 @@ fn a_root_is_in_its_cgroup_before_it_executes() {
 
 #[test]
 fn a_freeze_stops_everything_but_the_spared_and_outruns_who_forks() {
-    play(32000, &["freeze"]);
-    play(32000, &["freeze-hurried"]);
+    play(6000, &["freeze"]);
+    play(6000, &["freeze-hurried"]);
 }

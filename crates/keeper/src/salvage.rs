@@ -109,10 +109,7 @@ fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
 /// Kills everything below this process but for the `spared` and what is below them, and what is in the fallen
 /// runs' cgroups; closes the fallen runs once nothing is left. Returns whether somebody is left.
 pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
-    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
-        // A kernel without it is served by the list.
-        let _ = cgroup.kill();
-    }
+    kill_cgroups(fallen);
     // Stopped first: nothing tells a tree that leaves from one that forks for ever.
     let mut left = tree::freeze(spared, clock::awake() + FREEZE);
     for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
@@ -136,11 +133,19 @@ pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
     !empty
 }
 
+/// At once, whoever forks; a kernel that cannot is served by the lists.
+fn kill_cgroups(fallen: &[Fallen]) {
+    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
+        let _ = cgroup.kill();
+    }
+}
+
 /// For one who is not the parent of last resort: kills what is in the fallen runs' cgroups and what carries the
 /// run's lease in its environment, and closes the runs once nothing is left. Where processes cannot be read,
 /// everything is left as it is (I6).
 pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
     let mark = launch::lease_mark(&ticket.lease_id);
+    kill_cgroups(fallen);
     let Ok(mut left) = tree::carriers(&mark, ticket.created_at_ms) else { return };
     for run in fallen.iter_mut() {
         let known = left.iter().map(tree::Member::pid).collect();

@@ -81,7 +81,12 @@ impl Cgroup {
 
     /// Removes it, and what the run made below it. It must be empty.
     pub fn remove(&self) -> io::Result<()> {
-        remove_below(&self.path)
+        remove_below(&self.path)?;
+        if let Some(instance) = self.path.parent() {
+            // The group around it goes with its last run; one that others are in stays.
+            let _ = fs::remove_dir(instance);
+        }
+        Ok(())
     }
 }
 
@@ -98,20 +103,20 @@ fn place(instance: &InstanceId, run: &RunId) -> io::Result<(PathBuf, String)> {
     Ok((base.directory.join(&below), format!("{}/{below}", base.name.trim_end_matches('/'))))
 }
 
-/// Makes the run's directory and, the first time, the instance's around it.
+/// Makes the run's directory and the instance's around it, which may go whenever it is empty.
 fn make_both(path: &Path) -> io::Result<()> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(instance) = path.parent() {
-                match fs::create_dir(instance) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                    _ => {}
-                }
-            }
-            fs::create_dir(path)
+    const TRIES: usize = 16;
+    for _ in 0..TRIES {
+        match fs::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => return other,
         }
-        other => other,
+        match path.parent().map(fs::create_dir) {
+            Some(Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
     }
+    fs::create_dir(path)
 }
 
 fn collect_pids(dir: &Path, pids: &mut Vec<i32>) -> io::Result<()> {
