@@ -2,7 +2,7 @@
 //! without its origin; readers go by what the log really holds. The slot after the last entry is always on disk
 //! already: that there was no space left can be written down when there is none.
 
-use crate::{Error, at, name};
+use crate::{at, name};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ static BLANK: [u8; 4096] = [0; 4096];
 pub(crate) struct Growing {
     start: u64,
     limit: u64,
-    index: File,
+    /// `None` if even that could not be made.
+    index: Option<File>,
     log: Option<File>,
     log_path: PathBuf,
     /// The newest entry; without length, it is yet to be written.
@@ -36,20 +37,26 @@ pub(crate) struct Growing {
 impl Growing {
     /// Makes an empty segment for at most `size` bytes, or leaves nothing behind. The log comes with the first
     /// byte, so that a run that is being started waits for one file less.
-    pub(crate) fn create(dir: &Path, start: u64, size: u64) -> Result<Self, Error> {
-        let path = name::index(dir, start);
+    pub(crate) fn create(dir: &Path, start: u64, size: u64) -> io::Result<Self> {
         let mut segment = Self {
             start,
             limit: start.saturating_add(size),
-            index: File::create(&path).map_err(Error::create(&path))?,
+            index: Some(File::create(name::index(dir, start))?),
             log: None,
             log_path: name::log(dir, start),
             last: Entry { offset: start, len: 0, at_ms: 0, stretch: Stretch::Kept(Stream::Stdout) },
             slot: 0,
             reserved: 0,
         };
-        segment.reserve(0).map_err(Error::create(&path)).inspect_err(|_| name::remove(dir, start))?;
+        segment.reserve(0).inspect_err(|_| name::remove(dir, start))?;
         Ok(segment)
+    }
+
+    /// A segment of which there is nothing on disk: it begins with a loss.
+    pub(crate) fn nowhere(dir: &Path) -> Self {
+        let last = Entry { offset: 0, len: 0, at_ms: 0, stretch: Stretch::Lost(Stream::Stdout) };
+        let log_path = name::log(dir, 0);
+        Self { start: 0, limit: 0, index: None, log: None, log_path, last, slot: 0, reserved: 0 }
     }
 
     /// Where it begins.
@@ -132,14 +139,18 @@ impl Growing {
     }
 
     fn write_last(&self) -> io::Result<()> {
-        at::write_all(&self.index, &self.last.encode(), self.slot * Entry::SIZE as u64)
+        at::write_all(self.index()?, &self.last.encode(), self.slot * Entry::SIZE as u64)
+    }
+
+    fn index(&self) -> io::Result<&File> {
+        self.index.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
     /// Sees to it that `slot` can be written even if the disk is full by then.
     fn reserve(&mut self, slot: u64) -> io::Result<()> {
         let end = (slot + 1) * Entry::SIZE as u64;
         while self.reserved < end {
-            at::write_all(&self.index, &BLANK, self.reserved)?;
+            at::write_all(self.index()?, &BLANK, self.reserved)?;
             self.reserved += BLANK.len() as u64;
         }
         Ok(())

@@ -27,16 +27,6 @@ use tenure_core::output::Newer;
 /// What went wrong with the files. A disk that takes no more output is no error: see [`Appended::lost`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The place for the output could not be made.
-    #[error(
-        "cannot make {path} for the output: {source}; free some space there, or use another state directory"
-    )]
-    Create {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// A later Tenure wrote the output.
     #[error("{path}: {source}")]
     Newer {
@@ -56,10 +46,6 @@ pub enum Error {
 }
 
 impl Error {
-    fn create(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Create { path: path.to_owned(), source }
-    }
-
     fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Read { path: path.to_owned(), source }
     }

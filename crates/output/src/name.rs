@@ -2,6 +2,7 @@
 
 use crate::Error;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 const DIGITS: usize = 20;
@@ -22,10 +23,14 @@ pub(crate) fn remove(dir: &Path, start: u64) {
     let _ = fs::remove_file(log(dir, start));
 }
 
-/// Where the segments of a directory begin, in order.
+/// Where the segments of a directory begin, in order. A directory that is not there yet has none.
 pub(crate) fn starts(dir: &Path) -> Result<Vec<u64>, Error> {
     let mut starts = Vec::new();
-    for file in fs::read_dir(dir).map_err(Error::read(dir))? {
+    let files = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(starts),
+        other => other.map_err(Error::read(dir))?,
+    };
+    for file in files {
         let name = file.map_err(Error::read(dir))?.file_name();
         let digits = name.to_str().and_then(|name| name.strip_suffix(".idx"));
         starts.extend(

@@ -2,9 +2,10 @@
 //! marked, and the output goes on. It decides when a segment ends and which are dropped; `growing` writes one.
 
 use crate::growing::{Growing, MAX_ENTRIES};
-use crate::{Error, name};
+use crate::name;
 use std::collections::VecDeque;
 use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tenure_core::output::{Entry, Keep, Stream, Totals};
@@ -52,14 +53,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the directory and an empty first segment in it.
-    pub fn create(dir: &Path, keep: Keep) -> Result<Self, Error> {
-        fs::create_dir(dir).map_err(Error::create(dir))?;
+    /// Makes the directory and an empty first segment in it. Where that cannot be done now, everything is lost
+    /// until it can, as on a full disk: the run that writes is none the worse for it.
+    pub fn create(dir: &Path, keep: Keep) -> Self {
         let keep = Keep { tail: keep.tail.max(MIN_SEGMENT), ..keep };
         let mut writer = Self {
             dir: dir.to_owned(),
             keep,
-            segment: Growing::create(dir, 0, segment_size(keep, 0))?,
+            segment: make(dir, 0, keep).unwrap_or_else(|_| Growing::nowhere(dir)),
             tail: VecDeque::new(),
             entries: 0,
             lost: 0,
@@ -68,7 +69,7 @@ impl Writer {
             last_output_at_ms: None,
         };
         writer.enlist();
-        Ok(writer)
+        writer
     }
 
     /// Appends what was read from `stream` at `at_ms` (Unix milliseconds).
@@ -125,9 +126,7 @@ impl Writer {
         }
         self.tried_at_ms = at_ms;
         let start = self.segment.end();
-        let Ok(mut next) = Growing::create(&self.dir, start, segment_size(self.keep, start)) else {
-            return 0;
-        };
+        let Ok(mut next) = make(&self.dir, start, self.keep) else { return 0 };
         let kept = next.keep(stream, bytes, at_ms);
         if kept == 0 {
             // Or a disk that stays full would get a segment per append.
@@ -168,6 +167,14 @@ impl Writer {
     fn now(&self) -> Mark {
         Mark { bytes: self.segment.end(), entries: self.entries + self.segment.entries(), lost: self.lost }
     }
+}
+
+/// Makes a segment, and the directory if it is not there yet.
+fn make(dir: &Path, start: u64, keep: Keep) -> io::Result<Growing> {
+    if start == 0 || !dir.exists() {
+        fs::create_dir(dir).or_else(|error| if dir.is_dir() { Ok(()) } else { Err(error) })?;
+    }
+    Growing::create(dir, start, segment_size(keep, start))
 }
 
 /// How long the segment that begins at `start` may become: what the head still lacks, or a small part of the

@@ -86,7 +86,8 @@ pub(super) fn begin(
     // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
     fork::new_session()?;
     program::set_name(c"tenure-keeper");
-    let (outlet, inlet) = Outlet::connect(made.stdio.into_ours(), made.log)?;
+    let (outlet, inlet) =
+        Outlet::connect(made.stdio.into_ours(), Writer::create(&dir.output(), ticket.keep))?;
     let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
     Ok(Some(Box::new(Keeper {
         watch: Watch::new(policy),
@@ -124,7 +125,6 @@ struct Made {
     cgroup: Option<Cgroup>,
     note: KeeperNote,
     stdio: Stdio,
-    log: Writer,
 }
 
 fn make(
@@ -151,26 +151,15 @@ fn make(
         boundary,
         started_at_ms: clock::unix_ms(),
     };
-    let log = match write_note(dir, ticket, lock, &note) {
-        Ok(log) => log,
-        Err(error) => {
-            gated.abandon();
-            // Nobody has ever been in it but the root.
-            let _ = cgroup.as_ref().map(Cgroup::remove);
-            return Err(error);
-        }
-    };
+    if let Err(error) = lock.write(&record::encode(&note)) {
+        gated.abandon();
+        // Nobody has ever been in it but the root.
+        let _ = cgroup.as_ref().map(Cgroup::remove);
+        let path = dir.path().join("keeper");
+        return Err(io::Error::other(format!("{} cannot be written: {error}", path.display())));
+    }
     pause::point("keeper-note-written");
-    Ok(Made { plan, gated, cgroup, note, stdio, log })
-}
-
-/// Makes a place for the output, and writes down who is alive: without either the root may not execute (I2).
-fn write_note(dir: &RunDir, ticket: &Ticket, lock: &Lock, note: &KeeperNote) -> io::Result<Writer> {
-    let log = Outlet::log(&dir.output(), ticket.keep)?;
-    let path = dir.path().join("keeper");
-    let unwritten = |error| io::Error::other(format!("{} cannot be written: {error}", path.display()));
-    lock.write(&record::encode(note)).map_err(unwritten)?;
-    Ok(log)
+    Ok(Made { plan, gated, cgroup, note, stdio })
 }
 
 /// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked.

@@ -2,7 +2,6 @@
 //! ticket, kept by the same keeper. The first process of them is its root; it ends when all of them have.
 
 use super::inlet::Inlet;
-use super::outlet::Outlet;
 use super::{Keeper, RootState, listen};
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
@@ -55,7 +54,7 @@ impl Keeper {
         let ticket = self.heirs_ticket(&dir, command)?;
         dir.write_ticket(&ticket)?;
         let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
-        let log = Outlet::log(&dir.output(), ticket.keep)?;
+        let log = Writer::create(&dir.output(), ticket.keep);
         let note = KeeperNote {
             root: root.identity().clone(),
             started_at_ms: clock::unix_ms(),

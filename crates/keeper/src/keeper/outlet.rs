@@ -5,10 +5,9 @@ use super::Keeper;
 use super::inlet::Inlet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
-use tenure_core::output::{Keep, Stream, Totals};
+use tenure_core::output::{Stream, Totals};
 use tenure_core::watch::Seen;
 use tenure_core::wire::Tell;
 use tenure_os::buffer::Buffer;
@@ -53,11 +52,6 @@ impl Outlet {
         };
         let rest_at = Some(clock::awake() + REST);
         Ok((Self { stdout, stderr, log, buffer: Buffer::new(AT_ONCE)?, rest_at }, inlet))
-    }
-
-    /// A log in a new directory.
-    pub(super) fn log(directory: &Path, keep: Keep) -> io::Result<Writer> {
-        Writer::create(directory, keep).map_err(io::Error::other)
     }
 
     /// The same sources with another log.

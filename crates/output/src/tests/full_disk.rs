@@ -1,10 +1,10 @@
 use super::{ALL, Place, append};
 use crate::at::disk;
-use crate::{Error, Piece, Reader, Writer, totals};
+use crate::{Piece, Reader, Writer, totals};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use tenure_core::output::{Keep, Stream, Stretch};
+use tenure_core::output::{Keep, Stream, Stretch, Totals};
 
 /// The kept and the lost stretches in order, with neighbours of a kind put together.
 fn shape(pieces: &[Piece]) -> Vec<(bool, u64, u64)> {
@@ -114,13 +114,18 @@ fn lost_bytes_push_old_segments_out_like_any_others() {
 }
 
 #[test]
-fn a_run_does_not_start_where_not_even_a_loss_could_be_written() {
+fn where_not_even_a_loss_can_be_written_everything_is_lost_until_it_can() {
     let place = Place::new();
     disk::set_free(4_095);
-    let error = Writer::create(&place.dir, ALL).unwrap_err();
-    disk::set_free(u64::MAX);
-    assert!(matches!(error, Error::Create { .. }), "{error}");
+    let mut writer = Writer::create(&place.dir, ALL);
+    append(&mut writer, Stream::Stdout, 100, 1);
     assert!(place.starts().is_empty());
+    assert_eq!(writer.totals(), Totals { bytes: 100, dropped_bytes: 100 });
+    disk::set_free(u64::MAX);
+    append(&mut writer, Stream::Stdout, 50, 20);
+    assert_eq!(writer.totals(), Totals { bytes: 150, dropped_bytes: 100 });
+    assert_eq!(place.pieces(0)[0], Piece::Gap { from: 0, to: 100 });
+    assert_eq!(place.starts(), [100]);
 }
 
 /// A real file system of a given size.

@@ -31,7 +31,7 @@ impl Place {
     }
 
     fn writer(&self, keep: Keep) -> Writer {
-        Writer::create(&self.dir, keep).unwrap()
+        Writer::create(&self.dir, keep)
     }
 
     /// Everything from `from` on, each byte of it checked.

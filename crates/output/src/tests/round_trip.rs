@@ -1,5 +1,5 @@
 use super::{ALL, Chance, Place, append, check, output};
-use crate::{Error, Piece, Reader, Writer, totals};
+use crate::{Error, Piece, Reader, totals};
 use std::path::Path;
 use tenure_core::output::{Keep, Stream, Stretch, Totals};
 
@@ -118,11 +118,18 @@ fn a_silent_run_has_an_empty_output() {
 #[test]
 fn an_error_names_the_path() {
     let place = Place::new();
-    let absent = place.dir.join("absent");
+    std::fs::write(&place.dir, b"in the way").unwrap();
+    let path = place.dir.display().to_string();
     let message = |error: Error| error.to_string();
-    assert!(message(Reader::new(&absent).read(0, &mut [0]).unwrap_err()).contains("absent"));
-    assert!(message(Writer::create(&absent, ALL).unwrap_err()).contains("absent"));
-    assert!(message(totals(&absent).unwrap_err()).contains("absent"));
+    assert!(message(Reader::new(&place.dir).read(0, &mut [0]).unwrap_err()).contains(&path));
+    assert!(message(totals(&place.dir).unwrap_err()).contains(&path));
+}
+
+#[test]
+fn output_that_nobody_has_begun_yet_is_empty() {
+    let place = Place::new();
+    assert_eq!(Reader::new(&place.dir).read(0, &mut [0]).unwrap(), Piece::End { at: 0 });
+    assert_eq!(totals(&place.dir).unwrap(), Totals::default());
 }
 
 #[test]
