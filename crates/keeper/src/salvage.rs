@@ -5,6 +5,7 @@
 use crate::launch;
 use crate::rundir::RunDir;
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
@@ -133,20 +134,31 @@ fn kill(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> Vec<tree::Member> {
 }
 
 /// For one who is not the parent of last resort: kills what is in the fallen runs' cgroups and what carries the
-/// run's lease in its environment, and closes the runs once nothing is left.
+/// run's lease in its environment, and closes the runs once nothing is left. What cannot be read is not gone (I6).
 pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
-    let mut left = Vec::new();
+    let mark = launch::lease_mark(&ticket.lease_id);
+    let mut empty = true;
     for run in fallen.iter_mut() {
-        left.extend(run.cgroup.iter().filter_map(|cgroup| tree::in_cgroup(cgroup, &HashSet::new()).ok()).flatten());
-        let mark = launch::lease_mark(&ticket.lease_id);
-        left.extend(tree::carriers(&mark, ticket.created_at_ms).unwrap_or_default());
+        let mut left = Vec::new();
+        let mut found = |members: io::Result<Vec<tree::Member>>| match members {
+            Ok(members) => left.extend(members),
+            Err(_) => empty = false,
+        };
+        if let Some(cgroup) = &run.cgroup {
+            // A list alone would miss who forks faster than it is read. A kernel without it is served by the list.
+            let _ = cgroup.kill();
+            found(tree::in_cgroup(cgroup, &HashSet::new()));
+        }
+        found(tree::carriers(&mark, ticket.created_at_ms));
         for member in &left {
             member.forbid_forking();
             member.signal(Signal::KILL);
         }
         run.ended.extend(left.iter().map(tree::Member::pid));
+        let occupied = |cgroup: &Cgroup| !cgroup.pids().is_ok_and(|pids| pids.is_empty());
+        empty &= left.is_empty() && !run.cgroup.as_ref().is_some_and(occupied);
     }
-    if left.is_empty() {
+    if empty {
         fallen.drain(..).for_each(|run| run.close(&[]));
     }
 }
