@@ -111,6 +111,18 @@ fn what_both_leave_is_found_by_the_lease_in_its_environment() {
 }
 
 #[test]
+fn a_hopper_that_both_leave_is_not_taken_for_gone_because_no_list_shows_it() {
+    for _ in 0..5 {
+        let install = Install::new();
+        let run = Background::start(&install, &[], &["hop", "--setsid", "--seconds", "20"]);
+        run.kill(&[&run.nursery, &run.keeper]);
+        salvage(&run);
+        assert!(!run.lives(), "its ending says that nobody is left");
+        assert!(run.wait_end(&install).termination.confirmed);
+    }
+}
+
+#[test]
 fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
     let install = Install::new().without_cgroup();
     let run = Background::start(&install, &[], &BARE);

@@ -5,6 +5,7 @@
 use crate::launch;
 use crate::rundir::RunDir;
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
@@ -156,7 +157,8 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
         }
         run.ended.extend(left.iter().map(tree::Member::pid));
     }
-    if left.is_empty() {
+    let occupied = |cgroup: &Cgroup| !cgroup.pids().is_ok_and(|pids| pids.is_empty());
+    if left.is_empty() && !fallen.iter().any(|run| run.cgroup.as_ref().is_some_and(occupied)) {
         for run in fallen.drain(..) {
             // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
             let confirmed = run.cgroup.is_some() || run.note.is_none();
