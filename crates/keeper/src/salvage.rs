@@ -5,7 +5,6 @@
 use crate::launch;
 use crate::rundir::RunDir;
 use std::collections::HashSet;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
