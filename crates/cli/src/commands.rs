@@ -83,7 +83,7 @@ pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
 pub(crate) fn ask(frames: &mut Frames, ask: &Ask, body: &[u8]) -> Result<Tell, Failure> {
     frames.send(ask, body);
     match frames.receive::<Tell>(PATIENCE) {
-        Ok((Tell::Refused { why }, _)) => Err(Failure::refused(why)),
+        Ok((Tell::Refused { why } | Tell::StdinRefused { why }, _)) => Err(Failure::refused(why)),
         Ok((tell, _)) => Ok(tell),
         Err(error) => Err(Failure::refused(error)),
     }

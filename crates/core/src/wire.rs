@@ -131,7 +131,7 @@ pub enum Tell {
         output: Totals,
         /// When the last output came.
         last_output_at_ms: Option<u64>,
-        /// How much standard input was taken.
+        /// The absolute offset of the next byte of standard input.
         stdin_offset: u64,
         /// Whether standard input can still be written.
         stdin_open: bool,
@@ -145,6 +145,11 @@ pub enum Tell {
     },
     /// The command takes no more input.
     StdinClosed,
+    /// This input was not taken.
+    StdinRefused {
+        /// Why, and what to do.
+        why: String,
+    },
     /// Not done.
     Refused {
         /// Why, and what to do.

@@ -43,6 +43,8 @@ const BURIAL: Duration = Duration::from_millis(100);
 /// So many dead at once are more than a command's work leaves.
 const MANY: usize = 64;
 
+/// How long nobody is let in after that failed.
+const DOOR: Duration = Duration::from_millis(100);
 /// How many may be connected at once; more wait at the door.
 const MOST_PEERS: usize = 500;
 
@@ -66,6 +68,8 @@ struct Keeper {
     inlet: Inlet,
     peers: Vec<Peer>,
     listener: Option<Listener>,
+    /// When to look again for who has connected, after that failed.
+    door_opens_at: Option<Duration>,
     signals: Signals,
     hunt: Option<Hunt>,
     ending_space: Option<Reserved>,
@@ -128,6 +132,13 @@ impl Keeper {
                 }
             }
             self.part();
+            if self.door_opens_at.is_some_and(|at| clock::awake() >= at) {
+                self.door_opens_at = None;
+            }
+            if self.is_held_up() {
+                // The command is silent because it is not read.
+                self.see(Seen::Output);
+            }
             self.see(Seen::Tick);
             self.go_on_hunting();
             self.outlet.rest();
@@ -142,7 +153,7 @@ impl Keeper {
     fn awaited(&self) -> Vec<What> {
         let mut awaited = vec![What::Signals];
         awaited.extend(self.start.is_some().then_some(What::Report));
-        let has_room = self.peers.len() < MOST_PEERS;
+        let has_room = self.peers.len() < MOST_PEERS && self.door_opens_at.is_none();
         awaited.extend((self.listener.is_some() && has_room).then_some(What::Listener));
         awaited.extend(self.readable().map(What::Output));
         awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
@@ -177,7 +188,7 @@ impl Keeper {
         let now = clock::awake();
         let draining = self.draining.as_ref().map(|draining| draining.until);
         let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
-        let deadlines = [self.watch.wake_at(), draining, hunting, self.outlet.wake_at()];
+        let deadlines = [self.watch.wake_at(), draining, hunting, self.outlet.wake_at(), self.door_opens_at];
         deadlines.into_iter().flatten().min().map(|at| at.saturating_sub(now))
     }
 
@@ -299,8 +310,16 @@ impl Keeper {
     /// Takes in who has connected. One who cannot be taken in now waits, or is turned away by the system.
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        while let Ok(Some(conn)) = listener.accept() {
-            self.peers.push(Peer::unknown(Frames::new(conn)));
+        loop {
+            match listener.accept() {
+                Ok(Some(conn)) => self.peers.push(Peer::unknown(Frames::new(conn))),
+                Ok(None) => return,
+                Err(_) => {
+                    // No descriptor to spare, most likely: they are still at the door when some are.
+                    self.door_opens_at = Some(clock::awake() + DOOR);
+                    return;
+                }
+            }
         }
     }
 
@@ -330,7 +349,7 @@ fn left_behind(living: &[tree::Member], session: i32) -> Left {
     let (inside, outside): (Vec<_>, Vec<_>) = living.iter().partition(|member| member.session() == session);
     Left {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
-        escapees: outside.into_iter().map(tree::Member::note).collect(),
+        escapees: outside.into_iter().take(stop::MOST_NAMED).map(tree::Member::note).collect(),
     }
 }
 

@@ -24,6 +24,8 @@ use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
+/// And how often those that nothing could end.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// A launch fits into one, mostly. Each page that is written here is copied first, since the last keeper has it too.
 const READ_AT_ONCE: usize = 16 << 10;
@@ -93,7 +95,12 @@ impl Nursery {
         while self.client.is_some() || !self.keepers.is_empty() || orphans || !self.fallen.is_empty() {
             let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
             interests.extend(self.client.as_ref().map(Client::interest));
-            let timeout = (orphans || !self.fallen.is_empty()).then_some(HUNT);
+            let timeout = match (orphans, self.fallen.is_empty()) {
+                (_, false) => Some(HUNT),
+                // Whoever is left has outlived a stop that was given up.
+                (true, true) => Some(GIVEN_UP),
+                (false, true) => None,
+            };
             let ready = poll::wait(&interests, timeout)?;
             // Somebody waits for a launch.
             if ready.get(1).is_some_and(|ready| ready.read) {
@@ -140,9 +147,17 @@ impl Nursery {
 
     fn listen(&mut self) {
         let Some(mut client) = self.client.take() else { return };
-        let open = client.read();
-        while let Some((launch, body, conn)) = client.next_launch() {
-            self.launch(&launch, body, conn);
+        let mut open = client.read();
+        loop {
+            match client.next_launch() {
+                Ok(Some((launch, body, conn))) => self.launch(&launch, body, conn),
+                Ok(None) => break,
+                Err(error) => {
+                    eprintln!("tenure: the nursery's client is cut off: {error}");
+                    open = false;
+                    break;
+                }
+            }
         }
         self.client = open.then_some(client);
     }
@@ -193,21 +208,17 @@ impl Client {
     }
 
     /// The next whole launch and its keeper's first connection. A client that sends anything else is cut off.
-    fn next_launch(&mut self) -> Option<(Launch, Vec<u8>, Conn)> {
-        let (launch, body, taken) = match wire::decode::<Launch>(&self.incoming) {
-            Ok(Some((launch, body, taken))) => (launch, body.to_vec(), taken),
-            Ok(None) => return None,
-            Err(_) => {
-                self.incoming.clear();
-                return None;
-            }
-        };
+    fn next_launch(&mut self) -> io::Result<Option<(Launch, Vec<u8>, Conn)>> {
+        let decoded = wire::decode::<Launch>(&self.incoming).map_err(io::Error::other)?;
+        let Some((launch, body, taken)) = decoded else { return Ok(None) };
+        let body = body.to_vec();
         self.incoming.drain(..taken);
         if self.incoming.is_empty() {
             self.incoming = Vec::new(); // what is forked from here shares no stale buffer
         }
-        let conn = Conn::from_fd(self.descriptors.pop_front()?).ok()?;
-        Some((launch, body, conn))
+        let descriptor = self.descriptors.pop_front();
+        let descriptor = descriptor.ok_or_else(|| io::Error::other("a launch without a connection"))?;
+        Ok(Some((launch, body, Conn::from_fd(descriptor)?)))
     }
 }
 

@@ -19,8 +19,8 @@ const OUTPUT: &str = "output";
 const ENDING: &str = "ending";
 const HEIR: &str = "heir";
 
-/// Space for an ending with a long list of survivors.
-const ENDING_SPACE: usize = 4096;
+/// Space for an ending with the longest lists of escapees and survivors that it may have.
+const ENDING_SPACE: usize = 16 << 10;
 
 /// One run's directory.
 #[derive(Debug)]

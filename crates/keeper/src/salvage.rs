@@ -39,7 +39,8 @@ impl Fallen {
 
     fn read_one(directory: &Path) -> Option<Self> {
         let dir = RunDir::open(directory).ok()?;
-        if matches!(dir.ending(), Ok(Some(_))) {
+        // One with an ending is closed, and one with a keeper is not ours.
+        if matches!(dir.ending(), Ok(Some(_))) || !matches!(dir.kept(), Ok(false)) {
             return None;
         }
         let note = dir.note().ok().flatten();
@@ -157,11 +158,13 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
         run.ended.extend(left.iter().map(tree::Member::pid));
     }
     let occupied = |cgroup: &Cgroup| !cgroup.pids().is_ok_and(|pids| pids.is_empty());
-    if left.is_empty() && !fallen.iter().any(|run| run.cgroup.as_ref().is_some_and(occupied)) {
-        for run in fallen.drain(..) {
-            // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
-            let confirmed = run.cgroup.is_some() || run.note.is_none();
-            run.close(confirmed, &[]);
-        }
+    let empty = left.is_empty() && !fallen.iter().any(|run| run.cgroup.as_ref().is_some_and(occupied));
+    let now = clock::awake();
+    let (closing, waiting) = fallen.drain(..).partition(|run| empty || now > run.give_up);
+    *fallen = waiting;
+    for run in Vec::<Fallen>::into_iter(closing) {
+        // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
+        let confirmed = empty && (run.cgroup.is_some() || run.note.is_none());
+        run.close(confirmed, &left);
     }
 }

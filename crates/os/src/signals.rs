@@ -51,6 +51,11 @@ pub fn stop_self() {
     linux::stop_self();
 }
 
+/// Whether a signal does nothing to this process.
+pub fn is_ignored(number: i32) -> bool {
+    linux::is_ignored(number)
+}
+
 /// From now on these signals do nothing.
 pub fn ignore(numbers: &[i32]) -> io::Result<()> {
     linux::ignore_signals(numbers)

@@ -128,6 +128,9 @@ impl AsFd for Sink {
 
 /// A terminal reports the closing of its last slave as an error, which is its end of file.
 pub(crate) fn read(fd: impl AsFd, buffer: &mut [u8]) -> Got {
+    if buffer.is_empty() {
+        return Got::Nothing;
+    }
     match rustix::io::read(fd, buffer) {
         Ok(0) => Got::End,
         Ok(n) => Got::Bytes(n),

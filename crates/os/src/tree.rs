@@ -121,17 +121,31 @@ pub fn own_children() -> Vec<i32> {
 pub fn freeze(spared: &HashSet<i32>, until: Duration) -> Vec<Member> {
     let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
+    // Those whom we may not stop are waited for in vain.
+    let mut beyond = HashSet::new();
     loop {
         // Somebody new who is dead already may have left a child behind who is on no list yet.
         let before = seen.len();
-        let still = frozen.iter().all(Member::stands_still);
+        let still = frozen.iter().all(|member| beyond.contains(&member.pid()) || member.stands_still());
         let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
-        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| _ = member.signal(Signal::STOP));
-        if (still && whole && seen.len() == before) || clock::awake() > until {
+        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| {
+            if member.signal(Signal::STOP) == Sent::Denied {
+                beyond.insert(member.pid());
+            }
+        });
+        let nobody_new = seen.len() == before;
+        if (still && whole && nobody_new) || clock::awake() > until {
             return frozen;
+        }
+        if nobody_new {
+            // The stop has yet to arrive; spinning would only keep it from that. A failed wait is a shorter one.
+            let _ = crate::poll::wait(&[], Some(STOPPING));
         }
     }
 }
+
+/// How long a stop takes to arrive.
+const STOPPING: Duration = Duration::from_micros(200);
 
 /// How long one list may take: behind a bomb that goes off, the dead alone are thousands.
 const LOOK: Duration = Duration::from_millis(100);
@@ -197,7 +211,7 @@ fn descend(
 pub fn in_cgroup(cgroup: &Cgroup, seen: &HashSet<i32>) -> Vec<Member> {
     let mut found = Vec::new();
     let listed = cgroup.pids().unwrap_or_default();
-    for pid in listed.into_iter().filter(|pid| !seen.contains(pid)) {
+    for pid in listed.into_iter().filter(|&pid| pid != own() && !seen.contains(&pid)) {
         if let Ok(Some(process)) = Process::open(pid)
             && cgroup.holds(pid)
             && process.is_alive()

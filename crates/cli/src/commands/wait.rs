@@ -33,13 +33,19 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     Ok(codes.into_iter().find(|&code| code != 0).unwrap_or(0))
 }
 
+/// How long after it was asked for a run may have no keeper yet.
+const START_MS: u64 = 10_000;
 /// How long to go on after the connection to a keeper was lost, before looking again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Long enough to be for ever, short enough to add to the time.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// Waits for a run's ending; `None` if the deadline came first.
-fn ending_of(state: &StateRoot, dir: &RunDir, deadline: Option<Duration>) -> Result<Option<Ending>, Failure> {
+pub(super) fn ending_of(
+    state: &StateRoot,
+    dir: &RunDir,
+    deadline: Option<Duration>,
+) -> Result<Option<Ending>, Failure> {
     loop {
         let kept = dir.kept().map_err(Failure::refused)?;
         if let Some(ending) = dir.ending().map_err(Failure::refused)? {
@@ -76,8 +82,11 @@ fn ending_of(state: &StateRoot, dir: &RunDir, deadline: Option<Duration>) -> Res
 
 /// Whether the nursery of a run without a keeper lives: it writes the ending. A run without a note has a keeper
 /// on its way, or was never given one.
-fn salvaged_soon(state: &StateRoot, dir: &RunDir) -> Result<bool, Failure> {
-    let Some(note) = dir.note().map_err(Failure::refused)? else { return Ok(false) };
+pub(super) fn salvaged_soon(state: &StateRoot, dir: &RunDir) -> Result<bool, Failure> {
+    let Some(note) = dir.note().map_err(Failure::refused)? else {
+        let asked_at = dir.ticket().map_err(Failure::refused)?.created_at_ms;
+        return Ok(clock::unix_ms().saturating_sub(asked_at) < START_MS);
+    };
     let lives = nursery::lives(state.path(), &note.nursery_id).map_err(Failure::refused)?;
     // The ending comes before the nursery goes.
     Ok(lives || dir.ending().map_err(Failure::refused)?.is_some())

@@ -102,6 +102,7 @@ pub(super) fn begin(
         inlet,
         peers: vec![Peer::first(caller, launch.role)],
         listener: listen(&dir),
+        door_opens_at: None,
         signals,
         hunt: None,
         ending_space: dir.reserve_ending().ok(),

@@ -1,16 +1,19 @@
 //! The end of a keeper: the rest of the output, the ending, and only then the telling (I4).
 
 use super::heir::Heir;
+use super::peers::Peer;
 use super::{Draining, Keeper, RootState};
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
+use tenure_core::signal::Signal;
 use tenure_core::wire::Tell;
 use tenure_os::poll::{self, Interest};
-use tenure_os::{clock, pause};
+use tenure_os::{clock, pause, tree};
 
 /// How long a peer may take to hear of the ending. It is on disk; this is a courtesy.
 const COURTESY: Duration = Duration::from_secs(1);
@@ -27,16 +30,20 @@ impl Keeper {
     /// foreground caller that has not taken enough is waited for, since the rest would be lost to it.
     pub(super) fn drained(&self) -> bool {
         let Some(draining) = &self.draining else { return false };
-        let held_up = !self.outlet.ended() && self.readable().next().is_none();
-        self.outlet.ended() || (!held_up && clock::awake() >= draining.until)
+        self.outlet.ended() || (!self.is_held_up() && clock::awake() >= draining.until)
     }
 
     /// Writes the ending and tells. What was allowed to live on is another run's by then.
     pub(super) fn finish(&mut self) -> io::Result<Option<Heir>> {
         let Some(draining) = self.draining.take() else { return Ok(None) };
         self.let_go_of_root();
-        let heir = self.find_heir()?;
         let mut termination = draining.termination;
+        let heir = self.find_heir().unwrap_or_else(|error| {
+            // The command's own ending stands. Nobody can keep what escaped, so it is ended.
+            termination.detail = Some(format!("what escaped could not become a run, and was ended: {error}"));
+            termination.confirmed = self.end_rest();
+            None
+        });
         termination.output_open = heir.is_none() && !self.outlet.ended();
         if let Some(heir) = &heir {
             termination.detail = Some(format!("what escaped was handed over to run {}", heir.id()));
@@ -59,12 +66,49 @@ impl Keeper {
             let _ = cgroup.remove();
         }
         self.tell_growth();
-        for peer in &mut self.peers {
-            peer.tell(&Tell::Ended { ending: Box::new(ending.clone()) });
-            let patience = if peer.is_required() { FOR_CALLER } else { COURTESY };
-            let _ = peer.frames.send_all(patience);
-        }
+        let told = Tell::Ended { ending: Box::new(ending) };
+        self.peers.iter_mut().for_each(|peer| peer.tell(&told));
+        // What the heir's peers ask is not to wait for the old run's.
+        self.take_leave(heir.is_none());
         Ok(heir)
+    }
+
+    /// Waits until everybody has heard, for a moment; for a foreground caller that is owed bytes which are
+    /// nowhere else as long as it lives, unless there is more to do.
+    fn take_leave(&mut self, may_wait: bool) {
+        let courtesy = clock::awake() + COURTESY;
+        loop {
+            self.peers.retain(|peer| peer.stays() && peer.frames.pending());
+            let owed = may_wait && self.peers.iter().any(Peer::is_required);
+            let left = courtesy.saturating_sub(clock::awake());
+            if self.peers.is_empty() || (left.is_zero() && !owed) {
+                return;
+            }
+            let interests: Vec<_> = self.peers.iter().map(|peer| peer.frames.interest()).collect();
+            if poll::wait(&interests, (!owed).then_some(left)).is_err() {
+                return;
+            }
+            for peer in &mut self.peers {
+                peer.frames.flush();
+                peer.frames.fill();
+            }
+        }
+    }
+
+    /// Ends everybody below us, without the decider: the run is over. Returns whether nobody is left.
+    fn end_rest(&mut self) -> bool {
+        let deadline = clock::awake() + defaults::GIVE_UP;
+        while !tree::is_bare(self.kept()) && clock::awake() < deadline {
+            for member in tree::freeze(&HashSet::new(), deadline) {
+                member.signal(Signal::KILL);
+            }
+            let interest = Interest { on: self.signals.as_fd(), read: true, write: false };
+            // Woken early or not at all, they are looked at again.
+            let _ = poll::wait(&[interest], Some(Duration::from_millis(2)));
+            while self.signals.next().is_some() {}
+            self.bury();
+        }
+        tree::is_bare(self.kept())
     }
 
     /// A root that never executed is still on its way out, and would occupy the cgroup.
@@ -81,6 +125,3 @@ impl Keeper {
         }
     }
 }
-
-/// A foreground caller may be owed bytes that are nowhere else.
-const FOR_CALLER: Duration = Duration::from_hours(24);

@@ -1,5 +1,5 @@
 //! Declared daemons (`--on-escape allow`): what escaped becomes a run of its own, with a directory, a lease and a
-//! ticket, kept by the same keeper. The first process of them is its root; it ends when all of them have.
+//! ticket, kept by the same keeper. The first process of them is its root; when that ends, so do the others.
 
 use super::inlet::Inlet;
 use super::{Keeper, RootState, listen};
@@ -97,6 +97,7 @@ impl Keeper {
             inlet: Inlet::closed(),
             peers: Vec::new(),
             listener: listen(&dir),
+            door_opens_at: None,
             ending_space: dir.reserve_ending().ok(),
             start: None,
             hunt: None,

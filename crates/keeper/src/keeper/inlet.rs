@@ -60,9 +60,14 @@ impl Inlet {
         !matches!(self.end, End::Closed) && !self.eof
     }
 
-    /// How far the command's side has taken it.
+    /// The absolute offset of the next byte that may come.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How far the command's side has taken it. A typed end of input waits too, but has no offset.
     pub(super) fn written(&self) -> u64 {
-        self.next - self.waiting.len() as u64
+        self.next.saturating_sub(self.waiting.len() as u64)
     }
 
     /// As the run's processes see it.
@@ -146,12 +151,16 @@ impl Inlet {
 impl Keeper {
     /// Input from one peer.
     pub(super) fn take_input(&mut self, at: usize, offset: u64, bytes: &[u8], eof: bool) {
+        if self.another_types(at) {
+            let why = "a foreground caller types to this run".to_owned();
+            return self.peers[at].tell(&Tell::StdinRefused { why });
+        }
         match self.inlet.take(offset, bytes, eof) {
             Ok(()) => {
                 self.peers[at].types = true;
                 self.write_input();
             }
-            Err(why) => self.peers[at].tell(&Tell::Refused { why }),
+            Err(why) => self.peers[at].tell(&Tell::StdinRefused { why }),
         }
     }
 

@@ -183,9 +183,17 @@ impl Keeper {
         self.outlet.open().filter(move |_| room)
     }
 
+    /// Whether the command is not read for a foreground caller's sake.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.outlet.open().next().is_some() && self.readable().next().is_none()
+    }
+
     /// Copies what the command wrote.
     pub(super) fn read_output(&mut self, stream: Stream) {
         let room = usize::try_from(self.outlet.log.room(self.taken())).unwrap_or(usize::MAX);
+        if room == 0 {
+            return;
+        }
         let Some(n) = self.outlet.read(stream, room) else { return };
         let outlet = &mut self.outlet;
         let appended = outlet.log.append(stream, &outlet.buffer[..n], clock::unix_ms());

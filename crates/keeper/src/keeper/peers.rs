@@ -117,6 +117,12 @@ impl Keeper {
         }
     }
 
+    /// Whether a foreground caller types, and it is somebody else.
+    pub(super) fn another_types(&self, at: usize) -> bool {
+        let is_caller = |peer: &Peer| peer.types && matches!(peer.role, Some(Role::Caller));
+        self.peers.iter().enumerate().any(|(other, peer)| other != at && is_caller(peer))
+    }
+
     fn has_holder(&self) -> bool {
         self.peers.iter().any(|peer| peer.stays() && matches!(peer.role, Some(Role::Holder { .. })))
     }
@@ -141,7 +147,7 @@ impl Keeper {
             Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.inlet.resize(size)),
             Ask::Signal { signal } => self.done_or_refused(at, |keeper| keeper.signal_group(signal)),
             Ask::Follow => self.peers[at].follows = true,
-            Ask::Taken { to } => self.peers[at].taken = to,
+            Ask::Taken { to } => self.peers[at].taken = self.peers[at].taken.max(to),
             Ask::Tree => {
                 let root = self.note.root.pid;
                 let processes = self.living().iter().map(|member| member.view(root)).collect();
@@ -151,10 +157,11 @@ impl Keeper {
                 let (processes, waiting_for_input) = tree::blocked(&self.living(), self.inlet.as_seen());
                 self.peers[at].tell(&Tell::Blocked { processes, waiting_for_input });
             }
-            Ask::Release => {
+            Ask::Release if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
                 self.see(Seen::HolderReleased);
                 self.peers[at].tell(&Tell::Done);
             }
+            Ask::Release => self.refuse(at, "only the holder of the lease can release the run".to_owned()),
         }
     }
 
@@ -171,6 +178,9 @@ impl Keeper {
 
     /// A new connection says who it is. The holder of an older epoch has lost its lease (I5).
     fn welcome(&mut self, at: usize, version: u32, role: Role) {
+        if self.peers[at].role.is_some() {
+            return self.refuse(at, "hello was said already".to_owned());
+        }
         if version > wire::VERSION {
             let why = format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION);
             return self.refuse(at, why);
@@ -202,7 +212,7 @@ impl Keeper {
             state: self.state(),
             output: self.outlet.totals(),
             last_output_at_ms: self.outlet.last_at_ms(),
-            stdin_offset: self.inlet.written(),
+            stdin_offset: self.inlet.next(),
             stdin_open: self.inlet.is_open(),
         };
         self.peers[at].tell(&status);

@@ -7,6 +7,7 @@ use tenure_core::ending::ProcessNote;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
 use tenure_core::watch::{Seen, Whom};
+use tenure_os::process::Sent;
 use tenure_os::{clock, reaper, tree};
 
 /// The first pause between two rounds of a hunt, and the longest.
@@ -17,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 const FREEZE: Duration = Duration::from_secs(2);
 
 /// How many survivors an ending names.
-const MOST_NAMED: usize = 64;
+pub(super) const MOST_NAMED: usize = 32;
 /// So many newcomers between two rounds are not a command that finishes its work.
 const BOMB: usize = 32;
 
@@ -25,6 +26,8 @@ const BOMB: usize = 32;
 pub(super) struct Hunt {
     whom: Whom,
     rung: Rung,
+    /// Whether the root's group was asked to leave as one.
+    group_has_heard: bool,
     pub(super) again_at: Duration,
     pause: Duration,
     /// Who was sent it already.
@@ -68,12 +71,14 @@ impl Keeper {
     /// Asks everybody to leave. Stopped processes are continued, or they would not hear; a terminal's are also
     /// told that it hung up, because an interactive shell ignores the rest.
     pub(super) fn term(&mut self, whom: Whom) {
-        if let RootState::Alive(root) | RootState::Held(root) = &self.root {
-            for &signal in self.term_signals() {
-                root.signal_group(signal);
+        let heard = match &self.root {
+            RootState::Alive(root) | RootState::Held(root) => {
+                let sent = self.term_signals().iter().map(|&signal| root.signal_group(signal));
+                sent.fold(true, |all, sent| all && sent == Sent::Yes)
             }
-        }
-        self.begin_hunt(whom, Rung::Term);
+            RootState::Reaped => false,
+        };
+        self.begin_hunt(whom, Rung::Term, heard);
     }
 
     fn term_signals(&self) -> &'static [Signal] {
@@ -86,13 +91,14 @@ impl Keeper {
 
     /// Kills everybody, again and again until nobody is left or the decider gives up.
     pub(super) fn kill(&mut self, whom: Whom) {
-        self.begin_hunt(whom, Rung::Kill);
+        self.begin_hunt(whom, Rung::Kill, false);
     }
 
-    fn begin_hunt(&mut self, whom: Whom, rung: Rung) {
+    fn begin_hunt(&mut self, whom: Whom, rung: Rung, group_has_heard: bool) {
         tree::hurry();
         let again_at = clock::awake();
-        self.hunt = Some(Hunt { whom, rung, again_at, pause: FIRST_PAUSE, reached: HashSet::new() });
+        let reached = HashSet::new();
+        self.hunt = Some(Hunt { whom, rung, group_has_heard, again_at, pause: FIRST_PAUSE, reached });
         self.go_on_hunting();
     }
 
@@ -138,11 +144,13 @@ impl Keeper {
         }
     }
 
-    /// Sends the rung's signals; returns whether somebody is new. The root's group was asked to leave as one,
-    /// so its members of the first round are not asked again.
+    /// Sends the rung's signals; returns whether somebody is new. If the root's group was asked to leave as one,
+    /// its members of the first round are not asked again.
     fn send(&self, rung: Rung, targets: &[tree::Member]) -> bool {
         let Some(hunt) = &self.hunt else { return false };
         let first_round = hunt.reached.is_empty();
+        let heard =
+            |member: &tree::Member| first_round && hunt.group_has_heard && member.group() == self.session;
         let is_new = |member: &&tree::Member| !hunt.reached.contains(&member.pid());
         for member in targets {
             match rung {
@@ -150,7 +158,7 @@ impl Keeper {
                     member.forbid_forking();
                     member.signal(Signal::KILL);
                 }
-                Rung::Term if is_new(&member) && !(first_round && member.group() == self.session) => {
+                Rung::Term if is_new(&member) && !heard(member) => {
                     for &signal in self.term_signals() {
                         member.signal(signal);
                     }

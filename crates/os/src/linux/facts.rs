@@ -21,15 +21,19 @@ pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> bool {
         .is_ok_and(|all| all.split(|&b| b == 0).any(|one| one == entry))
 }
 
+/// The beginning of a process's executable's path: an ending has little room.
 pub(crate) fn exe(pid: i32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    Some(path.to_string_lossy().into_owned())
+    Some(path.to_string_lossy().chars().take(160).collect())
 }
+
+/// How much of a command line people are shown.
+const LONGEST_COMMAND: usize = 4096;
 
 pub(crate) fn command_line(pid: i32) -> String {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = bytes.split(|&b| b == 0).map(String::from_utf8_lossy).collect();
-    words.join(" ").trim_end().to_owned()
+    words.join(" ").trim_end().chars().take(LONGEST_COMMAND).collect()
 }
 
 /// Bytes read and written by any call, as far as we may know.

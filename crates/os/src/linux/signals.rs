@@ -60,3 +60,13 @@ pub(crate) fn ignore_signals(numbers: &[i32]) -> io::Result<()> {
     }
     Ok(())
 }
+
+pub(crate) fn is_ignored(number: i32) -> bool {
+    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is set; the struct is ours, and all zeroes are a valid value of it.
+    let now = unsafe {
+        libc::sigaction(number, std::ptr::null(), now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.sa_sigaction == libc::SIG_IGN
+}

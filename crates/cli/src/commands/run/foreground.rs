@@ -22,12 +22,14 @@ use tenure_keeper::nursery;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::poll::{self, Interest};
-use tenure_os::reaper;
 use tenure_os::signals::{self, Signals};
 use tenure_os::terminal::{self, Raw};
+use tenure_os::{clock, reaper};
 
 /// How often a fallen keeper's run is looked at until somebody has closed it.
 const LOOK: Duration = Duration::from_millis(5);
+/// How long the last output may take to be printed once somebody wants us to go.
+const COURTESY: Duration = Duration::from_secs(1);
 /// How long the nursery may take to leave; it has nothing left to do.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -46,6 +48,12 @@ struct Foreground<'a> {
     last_resort: bool,
     /// How often somebody asked us to leave.
     asked: u32,
+    /// Whether the command executes, or is known not to.
+    begun: bool,
+    /// When a run that we were asked to leave is left, printed or not.
+    leave_at: Option<Duration>,
+    /// The run without keeper and nursery, while we close it.
+    fallen: Option<Vec<Fallen>>,
 }
 
 pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
@@ -68,6 +76,9 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, 
         ending: None,
         last_resort,
         asked: 0,
+        begun: false,
+        leave_at: None,
+        fallen: None,
     };
     let refused = foreground.watch().map_err(Failure::ours)?;
     foreground.raw = None;
@@ -79,7 +90,9 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, 
 }
 
 fn take_signals(args: &RunArgs) -> io::Result<Signals> {
-    let mut taken = signals::LEAVE.to_vec();
+    // One who started us with a signal ignored, as nohup does, wants it ignored.
+    let mut taken: Vec<i32> =
+        signals::LEAVE.into_iter().filter(|&signal| !signals::is_ignored(signal)).collect();
     taken.extend([signals::CHILD, signals::WINDOW]);
     if !args.pty {
         taken.extend([signals::TYPED_STOP, signals::CONTINUED]);
@@ -94,16 +107,13 @@ impl Foreground<'_> {
     fn watch(&mut self) -> io::Result<Option<String>> {
         loop {
             let typing = self.typing.interest();
-            let mut interests = vec![
-                Interest { on: self.signals.as_fd(), read: true, write: false },
-                Interest { on: self.printer.as_fd(), read: true, write: false },
-            ];
+            let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
+            interests.extend(self.printer.interest());
             let keeper_at = (!self.launched.keeper.ended()).then_some(interests.len());
             interests.extend(keeper_at.map(|_| self.launched.keeper.interest()));
             let typing_at = typing.as_ref().map(|_| interests.len());
             interests.extend(typing);
-            let fallen = self.launched.keeper.ended() && self.ending.is_none();
-            let ready = poll::wait(&interests, fallen.then_some(LOOK))?;
+            let ready = poll::wait(&interests, self.timeout())?;
             let keeper_ready = keeper_at.is_some_and(|at| ready[at].read || ready[at].write);
             let typing_ready = typing_at.is_some_and(|at| ready[at].read);
             if ready[0].read {
@@ -128,6 +138,12 @@ impl Foreground<'_> {
         }
     }
 
+    fn timeout(&self) -> Option<Duration> {
+        let fallen = self.launched.keeper.ended() && self.ending.is_none();
+        let leave = self.leave_at.map(|at| at.saturating_sub(clock::awake()));
+        fallen.then_some(LOOK).or(leave)
+    }
+
     /// What the keeper says; returns why there is no run, if there is none.
     fn hear(&mut self) -> io::Result<Option<String>> {
         while let Some((tell, body)) = self.launched.keeper.next_frame::<Tell>().map_err(io::Error::other)? {
@@ -136,17 +152,12 @@ impl Foreground<'_> {
                 Tell::Grown { to } => self.printer.print_to(to),
                 Tell::Unkept { offset, stream } => self.printer.print_bytes(offset, stream, body),
                 Tell::StdinTaken { to } => self.typing.taken(to),
-                Tell::StdinClosed => self.typing.close(),
+                Tell::StdinClosed | Tell::StdinRefused { .. } => self.typing.close(),
                 Tell::Ended { ending } => self.end(*ending),
-                Tell::Refused { why } if self.typing.is_open() => {
-                    // Only input is refused to a running foreground caller; without a run, everything is.
-                    if self.launched.dir.note().ok().flatten().is_none() {
-                        return Ok(Some(why));
-                    }
-                    self.typing.close();
-                }
-                Tell::Refused { why } => return Ok(Some(why)),
-                Tell::NotStarted { .. }
+                Tell::NotStarted { .. } => self.begun = true,
+                Tell::Refused { why } if !self.begun => return Ok(Some(why)),
+                // A signal or a size that came too late for the run.
+                Tell::Refused { .. }
                 | Tell::Done
                 | Tell::Welcome { .. }
                 | Tell::Status { .. }
@@ -159,7 +170,8 @@ impl Foreground<'_> {
 
     /// The command executes: from now on keys are its own.
     fn started(&mut self) {
-        self.typing.begin();
+        self.begun = true;
+        self.typing.begin(&mut self.launched.keeper);
         // From the background the terminal is somebody else's to set.
         if self.args.pty && self.typing.is_open() && terminal::in_foreground(terminal::stdin()) {
             self.raw = Raw::enter(terminal::stdin()).ok();
@@ -170,6 +182,9 @@ impl Foreground<'_> {
         self.typing.close();
         self.printer.finish(ending.output.bytes);
         self.ending = Some(ending);
+        if self.asked > 0 {
+            self.leave_at = Some(clock::awake() + COURTESY);
+        }
     }
 
     fn take_signals(&mut self) {
@@ -186,11 +201,18 @@ impl Foreground<'_> {
                     signals::stop_self();
                 }
                 signals::CONTINUED => self.ask(&Ask::Signal { signal: Signal::CONT }),
-                _ => {
-                    self.asked += 1;
-                    self.ask(&Ask::Cancel { now: self.asked > 1 });
-                }
+                _ => self.leave(self.asked > 0),
             }
+        }
+    }
+
+    /// Somebody wants us to go. From here on the run is not held up for a reader, who may never come.
+    fn leave(&mut self, now: bool) {
+        self.asked += 1;
+        self.ask(&Ask::Cancel { now });
+        self.ask(&Ask::Taken { to: u64::MAX });
+        if self.ending.is_some() {
+            self.leave_at = Some(clock::awake());
         }
     }
 
@@ -200,8 +222,11 @@ impl Foreground<'_> {
 
     /// Takes ended children off the list; as the first process of a container we have others' too.
     fn reap(&mut self) {
-        if reaper::reap_now().iter().any(|ended| ended.pid == self.nursery_pid) {
-            self.nursery = None;
+        for ended in reaper::reap_now() {
+            if ended.pid == self.nursery_pid {
+                self.nursery = None;
+            }
+            self.fallen.iter_mut().flatten().for_each(|fallen| fallen.reaped(ended));
         }
     }
 
@@ -218,11 +243,11 @@ impl Foreground<'_> {
             None => false,
         };
         if !nursery_lives && !dir.kept()? {
-            let mut fallen = Fallen::read(dir.path());
+            let fallen = self.fallen.get_or_insert_with(|| Fallen::read(dir.path()));
             if self.last_resort {
-                salvage::hunt(&HashSet::new(), &mut fallen);
+                salvage::hunt(&HashSet::new(), fallen);
             } else {
-                salvage::sweep(&mut fallen, &self.launched.ticket);
+                salvage::sweep(fallen, &self.launched.ticket);
             }
             self.reap();
         }
@@ -236,19 +261,15 @@ impl Foreground<'_> {
                 Printed::UpTo(to) => self.launched.keeper.send(&Ask::Taken { to }, &[]),
                 Printed::All => return self.ending.is_some(),
                 Printed::NobodyReads if self.ending.is_some() => return true,
-                Printed::NobodyReads => {
-                    self.asked += 1;
-                    self.ask(&Ask::Cancel { now: false });
-                }
+                Printed::NobodyReads => self.leave(false),
             }
         }
-        // Whoever asked us to leave does not wait for a reader that may never come.
-        self.ending.is_some() && self.asked > 0
+        self.leave_at.is_some_and(|at| clock::awake() >= at)
     }
 
     /// Leaves nothing of ours behind: the nursery goes once nobody can ask it for anything.
     fn bid_farewell(&mut self) -> io::Result<()> {
-        let deadline = tenure_os::clock::awake() + FAREWELL;
+        let deadline = clock::awake() + FAREWELL;
         self.launched.keeper.end();
         let pid = self.nursery_pid;
         // Its connection ends here, so that it leaves.
@@ -260,7 +281,7 @@ impl Foreground<'_> {
             if reaper::reap_now().iter().any(|ended| ended.pid == pid) {
                 return Ok(());
             }
-            let left = deadline.saturating_sub(tenure_os::clock::awake());
+            let left = deadline.saturating_sub(clock::awake());
             if left.is_zero() || reaper::childless() {
                 return Ok(());
             }

@@ -1,10 +1,11 @@
 //! The thread that prints a run's output: it may be held up by whoever reads it, and nothing else is.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tenure_core::output::Stream;
+use tenure_os::poll::Interest;
 use tenure_os::socket::{Conn, Got};
 use tenure_output::{Piece, Reader};
 
@@ -14,6 +15,8 @@ pub(super) struct Printer {
     news: Conn,
     unread: Vec<u8>,
     ended_line: bool,
+    /// Whether the thread has stopped.
+    done: bool,
 }
 
 enum Job {
@@ -50,7 +53,7 @@ pub(super) fn start(output: &Path) -> io::Result<Printer> {
         ended_line: true,
     };
     std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
-    Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true })
+    Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true, done: false })
 }
 
 impl Printer {
@@ -76,6 +79,11 @@ impl Printer {
         self.ended_line
     }
 
+    /// What to wait for, as long as the thread may say something.
+    pub(super) fn interest(&self) -> Option<Interest<'_>> {
+        (!self.done).then(|| Interest { on: self.news.as_fd(), read: true, write: false })
+    }
+
     /// The next thing that the thread said.
     pub(super) fn next(&mut self) -> Option<Printed> {
         let mut bytes = [0; NEWS * 16];
@@ -89,18 +97,16 @@ impl Printer {
         let [kind, offset @ ..] = news;
         match kind {
             b'u' => Some(Printed::UpTo(u64::from_le_bytes(offset))),
-            b'n' => Some(Printed::NobodyReads),
+            b'n' => {
+                self.done = true;
+                Some(Printed::NobodyReads)
+            }
             _ => {
+                self.done = true;
                 self.ended_line = kind == b'a';
                 Some(Printed::All)
             }
         }
-    }
-}
-
-impl AsFd for Printer {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.news.as_fd()
     }
 }
 

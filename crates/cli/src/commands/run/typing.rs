@@ -23,9 +23,12 @@ impl Typing {
         Self { open, begun: false, next: 0, taken: 0 }
     }
 
-    /// The command executes: it may be typed to.
-    pub(super) fn begin(&mut self) {
+    /// The command executes: it may be typed to, and by nobody else.
+    pub(super) fn begin(&mut self, keeper: &mut Frames) {
         self.begun = true;
+        if self.open {
+            keeper.send(&Ask::Stdin { offset: 0, eof: false }, &[]);
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -44,13 +47,14 @@ impl Typing {
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
         let in_background =
             terminal::is_terminal(terminal::stdin()) && !terminal::in_foreground(terminal::stdin());
-        let wanted = self.open && self.begun && self.next - self.taken < WINDOW && !in_background;
+        let wanted =
+            self.open && self.begun && self.next.saturating_sub(self.taken) < WINDOW && !in_background;
         wanted.then_some(Interest { on: terminal::stdin(), read: true, write: false })
     }
 
     /// Reads what is there and passes it on.
     pub(super) fn read(&mut self, keeper: &mut Frames) {
-        let space = usize::try_from(WINDOW - (self.next - self.taken)).unwrap_or(0);
+        let space = usize::try_from(WINDOW.saturating_sub(self.next.saturating_sub(self.taken))).unwrap_or(0);
         let mut bytes = vec![0; space];
         let n = match terminal::read(terminal::stdin(), &mut bytes) {
             Ok(n) => n,
