@@ -9,6 +9,7 @@ use tenure_core::duration;
 use tenure_core::ids::NurseryId;
 use tenure_core::limits::Activity;
 use tenure_core::spec::{OnEscape, Orphan, Size};
+use tenure_os::complaint::complain;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -272,7 +273,7 @@ pub(crate) struct ResizeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run that has not ended is refused: cancel it first.
+A run that has not ended is cancelled first, and removed when it is gone.
 
 Example:
   tenure rm 3f2 a07")]
@@ -433,7 +434,7 @@ pub(crate) fn parse() -> Parsed {
             Parsed::Done(0)
         }
         Err(error) => {
-            eprintln!("tenure: {}", one_line(&error.to_string()));
+            complain(format_args!("{}", one_line(&error.to_string())));
             let verb = std::env::args_os().nth(1);
             let of_run = verb.is_some_and(|verb| verb == "run" || verb == "wait");
             Parsed::Done(if of_run { 125 } else { 2 })

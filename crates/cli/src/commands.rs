@@ -56,6 +56,7 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
     };
     match ask(&mut frames, &Ask::Hello { version: wire::VERSION, role: Role::Viewer }, &[]) {
         Ok(Tell::Welcome { .. }) => Ok(Some(frames)),
+        Ok(Tell::Ended { .. }) => Ok(None),
         Ok(other) => Err(unexpected(&other)),
         Err(_) if gone()? => Ok(None),
         Err(failure) => Err(failure),

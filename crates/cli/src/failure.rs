@@ -1,6 +1,7 @@
 //! Why a command failed, in one line, and with which exit code.
 
 use std::fmt::Display;
+use tenure_os::complaint::complain;
 
 /// A command that did not do what was asked.
 #[derive(Debug)]
@@ -40,6 +41,6 @@ impl Failure {
     }
 
     pub(crate) fn report(&self) {
-        eprintln!("tenure: {}", self.text.replace('\n', " "));
+        complain(format_args!("{}", self.text.replace('\n', " ")));
     }
 }

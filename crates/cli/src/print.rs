@@ -1,5 +1,6 @@
 //! What people read.
 
+use crate::failure::Failure;
 use serde_json::Value;
 use std::io::Write;
 use std::time::Duration;
@@ -9,13 +10,18 @@ use tenure_core::wire::ProcessView;
 use tenure_os::clock;
 
 /// Prints one line; a reader that is gone has read enough.
-pub(crate) fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::refused(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints JSON on one line.
-pub(crate) fn json(value: &Value) {
-    line(&value.to_string());
+pub(crate) fn json(value: &Value) -> Result<(), Failure> {
+    line(&value.to_string())
 }
 
 /// How much of an id people are shown.
@@ -24,14 +30,14 @@ pub(crate) fn short(id: &str) -> &str {
 }
 
 /// The runs as a table.
-pub(crate) fn table(views: &[RunView]) {
+pub(crate) fn table(views: &[RunView]) -> Result<(), Failure> {
     let mut rows = vec![["RUN", "STATE", "AGE", "PID", "ENDING", "COMMAND"].map(str::to_owned)];
     for view in views {
         let age = Duration::from_millis(clock::unix_ms().saturating_sub(view.ticket.created_at_ms));
         let pid = view.note.as_ref().map_or("-".to_owned(), |note| note.root.pid.to_string());
         let ending =
             view.ending.as_ref().map_or("-".to_owned(), |ending| ending.termination.reason.to_string());
-        let name = view.ticket.label.clone().unwrap_or_else(|| plain(&view.ticket.command.join(" ")));
+        let name = plain(&view.ticket.label.clone().unwrap_or_else(|| view.ticket.command.join(" ")));
         rows.push([
             short(view.ticket.run_id.as_str()).to_owned(),
             state(view),
@@ -41,11 +47,11 @@ pub(crate) fn table(views: &[RunView]) {
             name.chars().take(60).collect(),
         ]);
     }
-    columns(&rows);
+    columns(&rows)
 }
 
 /// The processes of a run as a table.
-pub(crate) fn processes(processes: &[ProcessView]) {
+pub(crate) fn processes(processes: &[ProcessView]) -> Result<(), Failure> {
     let mut rows = vec![["PID", "PPID", "SID", "CPU", "MEMORY", "COMMAND"].map(str::to_owned)];
     for process in processes {
         rows.push([
@@ -57,11 +63,11 @@ pub(crate) fn processes(processes: &[ProcessView]) {
             plain(&process.command).chars().take(80).collect(),
         ]);
     }
-    columns(&rows);
+    columns(&rows)
 }
 
 /// One run, field by field.
-pub(crate) fn run(view: &RunView) {
+pub(crate) fn run(view: &RunView) -> Result<(), Failure> {
     let ticket = &view.ticket;
     let mut rows: Vec<[String; 2]> = Vec::new();
     let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
@@ -81,7 +87,7 @@ pub(crate) fn run(view: &RunView) {
     if let Some(ending) = &view.ending {
         row("ending", ending.termination.sentence());
     }
-    columns(&rows);
+    columns(&rows)
 }
 
 /// Where it is in its life, for people: a run without keeper and ending is lost to them.
@@ -108,12 +114,13 @@ fn plain(text: &str) -> String {
 }
 
 /// Prints rows with their columns aligned.
-fn columns<const N: usize>(rows: &[[String; N]]) {
+fn columns<const N: usize>(rows: &[[String; N]]) -> Result<(), Failure> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     for row in rows {
         let cells: Vec<String> =
             row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        line(cells.join("  ").trim_end());
+        line(cells.join("  ").trim_end())?;
     }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Every default of the product, in one place; `--help` and the docs print these.
+//! Every default of the product, in one place.
 
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ pub const GRACE: Duration = Duration::from_secs(5);
 pub const GIVE_UP: Duration = Duration::from_secs(10);
 /// How long a run goes on without a daemon before it is ended as `owner-lost`.
 pub const ORPHAN_GRACE: Duration = Duration::from_mins(1);
+/// How long those who outlive a root that ended by itself may take to finish before they are asked to leave.
+pub const SETTLE: Duration = Duration::from_millis(200);
 /// How long the output may stay open after the tree is gone.
 pub const DRAIN: Duration = Duration::from_millis(200);
 /// Columns and rows of a pty whose caller has no terminal.

@@ -54,6 +54,8 @@ struct Json<'a> {
     pid: Option<i32>,
     process_group_id: Option<i32>,
     identity: Option<&'a Identity>,
+    /// Not recorded yet.
+    exe: Option<&'a str>,
     command_hash: &'a str,
     boundary: Option<&'a Boundary>,
     keeper_pid: Option<i32>,
@@ -61,6 +63,8 @@ struct Json<'a> {
     lease_state: LeaseState,
     owner_instance_id: &'a str,
     lease_epoch: u64,
+    /// A lease that nobody renews does not expire.
+    lease_expires_at_ms: Option<u64>,
     created_at_ms: u64,
     started_at_ms: Option<u64>,
     updated_at_ms: u64,
@@ -106,6 +110,7 @@ impl RunView {
             pid: root.map(|root| root.pid),
             process_group_id: root.map(|root| root.pid),
             identity: root,
+            exe: None,
             command_hash: &ticket.command_hash,
             boundary: note.as_ref().map(|note| &note.boundary),
             keeper_pid: note.as_ref().map(|note| note.keeper.pid),
@@ -113,6 +118,7 @@ impl RunView {
             lease_state: self.lease_state(),
             owner_instance_id: ticket.owner_instance_id.as_str(),
             lease_epoch: ticket.lease_epoch,
+            lease_expires_at_ms: None,
             created_at_ms: ticket.created_at_ms,
             started_at_ms,
             updated_at_ms: moments.into_iter().flatten().max().unwrap_or(ticket.created_at_ms),

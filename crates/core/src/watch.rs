@@ -311,7 +311,7 @@ impl Watch {
         self.left = left;
         self.ladder.whom = if spared { Whom::Session } else { Whom::All };
         let limits = &self.policy.limits;
-        if somebody { self.ladder.term(limits, now) } else { self.ladder.wait(limits, now) }
+        if somebody { self.ladder.settle(limits, now) } else { self.ladder.wait(limits, now) }
     }
 
     /// Ends the run for a cause.

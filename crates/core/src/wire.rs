@@ -179,6 +179,11 @@ pub enum Tell {
         /// Whether somebody waits for the run's own input: `None` is "cannot be told".
         waiting_for_input: Option<bool>,
     },
+    /// It has ended, but the disk would not take the ending. Nothing is known of it but this.
+    Unrecorded {
+        /// How it ended, and what went wrong.
+        why: String,
+    },
     /// It has ended; the ending is on disk.
     Ended {
         /// The ending.

@@ -27,6 +27,7 @@ use tenure_core::state::State;
 use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
 use tenure_core::wire::{Launch, Tell};
 use tenure_os::cgroup::Cgroup;
+use tenure_os::complaint::complain;
 use tenure_os::file::Reserved;
 use tenure_os::fork::Alone;
 use tenure_os::lock::Lock;
@@ -99,7 +100,7 @@ pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Ve
         // There is nothing to keep, and whoever asked was told.
         Ok(None) => 0,
         Err(error) => {
-            eprintln!("tenure: a keeper for {} could not begin: {error}", launch.directory);
+            complain(format_args!("a keeper for {} could not begin: {error}", launch.directory));
             1
         }
     }
@@ -112,7 +113,7 @@ fn keep(mut keeper: Box<Keeper>) -> u8 {
             Ok(None) => return 0,
             Ok(Some(heir)) => *keeper = keeper.turn_into(heir),
             Err(error) => {
-                eprintln!("tenure: the keeper of run {} failed: {error}", keeper.dir.id());
+                complain(format_args!("the keeper of run {} failed: {error}", keeper.dir.id()));
                 return 1;
             }
         }
@@ -144,7 +145,7 @@ impl Keeper {
             self.outlet.rest();
             self.tell_growth();
             if self.drained() {
-                return self.finish();
+                return Ok(self.finish());
             }
         }
     }
@@ -358,7 +359,7 @@ fn listen(dir: &RunDir) -> Option<Listener> {
     match dir.listen() {
         Ok(listener) => Some(listener),
         Err(error) => {
-            eprintln!("tenure: run {} has no control socket: {error}", dir.id());
+            complain(format_args!("run {} has no control socket: {error}", dir.id()));
             None
         }
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tenure_core::ending::Exit;
 use tenure_core::ids::NurseryId;
 use tenure_core::wire::{self, Launch, Tell};
+use tenure_os::complaint::complain;
 use tenure_os::file::Dir;
 use tenure_os::fork::{self, Alone};
 use tenure_os::lock::Lock;
@@ -54,6 +55,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     descriptors::null_stdio()?;
     descriptors::close_all_but(&[conn.as_fd()])?;
     descriptors::raise_limit();
+    tenure_os::file::make_private();
     fork::new_session()?;
     reaper::become_subreaper()?;
     signals::reset();
@@ -153,7 +155,7 @@ impl Nursery {
                 Ok(Some((launch, body, conn))) => self.launch(&launch, body, conn),
                 Ok(None) => break,
                 Err(error) => {
-                    eprintln!("tenure: the nursery's client is cut off: {error}");
+                    complain(format_args!("the nursery's client is cut off: {error}"));
                     open = false;
                     break;
                 }

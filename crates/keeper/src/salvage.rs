@@ -12,6 +12,7 @@ use tenure_core::ending::{Exit, Reason, Termination};
 use tenure_core::record::{Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::signal::Signal;
 use tenure_os::cgroup::Cgroup;
+use tenure_os::complaint::complain;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
 
@@ -74,7 +75,7 @@ impl Fallen {
             handed_over_to: Vec::new(),
         };
         if let Err(error) = self.dir.write_ending(&ending, None) {
-            eprintln!("tenure: the ending of run {} cannot be written: {error}", self.dir.id());
+            complain(format_args!("the ending of run {} cannot be written: {error}", self.dir.id()));
         }
         clear_away(&self.dir, self.cgroup.as_ref());
     }
@@ -111,8 +112,13 @@ fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
 /// runs' cgroups; closes the fallen runs once nothing is left. Returns whether somebody is left.
 pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
     kill_cgroups(fallen);
-    // Stopped first: nothing tells a tree that leaves from one that forks for ever.
-    let mut left = tree::freeze(spared, clock::awake() + FREEZE);
+    // Stopped first: nothing tells a tree that leaves from one that forks for ever. Those who are left after a stop
+    // was given up are only looked at now and then.
+    let mut left = if fallen.is_empty() {
+        tree::members(spared, None)
+    } else {
+        tree::freeze(spared, clock::awake() + FREEZE)
+    };
     for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
         let known = left.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
         left.extend(tree::in_cgroup(cgroup, &known));

@@ -56,10 +56,10 @@ impl StateRoot {
         }
         let id = InstanceId::from_random(random::bytes()?);
         let draft = format!("{NAME}.{id}");
-        self.dir.write_new(&draft, format!("{id}\n").as_bytes())?;
-        let first = self.dir.publish(&draft, NAME)?;
+        let written = self.dir.write_new(&draft, format!("{id}\n").as_bytes());
+        let first = written.and_then(|()| self.dir.publish(&draft, NAME));
         self.dir.remove(&draft)?;
-        if first { Ok(id) } else { self.instance() }
+        if first? { Ok(id) } else { self.instance() }
     }
 
     /// Makes the directory of a new run.

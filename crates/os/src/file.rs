@@ -125,6 +125,11 @@ impl Reserved {
     }
 }
 
+/// From now on what this process makes is its owner's alone.
+pub fn make_private() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+}
+
 /// This process's file mode creation mask.
 pub fn umask() -> u32 {
     // It can only be read by setting it; there is one thread yet.

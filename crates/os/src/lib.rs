@@ -11,6 +11,7 @@ compile_error!("Tenure runs on Linux");
 pub mod buffer;
 pub mod cgroup;
 pub mod clock;
+pub mod complaint;
 pub mod descriptors;
 pub mod file;
 pub mod fork;

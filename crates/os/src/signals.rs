@@ -51,6 +51,12 @@ pub fn stop_self() {
     linux::stop_self();
 }
 
+/// From now on the end of a child is a signal and leaves it to be waited for, even if whoever started us ignored
+/// that.
+pub fn hear_of_children() {
+    linux::default_signal(CHILD);
+}
+
 /// Whether a signal does nothing to this process.
 pub fn is_ignored(number: i32) -> bool {
     linux::is_ignored(number)

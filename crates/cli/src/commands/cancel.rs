@@ -26,7 +26,8 @@ pub(super) fn cancel(state: &StateRoot, dir: &RunDir, now: bool) -> Result<(), F
         return if ended { Ok(()) } else { Err(lost()) };
     };
     match ask(&mut keeper, &Ask::Cancel { now }, &[])? {
-        Tell::Done => Ok(()),
+        // It may end before it answers.
+        Tell::Done | Tell::Ended { .. } => Ok(()),
         other => Err(unexpected(&other)),
     }
 }

@@ -10,6 +10,7 @@ use tenure_core::output::Stream;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
+use tenure_os::complaint::complain;
 use tenure_output::{Piece, Reader};
 
 /// Long enough to be for ever.
@@ -95,10 +96,10 @@ impl Printer {
                     }
                 }
                 Piece::Gap { from, to } => {
-                    eprintln!("tenure: bytes {from} to {to} were dropped to keep newer ones");
+                    complain(format_args!("bytes {from} to {to} were dropped to keep newer ones"));
                 }
                 Piece::Lost { from, to, .. } => {
-                    eprintln!("tenure: bytes {from} to {to} were lost: the disk was full");
+                    complain(format_args!("bytes {from} to {to} were lost: the disk was full"));
                 }
                 Piece::End { .. } => break,
             }

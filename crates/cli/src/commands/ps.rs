@@ -7,6 +7,7 @@ use crate::{print, settings};
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_keeper::rundir::Unread;
+use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
@@ -17,14 +18,14 @@ pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
             Ok(view) if args.all || view.state != State::Exited => views.push(view),
             // A directory whose ticket is not written yet, or that is being removed, is no run.
             Ok(_) | Err(Unread::Missing { .. }) => {}
-            Err(error) => eprintln!("tenure: {error}"),
+            Err(error) => complain(format_args!("{error}")),
         }
     }
     views.sort_by_key(|view| view.ticket.created_at_ms);
     if args.json {
-        print::json(&views.iter().map(RunView::json).collect());
+        print::json(&views.iter().map(RunView::json).collect())?;
     } else {
-        print::table(&views);
+        print::table(&views)?;
     }
     Ok(0)
 }

@@ -17,6 +17,7 @@ use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
 use tenure_keeper::state_root::StateRoot;
+use tenure_os::complaint::complain;
 use tenure_os::terminal;
 
 /// How long a command may take to be executed, or refused, before `--bg` gives up waiting to hear of it.
@@ -38,7 +39,7 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
     match launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?.0 {
         Tell::Started { .. } => {}
         Tell::NotStarted { error } => {
-            eprintln!("tenure: {}", error.detail);
+            complain(format_args!("{}", error.detail));
             let (tell, _) = launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?;
             return match tell {
                 Tell::Ended { ending } => Ok(ending.termination.code()),
@@ -55,11 +56,10 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
             released?;
         }
     }
-    if args.json {
-        print::json(&launched.dir.view().map_err(Failure::ours)?.json());
-    } else {
-        print::line(launched.ticket.run_id.as_str());
-    }
+    let printed =
+        if args.json { print_record(&launched) } else { print::line(launched.ticket.run_id.as_str()) };
+    // A run whose id nobody got is nobody's.
+    printed.inspect_err(|_| launched.keeper.send(&Ask::Cancel { now: false }, &[]))?;
     Ok(0)
 }
 
@@ -69,8 +69,7 @@ fn terms(role: Role) -> Result<Terms, Failure> {
 
 /// Prints the record of a run that has ended.
 fn print_record(launched: &Launched) -> Result<(), Failure> {
-    print::json(&launched.dir.view().map_err(Failure::ours)?.json());
-    Ok(())
+    print::json(&launched.dir.view().map_err(Failure::ours)?.json())
 }
 
 fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
@@ -83,6 +82,12 @@ fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
     let mut env: Vec<Vec<u8>> =
         env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
     let mut env_names = Vec::new();
+    if let Some(state) = env::var_os("TENURE_STATE") {
+        // A run that starts elsewhere means the same state root.
+        let state = std::path::absolute(state)?;
+        env.retain(|entry| !entry.starts_with(b"TENURE_STATE="));
+        env.push([b"TENURE_STATE=", state.as_os_str().as_bytes()].concat());
+    }
     for setting in &args.env {
         let setting = setting.as_bytes();
         check_env(setting)?;

@@ -9,9 +9,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
     let view = view(&find(&state, &args.id)?).map_err(Failure::refused)?;
     if args.json {
-        print::json(&view.json());
+        print::json(&view.json())?;
     } else {
-        print::run(&view);
+        print::run(&view)?;
     }
     Ok(0)
 }

@@ -16,6 +16,6 @@ pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
         })),
         Tell::Tree { processes } => print::processes(&processes),
         other => return Err(unexpected(&other)),
-    }
+    }?;
     Ok(0)
 }

@@ -2,6 +2,7 @@
 //! ever goes up, and for the same processes all the way.
 
 use super::Do;
+use crate::defaults::SETTLE;
 use crate::limits::Limits;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(super) struct Ladder {
 enum Rung {
     /// Nobody is to leave, or all have left.
     Ground,
-    /// Nobody to signal was seen, so they should be gone at once; whoever is not by then was overlooked.
+    /// They should be gone without being asked: nobody was seen, or they finish what the root began.
     Wait { until: Duration },
     /// Asked to leave.
     Term { until: Duration },
@@ -48,6 +49,16 @@ impl Ladder {
 
     pub(super) fn wait(&mut self, limits: &Limits, now: Duration) -> Do {
         self.rung = Rung::Wait { until: now.saturating_add(limits.grace) };
+        Do::Nothing
+    }
+
+    /// Somebody outlived a root that ended by itself, and may be about to finish: what the root wrote last is
+    /// still on its way through a `tee`.
+    pub(super) fn settle(&mut self, limits: &Limits, now: Duration) -> Do {
+        if limits.grace.is_zero() {
+            return self.kill(limits, now);
+        }
+        self.rung = Rung::Wait { until: now.saturating_add(SETTLE.min(limits.grace)) };
         Do::Nothing
     }
 

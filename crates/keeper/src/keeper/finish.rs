@@ -4,7 +4,6 @@ use super::heir::Heir;
 use super::peers::Peer;
 use super::{Draining, Keeper, RootState};
 use std::collections::HashSet;
-use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::defaults;
@@ -34,8 +33,8 @@ impl Keeper {
     }
 
     /// Writes the ending and tells. What was allowed to live on is another run's by then.
-    pub(super) fn finish(&mut self) -> io::Result<Option<Heir>> {
-        let Some(draining) = self.draining.take() else { return Ok(None) };
+    pub(super) fn finish(&mut self) -> Option<Heir> {
+        let draining = self.draining.take()?;
         self.let_go_of_root();
         let mut termination = draining.termination;
         let heir = self.find_heir().unwrap_or_else(|error| {
@@ -44,7 +43,8 @@ impl Keeper {
             termination.confirmed = self.end_rest();
             None
         });
-        termination.output_open = heir.is_none() && !self.outlet.ended();
+        // A survivor that holds it is no stranger.
+        termination.output_open = heir.is_none() && termination.confirmed && !self.outlet.ended();
         if let Some(heir) = &heir {
             termination.detail = Some(format!("what escaped was handed over to run {}", heir.id()));
         }
@@ -57,7 +57,16 @@ impl Keeper {
             handed_over_to: heir.iter().map(|heir| heir.id().clone()).collect(),
         };
         pause::point("keeper-before-ending");
-        self.dir.write_ending(&ending, self.ending_space.take())?;
+        let told = match self.dir.write_ending(&ending, self.ending_space.take()) {
+            Ok(_) => Tell::Ended { ending: Box::new(ending) },
+            // A later look that invents another ending would be worse than none.
+            Err(error) => {
+                let how = ending.termination.sentence();
+                Tell::Unrecorded {
+                    why: format!("the run ended ({how}), but that cannot be recorded: {error}"),
+                }
+            }
+        };
         pause::point("keeper-after-ending");
         self.listener = None;
         self.dir.unlisten();
@@ -66,11 +75,10 @@ impl Keeper {
             let _ = cgroup.remove();
         }
         self.tell_growth();
-        let told = Tell::Ended { ending: Box::new(ending) };
         self.peers.iter_mut().for_each(|peer| peer.tell(&told));
         // What the heir's peers ask is not to wait for the old run's.
         self.take_leave(heir.is_none());
-        Ok(heir)
+        heir
     }
 
     /// Waits until everybody has heard, for a moment; for a foreground caller that is owed bytes which are

@@ -73,8 +73,9 @@ impl Keeper {
     pub(super) fn term(&mut self, whom: Whom) {
         let heard = match &self.root {
             RootState::Alive(root) | RootState::Held(root) => {
-                let sent = self.term_signals().iter().map(|&signal| root.signal_group(signal));
-                sent.fold(true, |all, sent| all && sent == Sent::Yes)
+                let sent: Vec<Sent> =
+                    self.term_signals().iter().map(|&signal| root.signal_group(signal)).collect();
+                sent.iter().all(|&sent| sent == Sent::Yes)
             }
             RootState::Reaped => false,
         };

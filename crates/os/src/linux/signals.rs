@@ -70,3 +70,8 @@ pub(crate) fn is_ignored(number: i32) -> bool {
     };
     now.sa_sigaction == libc::SIG_IGN
 }
+
+pub(crate) fn default_signal(number: i32) {
+    // SAFETY: a default disposition installs no handler.
+    unsafe { libc::signal(number, libc::SIG_DFL) };
+}

@@ -88,9 +88,10 @@ fn ticks_per_second() -> u64 {
 pub(crate) fn started_at_ms(start_time: u64) -> u64 {
     static BOOT_MS: OnceLock<u64> = OnceLock::new();
     let boot_ms = *BOOT_MS.get_or_init(|| {
-        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let seconds = text.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse::<u64>().ok());
-        seconds.unwrap_or(0) * 1000
+        // Start times count the machine's sleep, as this clock does.
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let up_ms = up.tv_sec.unsigned_abs() * 1000 + up.tv_nsec.unsigned_abs() / 1_000_000;
+        crate::clock::unix_ms().saturating_sub(up_ms)
     });
     boot_ms + start_time * 1000 / ticks_per_second()
 }

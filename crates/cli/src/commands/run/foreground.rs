@@ -21,6 +21,7 @@ use tenure_keeper::launch::{Launched, Nursery};
 use tenure_keeper::nursery;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_keeper::state_root::StateRoot;
+use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::terminal::{self, Raw};
@@ -98,6 +99,7 @@ fn take_signals(args: &RunArgs) -> io::Result<Signals> {
         taken.extend([signals::TYPED_STOP, signals::CONTINUED]);
     }
     signals::ignore(&signals::BACKGROUND)?;
+    signals::hear_of_children();
     Signals::take(&taken)
 }
 
@@ -129,8 +131,8 @@ impl Foreground<'_> {
             if typing_ready {
                 self.typing.read(&mut self.launched.keeper);
             }
-            if self.launched.keeper.ended() && self.ending.is_none() {
-                self.look_for_ending()?;
+            if self.launched.keeper.ended() && self.ending.is_none() && !self.look_for_ending()? {
+                return Ok(Some("how the run ended could not be recorded".to_owned()));
             }
             if self.printed() {
                 return Ok(None);
@@ -155,6 +157,7 @@ impl Foreground<'_> {
                 Tell::StdinClosed | Tell::StdinRefused { .. } => self.typing.close(),
                 Tell::Ended { ending } => self.end(*ending),
                 Tell::NotStarted { .. } => self.begun = true,
+                Tell::Unrecorded { why } => return Ok(Some(why)),
                 Tell::Refused { why } if !self.begun => return Ok(Some(why)),
                 // A signal or a size that came too late for the run.
                 Tell::Refused { .. }
@@ -231,12 +234,13 @@ impl Foreground<'_> {
     }
 
     /// The keeper is gone without a word. If the nursery lives it ends the run; if not, that is left to us.
-    fn look_for_ending(&mut self) -> io::Result<()> {
+    /// Returns whether there is still an ending to come.
+    fn look_for_ending(&mut self) -> io::Result<bool> {
         let dir = &self.launched.dir;
         if let Some(ending) = dir.ending().map_err(io::Error::other)? {
             salvage::tidy(dir.path());
             self.end(ending);
-            return Ok(());
+            return Ok(true);
         }
         let nursery_lives = match &self.nursery {
             Some(nursery) => nursery::lives(self.state.path(), nursery.id())?,
@@ -244,6 +248,10 @@ impl Foreground<'_> {
         };
         if !nursery_lives && !dir.kept()? {
             let fallen = self.fallen.get_or_insert_with(|| Fallen::read(dir.path()));
+            if fallen.is_empty() {
+                // It was closed, and the disk would not take that.
+                return Ok(dir.ending().map_err(io::Error::other)?.is_some());
+            }
             if self.last_resort {
                 salvage::hunt(&HashSet::new(), fallen);
             } else {
@@ -251,7 +259,7 @@ impl Foreground<'_> {
             }
             self.reap();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether there is nothing more to print, or nobody to print for.
@@ -273,7 +281,8 @@ impl Foreground<'_> {
         self.launched.keeper.end();
         let pid = self.nursery_pid;
         // Its connection ends here, so that it leaves.
-        let stays = self.ending.as_ref().is_some_and(|ending| !ending.handed_over_to.is_empty());
+        let has_more = |ending: &Ending| !ending.handed_over_to.is_empty() || !ending.termination.confirmed;
+        let stays = self.ending.as_ref().is_some_and(has_more);
         if self.nursery.take().is_none() || stays {
             return Ok(());
         }
@@ -297,13 +306,16 @@ impl Foreground<'_> {
             let id = print::short(self.launched.ticket.run_id.as_str());
             let took = ending.ended_at_ms.saturating_sub(self.launched.ticket.created_at_ms);
             let sentence = ending.termination.sentence();
-            eprintln!("tenure: run {id} after {}: {sentence}", show(Duration::from_millis(took)));
+            complain(format_args!("run {id} after {}: {sentence}", show(Duration::from_millis(took))));
         }
         if self.args.json {
             if !self.printer.ended_line() {
-                print::line("");
+                print::line("")?;
             }
             print_record(&self.launched)?;
+        }
+        if self.printer.failed() {
+            return Err(Failure::ours("some of the output could not be printed"));
         }
         Ok(ending.termination.code())
     }

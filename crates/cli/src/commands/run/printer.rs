@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tenure_core::output::Stream;
+use tenure_os::complaint::complain;
 use tenure_os::poll::Interest;
 use tenure_os::socket::{Conn, Got};
 use tenure_output::{Piece, Reader};
@@ -17,6 +18,8 @@ pub(super) struct Printer {
     ended_line: bool,
     /// Whether the thread has stopped.
     done: bool,
+    /// Whether it stopped because writing failed though there is a reader.
+    failed: bool,
 }
 
 enum Job {
@@ -53,7 +56,7 @@ pub(super) fn start(output: &Path) -> io::Result<Printer> {
         ended_line: true,
     };
     std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
-    Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true, done: false })
+    Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true, done: false, failed: false })
 }
 
 impl Printer {
@@ -79,6 +82,11 @@ impl Printer {
         self.ended_line
     }
 
+    /// Whether some of the output could not be written.
+    pub(super) fn failed(&self) -> bool {
+        self.failed
+    }
+
     /// What to wait for, as long as the thread may say something.
     pub(super) fn interest(&self) -> Option<Interest<'_>> {
         (!self.done).then(|| Interest { on: self.news.as_fd(), read: true, write: false })
@@ -97,8 +105,9 @@ impl Printer {
         let [kind, offset @ ..] = news;
         match kind {
             b'u' => Some(Printed::UpTo(u64::from_le_bytes(offset))),
-            b'n' => {
+            b'n' | b'f' => {
                 self.done = true;
+                self.failed = kind == b'f';
                 Some(Printed::NobodyReads)
             }
             _ => {
@@ -135,7 +144,9 @@ impl Printing {
             if let Err(error) = &result
                 && error.kind() != io::ErrorKind::BrokenPipe
             {
-                eprintln!("tenure: the output cannot be printed: {error}");
+                complain(format_args!("the output cannot be printed: {error}"));
+                self.say(b'f');
+                return;
             }
             let kind = match (result, last) {
                 (Err(_), _) => b'n',
@@ -165,7 +176,7 @@ impl Printing {
                     result?;
                 }
                 Piece::Gap { from, to } | Piece::Lost { from, to, .. } => {
-                    eprintln!("tenure: bytes {from} to {to} of the output could not be kept");
+                    complain(format_args!("bytes {from} to {to} of the output could not be kept"));
                 }
                 Piece::End { .. } => return Ok(()),
             }

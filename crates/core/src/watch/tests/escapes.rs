@@ -39,16 +39,26 @@ fn a_process_that_was_overlooked_at_the_roots_end_is_ended_after_the_grace() {
 
 #[test]
 fn leftovers_are_ended_and_counted_and_the_ending_is_the_commands_own() {
-    let script = || [(0, Seen::Started), (1_000, left(3, &[])), (6_000, Seen::Tick), (6_001, Seen::Empty)];
-    assert_eq!(play(unlimited(), script()).1[1..3], [TERM, KILL]);
+    let script = || {
+        let ended = (6_201, Seen::Empty);
+        [(0, Seen::Started), (1_000, left(3, &[])), (1_200, Seen::Tick), (6_200, Seen::Tick), ended]
+    };
+    assert_eq!(play(unlimited(), script()).1[1..4], [Do::Nothing, TERM, KILL]);
     let ended = ending(unlimited(), script());
     assert_eq!((ended.reason, ended.leftovers, ended.confirmed), (Reason::Exit, 3, true));
 }
 
 #[test]
+fn who_finishes_what_the_root_began_is_not_asked_to_leave() {
+    let script = [(0, Seen::Started), (1_000, left(1, &[])), (1_199, Seen::Tick), (1_199, Seen::Empty)];
+    let (_, due) = play(unlimited(), script);
+    assert_eq!(due[1..3], [Do::Nothing, Do::Nothing]);
+}
+
+#[test]
 fn an_escape_is_ended_and_fails_the_run() {
-    let script = || [(0, Seen::Started), (1, left(0, &[7])), (2, Seen::Empty)];
-    assert_eq!(play(on_escape(OnEscape::Fail), script()).1[1], TERM);
+    let script = || [(0, Seen::Started), (1, left(0, &[7])), (201, Seen::Tick), (202, Seen::Empty)];
+    assert_eq!(play(on_escape(OnEscape::Fail), script()).1[2], TERM);
     let ended = ending(on_escape(OnEscape::Fail), script());
     assert_eq!((ended.reason, ended.exit_code, ended.code()), (Reason::OwnershipEscape, Some(0), 122));
     assert_eq!(ended.escapees, [process(7)]);
@@ -56,8 +66,8 @@ fn an_escape_is_ended_and_fails_the_run() {
 
 #[test]
 fn a_reaped_escape_is_ended_and_the_run_keeps_its_own_ending() {
-    let script = || [(0, Seen::Started), (1, left(0, &[7])), (2, Seen::Empty)];
-    assert_eq!(play(on_escape(OnEscape::Reap), script()).1[1], TERM);
+    let script = || [(0, Seen::Started), (1, left(0, &[7])), (201, Seen::Tick), (202, Seen::Empty)];
+    assert_eq!(play(on_escape(OnEscape::Reap), script()).1[2], TERM);
     let ended = ending(on_escape(OnEscape::Reap), script());
     assert_eq!((ended.reason, ended.exit_code, ended.escapees), (Reason::Exit, Some(0), vec![process(7)]));
 }
@@ -68,13 +78,14 @@ fn an_allowed_escape_is_spared_when_leftovers_are_ended() {
         [
             (0, Seen::Started),
             (0, left(1, &[7])),
-            (5_000, Seen::Tick),
-            (15_000, Seen::Tick),
-            (15_001, Seen::Empty),
+            (200, Seen::Tick),
+            (5_200, Seen::Tick),
+            (15_200, Seen::Tick),
+            (15_201, Seen::Empty),
         ]
     };
     let (watch, due) = play(on_escape(OnEscape::Allow), script());
-    assert_eq!(due[1..4], [Do::Term(Whom::Session), Do::Kill(Whom::Session), Do::Look]);
+    assert_eq!(due[2..5], [Do::Term(Whom::Session), Do::Kill(Whom::Session), Do::Look]);
     assert_eq!(watch.whom(), Whom::Session);
     let ended = ending(on_escape(OnEscape::Allow), script());
     assert_eq!((ended.reason, ended.leftovers, ended.escapees), (Reason::Exit, 1, vec![process(7)]));
@@ -96,8 +107,8 @@ fn a_cancel_now_spares_an_allowed_escape() {
 
 #[test]
 fn where_escapes_are_allowed_leftovers_and_causes_are_still_for_all() {
-    let (_, due) = play(on_escape(OnEscape::Allow), [(0, Seen::Started), (1, left(1, &[]))]);
-    assert_eq!(due[1], TERM);
+    let script = [(0, Seen::Started), (1, left(1, &[])), (201, Seen::Tick)];
+    assert_eq!(play(on_escape(OnEscape::Allow), script).1[2], TERM);
     let (watch, due) =
         play(on_escape(OnEscape::Allow), [(0, Seen::Started), (1, CANCEL), (2, left(1, &[7]))]);
     assert_eq!((watch.whom(), due[1].clone()), (Whom::All, TERM));
@@ -117,9 +128,10 @@ fn an_escape_that_survives_is_both_an_escape_and_not_confirmed() {
         [
             (0, Seen::Started),
             (0, left(0, &[7])),
-            (5_000, Seen::Tick),
-            (15_000, Seen::Tick),
-            (15_001, Seen::Alive(vec![process(7)])),
+            (200, Seen::Tick),
+            (5_200, Seen::Tick),
+            (15_200, Seen::Tick),
+            (15_201, Seen::Alive(vec![process(7)])),
         ],
     );
     assert_eq!((ended.reason, ended.confirmed), (Reason::OwnershipEscape, false));

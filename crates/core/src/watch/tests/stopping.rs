@@ -117,7 +117,7 @@ fn the_first_cause_stands() {
 fn a_cancel_after_the_commands_own_end_is_no_cause_but_hastens_the_rest() {
     let script = || [(0, Seen::Started), (1, left(1, &[])), (2, CANCEL), (3, CANCEL_NOW), (4, Seen::Empty)];
     let (_, due) = play(unlimited(), script());
-    assert_eq!(due[1..4], [TERM, Do::Nothing, KILL]);
+    assert_eq!(due[1..4], [Do::Nothing, Do::Nothing, KILL]);
     let ended = ending(unlimited(), script());
     assert_eq!((ended.reason, ended.exit_code, ended.leftovers), (Reason::Exit, Some(0), 1));
 }
