@@ -216,6 +216,9 @@ impl Foreground<'_> {
         self.ask(&Ask::Taken { to: u64::MAX });
         if self.ending.is_some() {
             self.leave_at = Some(clock::awake());
+        } else if self.launched.keeper.ended() {
+            // Nobody is left to be asked. Whoever is to write the ending has a moment for it.
+            self.leave_at.get_or_insert(clock::awake() + FAREWELL);
         }
     }
 
@@ -300,7 +303,11 @@ impl Foreground<'_> {
     }
 
     fn report(&mut self) -> Result<u8, Failure> {
-        let Some(ending) = &self.ending else { return Err(Failure::ours("the run has no ending")) };
+        let Some(ending) = &self.ending else {
+            return Err(Failure::ours(
+                "the run has no ending: its keeper is gone and its nursery has not written one",
+            ));
+        };
         // Quiet or not, a command that did not start has nobody else to say why.
         if !self.args.quiet || ending.termination.reason == Reason::SpawnError {
             let id = print::short(self.launched.ticket.run_id.as_str());
