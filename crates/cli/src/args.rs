@@ -1,5 +1,9 @@
 //! The command line.
 
+mod parse;
+
+pub(crate) use parse::{Parsed, parse};
+
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -9,7 +13,6 @@ use tenure_core::duration;
 use tenure_core::ids::NurseryId;
 use tenure_core::limits::Activity;
 use tenure_core::spec::{OnEscape, Orphan, Size};
-use tenure_os::complaint::complain;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -55,7 +58,7 @@ Examples:
     Write(WriteArgs),
     /// Give a run's terminal another size.
     Resize(ResizeArgs),
-    /// Remove the records and output of runs that have ended.
+    /// Remove the records and output of runs; live ones are cancelled first.
     Rm(RmArgs),
     /// Print a script that lets a shell complete tenure's words.
     Completions(CompletionsArgs),
@@ -410,42 +413,5 @@ pub(crate) enum StreamArg {
     Stderr,
 }
 
-/// What parsing came to.
-pub(crate) enum Parsed {
-    /// A command to carry out.
-    Command(Command),
-    /// Help or an error was printed.
-    Done(u8),
-}
-
 #[cfg(test)]
 mod tests;
-
-/// Parses this process's command line. An error is one line.
-pub(crate) fn parse() -> Parsed {
-    if let Some(nursery) = NurseryArgs::as_tenure_writes_them() {
-        return Parsed::Command(Command::Nursery(nursery));
-    }
-    match Cli::try_parse() {
-        Ok(cli) => Parsed::Command(cli.command),
-        Err(error) if !error.use_stderr() => {
-            // A reader of the help that is gone has read enough.
-            let _ = error.print();
-            Parsed::Done(0)
-        }
-        Err(error) => {
-            complain(format_args!("{}", one_line(&error.to_string())));
-            let verb = std::env::args_os().nth(1);
-            let of_run = verb.is_some_and(|verb| verb == "run" || verb == "wait");
-            Parsed::Done(if of_run { 125 } else { 2 })
-        }
-    }
-}
-
-/// The message without usage and advice, which `--help` gives better.
-fn one_line(text: &str) -> String {
-    let body = text.strip_prefix("error: ").unwrap_or(text);
-    let lines = body.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let words: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
-    format!("{} (see --help)", words.join(" "))
-}
