@@ -25,6 +25,8 @@ use tenure_keeper::state_root::StateRoot;
 
 /// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Long enough to be for ever, short enough to add to the time.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// The run that an id or a unique beginning of one means.
 pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {

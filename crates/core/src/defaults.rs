@@ -10,6 +10,8 @@ pub const GIVE_UP: Duration = Duration::from_secs(10);
 pub const ORPHAN_GRACE: Duration = Duration::from_mins(1);
 /// How long those who outlive a root that ended by itself may take to finish before they are asked to leave.
 pub const SETTLE: Duration = Duration::from_millis(200);
+/// How long everything that forks is being stopped before what was stopped is killed.
+pub const FREEZE: Duration = Duration::from_secs(2);
 /// How long the output may stay open after the tree is gone.
 pub const DRAIN: Duration = Duration::from_millis(200);
 /// Columns and rows of a pty whose caller has no terminal.

@@ -9,6 +9,7 @@ use crate::ids::{InstanceId, LeaseId, NurseryId, RunId};
 use crate::limits::Limits;
 use crate::output::{Keep, Totals};
 use crate::spec::{OnEscape, Orphan, Size};
+use crate::watch::Policy;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,13 @@ pub struct Ticket {
     /// The run whose escaped process this run took over, if it was made that way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escaped_from: Option<RunId>,
+}
+
+impl Ticket {
+    /// The parts that decide how the run ends.
+    pub fn policy(&self) -> Policy {
+        Policy { limits: self.limits.clone(), on_escape: self.on_escape, orphan: self.orphan }
+    }
 }
 
 /// What encloses the tree.

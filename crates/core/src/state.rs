@@ -32,8 +32,8 @@ impl State {
     pub fn advance(self, to: State) -> Result<State, IllegalMove> {
         use State::{Exited, Exiting, Running, Starting};
         match (self, to) {
-            (Starting, Running | Exiting | Exited) | (Running, Exiting) | (Exiting, Exited) => Ok(to),
-            (Starting, Starting)
+            (Starting, Running | Exiting) | (Running, Exiting) | (Exiting, Exited) => Ok(to),
+            (Starting, Starting | Exited)
             | (Running, Starting | Running | Exited)
             | (Exiting, Starting | Running | Exiting)
             | (Exited, Starting | Running | Exiting | Exited) => Err(IllegalMove { from: self, to }),
@@ -75,7 +75,8 @@ mod tests {
     }
 
     #[test]
-    fn a_running_run_passes_through_exiting() {
+    fn every_end_passes_through_exiting() {
+        assert!(Starting.advance(Exited).is_err());
         assert!(Running.advance(Exited).is_err());
         assert_eq!(Running.advance(Exiting).and_then(|s| s.advance(Exited)), Ok(Exited));
     }

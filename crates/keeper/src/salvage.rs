@@ -16,9 +16,6 @@ use tenure_os::complaint::complain;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
 
-/// How long everything is being stopped before what was stopped is killed.
-const FREEZE: Duration = Duration::from_secs(2);
-
 /// A run whose keeper fell before it wrote an ending.
 #[derive(Debug)]
 pub struct Fallen {
@@ -117,7 +114,7 @@ pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
     let mut left = if fallen.is_empty() {
         tree::members(spared, None)
     } else {
-        tree::freeze(spared, clock::awake() + FREEZE)
+        tree::freeze(spared, clock::awake() + defaults::FREEZE)
     };
     for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
         let known = left.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();

@@ -23,8 +23,6 @@ pub struct Ready {
     pub read: bool,
     /// It can be written, or writing will fail.
     pub write: bool,
-    /// The other side has hung up.
-    pub hung_up: bool,
 }
 
 /// Waits until something is ready or the time is up; no `timeout` is for ever. A signal ends the wait early,
@@ -56,6 +54,5 @@ fn ready(found: PollFlags) -> Ready {
     Ready {
         read: found.contains(PollFlags::IN) || hung_up || broken,
         write: found.contains(PollFlags::OUT) || broken,
-        hung_up,
     }
 }

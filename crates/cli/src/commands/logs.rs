@@ -1,20 +1,16 @@
 //! `tenure logs`: a run's output, from the files.
 
-use super::{dial, find};
+use super::{FOR_EVER, dial, find};
 use crate::args::{LogsArgs, StreamArg};
 use crate::failure::Failure;
 use crate::settings;
 use std::io::{self, Write};
-use std::time::Duration;
 use tenure_core::output::Stream;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 use tenure_os::complaint::complain;
 use tenure_output::{Piece, Reader};
-
-/// Long enough to be for ever.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;

@@ -2,7 +2,7 @@
 
 use super::cancel::cancel;
 use super::find;
-use super::wait::ending_of;
+use super::wait::{ending_of, salvaged_soon};
 use crate::args::RmArgs;
 use crate::failure::Failure;
 use crate::settings;
@@ -11,7 +11,9 @@ pub(crate) fn run(args: &RmArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
     let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>()?;
     for dir in runs {
-        if dir.view().map_err(Failure::refused)?.kept {
+        let view = dir.view().map_err(Failure::refused)?;
+        // One that is about to get a keeper, or an ending, is waited for; a lost one is nobody's.
+        if view.ending.is_none() && (view.kept || salvaged_soon(&state, &dir)?) {
             cancel(&state, &dir, false)?;
             ending_of(&state, &dir, None)?;
         }

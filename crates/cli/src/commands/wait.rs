@@ -1,6 +1,6 @@
 //! `tenure wait`: wait for runs to end.
 
-use super::{dial, find};
+use super::{FOR_EVER, dial, find};
 use crate::args::WaitArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
@@ -37,8 +37,6 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
 const START_MS: u64 = 10_000;
 /// How long to go on after the connection to a keeper was lost, before looking again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Long enough to be for ever, short enough to add to the time.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// Waits for a run's ending; `None` if the deadline came first.
 pub(super) fn ending_of(

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tenure_core::ending::SpawnError;
 use tenure_core::ids::NurseryId;
 use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
-use tenure_core::watch::{Policy, Watch};
+use tenure_core::watch::Watch;
 use tenure_core::wire::{Launch, Tell};
 use tenure_os::cgroup::Cgroup;
 use tenure_os::fork::{self, Alone};
@@ -88,9 +88,8 @@ pub(super) fn begin(
     program::set_name(c"tenure-keeper");
     let (outlet, inlet) =
         Outlet::connect(made.stdio.into_ours(), Writer::create(&dir.output(), ticket.keep))?;
-    let policy = Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
     Ok(Some(Box::new(Keeper {
-        watch: Watch::new(policy),
+        watch: Watch::new(ticket.policy()),
         note: made.note,
         epoch: ticket.lease_epoch,
         _lock: lock,

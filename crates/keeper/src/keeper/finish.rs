@@ -11,6 +11,7 @@ use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::wire::Tell;
+use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::{clock, pause, tree};
 
@@ -62,9 +63,9 @@ impl Keeper {
             // A later look that invents another ending would be worse than none.
             Err(error) => {
                 let how = ending.termination.sentence();
-                Tell::Unrecorded {
-                    why: format!("the run ended ({how}), but that cannot be recorded: {error}"),
-                }
+                let why = format!("the run ended ({how}), but that cannot be recorded: {error}");
+                complain(format_args!("run {}: {why}", self.dir.id()));
+                Tell::Unrecorded { why }
             }
         };
         pause::point("keeper-after-ending");
@@ -110,10 +111,7 @@ impl Keeper {
             for member in tree::freeze(&HashSet::new(), deadline) {
                 member.signal(Signal::KILL);
             }
-            let interest = Interest { on: self.signals.as_fd(), read: true, write: false };
-            // Woken early or not at all, they are looked at again.
-            let _ = poll::wait(&[interest], Some(Duration::from_millis(2)));
-            while self.signals.next().is_some() {}
+            self.wait_for_a_death();
             self.bury();
         }
         tree::is_bare(self.kept())
@@ -126,10 +124,14 @@ impl Keeper {
             && root.exit().is_none()
             && clock::awake() < deadline
         {
-            let interest = Interest { on: self.signals.as_fd(), read: true, write: false };
-            // Woken early or not at all, the root is looked at again.
-            let _ = poll::wait(&[interest], Some(Duration::from_millis(1)));
-            while self.signals.next().is_some() {}
+            self.wait_for_a_death();
         }
+    }
+
+    /// Whoever waits looks again afterwards, so that being woken early or not at all does not matter.
+    fn wait_for_a_death(&self) {
+        let interest = Interest { on: self.signals.as_fd(), read: true, write: false };
+        let _ = poll::wait(&[interest], Some(Duration::from_millis(1)));
+        while self.signals.next().is_some() {}
     }
 }

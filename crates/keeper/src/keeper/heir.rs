@@ -10,7 +10,7 @@ use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
 use tenure_core::record::{self, KeeperNote, Ticket};
 use tenure_core::spec::{OnEscape, Orphan};
-use tenure_core::watch::{Policy, Seen, Watch, Whom};
+use tenure_core::watch::{Seen, Watch, Whom};
 use tenure_os::clock;
 use tenure_os::lock::Lock;
 use tenure_os::root::Root;
@@ -86,10 +86,8 @@ impl Keeper {
     /// Goes on as the keeper of the heir.
     pub(super) fn turn_into(self, heir: Heir) -> Keeper {
         let Heir { dir, ticket, note, lock, log, root, session } = heir;
-        let policy =
-            Policy { limits: ticket.limits.clone(), on_escape: ticket.on_escape, orphan: ticket.orphan };
         let mut next = Keeper {
-            watch: Watch::new(policy),
+            watch: Watch::new(ticket.policy()),
             epoch: ticket.lease_epoch,
             root: RootState::Alive(root),
             session,

@@ -3,6 +3,7 @@
 use super::{Keeper, RootState, left_behind};
 use std::collections::HashSet;
 use std::time::Duration;
+use tenure_core::defaults::FREEZE;
 use tenure_core::ending::ProcessNote;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
@@ -13,9 +14,6 @@ use tenure_os::{clock, reaper, tree};
 /// The first pause between two rounds of a hunt, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-
-/// How long everything is being stopped before what was stopped is killed.
-const FREEZE: Duration = Duration::from_secs(2);
 
 /// How many survivors an ending names.
 pub(super) const MOST_NAMED: usize = 32;
