@@ -15,6 +15,15 @@ fn what_passes_through_a_tee_that_outlives_the_command_is_not_cut_off() {
 }
 
 #[test]
+fn a_filter_that_ends_a_moment_after_the_command_has_its_say() {
+    let install = Install::new();
+    // It begins its last words when the command's end has closed its input.
+    let script = "exec > >(cat; sleep 0.02; echo late); echo early";
+    let output = install.tenure(&["run", "--quiet", "--", "bash", "-c", script]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "early\nlate\n");
+}
+
+#[test]
 fn a_full_standard_error_changes_no_exit_code() {
     let install = Install::new();
     assert_eq!(install.shell("$TENURE run -- sh -c 'exit 3' 2>/dev/full").status.code(), Some(3));
