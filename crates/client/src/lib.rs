@@ -1,0 +1,2 @@
+//! The client.
+#![forbid(unsafe_code)]

@@ -1,0 +1,102 @@
+//! The registry: which runs there are, whose they are, how they ended, what happened, and how often. It decides
+//! nothing but what must be decided in one transaction: who owns a run (a compare-and-swap), whether a scope is
+//! free, and that each ending is recorded and counted once.
+//!
+//! [`Registry`] is the one trait; [`sqlite`] stands behind it. Nothing above knows which store it talks to.
+#![forbid(unsafe_code)]
+
+mod rows;
+pub mod sqlite;
+mod tally;
+
+pub use rows::{
+    Beat, Change, Count, Cursor, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
+    RunRow,
+};
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use tenure_core::ids::{InstanceId, RunId};
+
+/// What a registry answers, later.
+pub type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Failed>> + Send>>;
+
+/// Why the registry did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failed {
+    /// Another live run is the scope's.
+    #[error("the scope {scope:?} has a live run: {holder}")]
+    ScopeTaken {
+        /// Which scope.
+        scope: String,
+        /// Whose it is.
+        holder: RunId,
+    },
+    /// The store cannot be used now: full, busy, unreadable.
+    #[error("the registry failed: {0}")]
+    Unavailable(String),
+}
+
+/// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
+/// the answer; the rest outlives a crash of the process.
+pub trait Registry: Send + Sync + 'static {
+    /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
+    fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
+    /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.
+    fn beat(&self, instance: InstanceId, last: Beat, expires_at_ms: u64) -> Reply<Option<Beat>>;
+    /// Every instance there is.
+    fn instances(&self) -> Reply<Vec<InstanceRow>>;
+    /// Raises the incarnation of an instance that has expired at `now_ms` and whose heartbeat is still the one
+    /// that was seen; `None` if it is not. From then on the instance's own heartbeats fail until it enrols anew.
+    fn unseat(&self, instance: InstanceId, seen: Beat, now_ms: u64) -> Reply<Option<Beat>>;
+
+    /// Records a run before anything of it is started (I2).
+    fn create(&self, run: NewRun) -> Reply<()>;
+    /// Records what became of a run; `false` if it is not held that way any more, or is past it already. Recorded,
+    /// told as an event and counted at once, or not at all.
+    fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool>;
+    /// Takes a run from an unseated owner; `None` if it is not that owner's at that epoch, has ended, or the owner
+    /// is back. The epoch is raised.
+    fn steal(
+        &self,
+        run: RunId,
+        from: Hold,
+        unseated: Beat,
+        to: InstanceId,
+        at_ms: u64,
+    ) -> Reply<Option<Hold>>;
+    /// Hides a live run from lists: its record goes when it has ended.
+    fn hide(&self, run: RunId) -> Reply<()>;
+    /// Removes records of runs that have ended.
+    fn forget(&self, runs: Vec<RunId>) -> Reply<()>;
+
+    /// One run.
+    fn run(&self, run: RunId) -> Reply<Option<RunRow>>;
+    /// Up to `limit` ids that begin with this text; hidden runs are not found.
+    fn find(&self, prefix: String, limit: usize) -> Reply<Vec<RunId>>;
+    /// A page of runs, the newest first.
+    fn runs(&self, query: Query) -> Reply<Page>;
+    /// Every run that has not ended, whoever owns it, hidden ones too.
+    fn unfinished(&self) -> Reply<Vec<RunRow>>;
+    /// Runs that have ended and are to go by these rules, the oldest first, at most `limit`.
+    fn outlived(&self, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>>;
+
+    /// Adds an event that no change of a run brings with it.
+    fn tell(&self, event: NewEvent) -> Reply<u64>;
+    /// Events after this number, the oldest first.
+    fn events(&self, after: u64, run: Option<RunId>, limit: usize) -> Reply<Vec<EventRow>>;
+    /// The number of the newest event.
+    fn last_event(&self) -> Reply<u64>;
+    /// Removes events older than this, and all but the newest `most`.
+    fn trim_events(&self, before_ms: u64, most: u64) -> Reply<()>;
+    /// What this instance has counted.
+    fn counts(&self, instance: InstanceId) -> Reply<Vec<(Count, u64)>>;
+    /// Counts something that no change of a run brings with it.
+    fn count(&self, instance: InstanceId, count: Count) -> Reply<()>;
+
+    /// Writes a whole copy of the registry to a new file while it is in use.
+    fn backup(&self, to: PathBuf) -> Reply<()>;
+    /// Looks whether the store is sound; what is wrong, if anything.
+    fn check(&self) -> Reply<Option<String>>;
+}

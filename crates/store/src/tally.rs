@@ -1,0 +1,1 @@
+//! What each change of a run is told and counted as.
