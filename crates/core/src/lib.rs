@@ -2,6 +2,7 @@
 //! thread, process, environment or log; it takes `now`. The crates around it act.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod defaults;
 pub mod duration;
 pub mod ending;

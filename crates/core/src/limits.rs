@@ -6,6 +6,7 @@ use std::time::Duration;
 
 /// What counts against the no-output limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
     /// Output alone.

@@ -98,6 +98,7 @@ impl PtyCommand {
 
 /// Columns and rows of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Size {
     /// Columns.
     pub cols: u16,
@@ -151,6 +152,7 @@ impl Transport {
 
 /// What becomes of a process that left the run's session and outlived the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnEscape {
     /// It is ended and the run has failed.
@@ -164,6 +166,7 @@ pub enum OnEscape {
 
 /// What becomes of a run whose owner is lost for longer than the orphan grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Orphan {
     /// It is ended as `owner-lost`.
