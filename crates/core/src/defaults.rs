@@ -26,3 +26,7 @@ pub const ACTIVE_CPU_PERCENT: u64 = 1;
 pub const ACTIVE_IO_BYTES: u64 = 64 << 10;
 /// How much unwritten standard input a keeper holds before it refuses more.
 pub const STDIN_QUEUE: u64 = 256 << 10;
+/// How long a lease holds after its holder's last heartbeat.
+pub const LEASE_TTL: Duration = Duration::from_secs(15);
+/// How often a holder renews all its leases at once, and looks at the others'.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);

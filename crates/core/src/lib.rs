@@ -9,6 +9,7 @@ pub mod ending;
 pub mod hash;
 pub mod identity;
 pub mod ids;
+pub mod lease;
 pub mod limits;
 pub mod output;
 pub mod record;

@@ -6,6 +6,8 @@ use crate::record::{Boundary, Ending, KeeperNote, Ticket};
 use crate::state::State;
 use serde::Serialize;
 
+pub use crate::lease::LeaseState;
+
 /// What is known of a run at one moment.
 #[derive(Debug, Clone)]
 pub struct RunView {
@@ -23,20 +25,6 @@ pub struct RunView {
     pub output: Totals,
     /// When the last output came.
     pub last_output_at_ms: Option<u64>,
-}
-
-/// The state of the right to act on a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LeaseState {
-    /// The run may be acted on.
-    Open,
-    /// The run is being ended.
-    Closing,
-    /// The run has ended.
-    Closed,
-    /// The run's keeper, or its processes, were gone before its ending was seen.
-    Lost,
 }
 
 #[derive(Serialize)]

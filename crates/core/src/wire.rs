@@ -21,14 +21,15 @@ pub const MAX_HEAD: usize = 1 << 20;
 /// The longest body: an environment and an argument list as large as the system takes.
 pub const MAX_BODY: usize = 16 << 20;
 
-/// What a client says to a nursery. The descriptor of the keeper's first connection comes with it.
+/// What a client says to a nursery. The descriptors of the keeper's first connections come with it, one for each
+/// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launch {
     /// The run's directory, absolute.
     pub directory: String,
-    /// Who sits on the first connection.
-    pub role: Role,
+    /// Who sits on each of the first connections; there is at least one.
+    pub roles: Vec<Role>,
     /// The parts of the spec that no record keeps, beside those in the body.
     pub umask: u32,
     /// The soft and hard limits of open descriptors that the command gets.

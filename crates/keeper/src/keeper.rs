@@ -94,8 +94,8 @@ struct Draining {
 }
 
 /// What a forked keeper does; returns its exit code. Zero means that the ending is written.
-pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conn: &Conn) -> u8 {
-    match begin::begin(alone, nursery, launch, body, conn) {
+pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conns: &[Conn]) -> u8 {
+    match begin::begin(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
         // There is nothing to keep, and whoever asked was told.
         Ok(None) => 0,

@@ -1,0 +1,110 @@
+//! Our own side of the heartbeat: whether we may act on what the registry says is ours. It answers no as long as
+//! anybody else could hold us for gone, so that two never act on one run.
+
+use super::Beat;
+use crate::defaults::LEASE_TTL;
+use std::time::Duration;
+
+/// One incarnation of an instance: from the start of a daemon, or from the loss of its leases, to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Tenancy {
+    incarnation: u64,
+    number: u64,
+    renewed: Option<Renewal>,
+    superseded: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Renewal {
+    /// When the commit was begun: it may have lasted, and others count from when they see it.
+    begun: Duration,
+    expires_at_ms: u64,
+}
+
+/// How we stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// We may act.
+    Holding,
+    /// Our last heartbeat is too old or there was none: nothing is done until one is committed.
+    Unrenewed,
+    /// Somebody took us for gone and raised our incarnation: all our leases are lost. Only a new tenancy acts again,
+    /// on what the registry then says is ours.
+    Superseded,
+}
+
+/// A heartbeat that was not the next one of this tenancy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "heartbeat {found} of incarnation {incarnation} is not the next one: {expected} of {ours} is, unless superseded"
+)]
+pub struct NotTheNextBeat {
+    found: u64,
+    incarnation: u64,
+    expected: u64,
+    ours: u64,
+}
+
+impl Tenancy {
+    /// The tenancy of an instance that has just raised its incarnation to this.
+    pub fn begin(incarnation: u64) -> Self {
+        Self { incarnation, number: 0, renewed: None, superseded: false }
+    }
+
+    /// The row to commit next, on condition that its incarnation is still ours.
+    pub fn next(&self, wall_now_ms: u64) -> Beat {
+        let ttl = u64::try_from(LEASE_TTL.as_millis()).unwrap_or(u64::MAX);
+        Beat {
+            number: self.number.saturating_add(1),
+            incarnation: self.incarnation,
+            expires_at_ms: wall_now_ms.saturating_add(ttl),
+        }
+    }
+
+    /// The heartbeat was committed; `begun` is when its commit was started, on the awake clock.
+    pub fn renewed(&mut self, beat: Beat, begun: Duration) -> Result<(), NotTheNextBeat> {
+        let expected = self.number.saturating_add(1);
+        if self.superseded || (beat.incarnation, beat.number) != (self.incarnation, expected) {
+            return Err(NotTheNextBeat {
+                found: beat.number,
+                incarnation: beat.incarnation,
+                expected,
+                ours: self.incarnation,
+            });
+        }
+        self.number = beat.number;
+        self.renewed = Some(Renewal { begun, expires_at_ms: beat.expires_at_ms });
+        Ok(())
+    }
+
+    /// The heartbeat found this incarnation in its row. Any but our own means that all our leases are lost.
+    pub fn found(&mut self, incarnation: u64) {
+        if incarnation != self.incarnation {
+            self.superseded = true;
+        }
+    }
+
+    /// How we stand now. The awake clock does not see a machine's sleep, which others on other machines do not
+    /// share; the wall clock does.
+    pub fn standing(&self, now: Duration, wall_now_ms: u64) -> Standing {
+        if self.superseded {
+            return Standing::Superseded;
+        }
+        match self.renewed {
+            Some(Renewal { begun, expires_at_ms })
+                if now.saturating_sub(begun) < LEASE_TTL && wall_now_ms < expires_at_ms =>
+            {
+                Standing::Holding
+            }
+            Some(_) | None => Standing::Unrenewed,
+        }
+    }
+
+    /// Whether anything may be done at all.
+    pub fn may_act(&self, now: Duration, wall_now_ms: u64) -> bool {
+        match self.standing(now, wall_now_ms) {
+            Standing::Holding => true,
+            Standing::Unrenewed | Standing::Superseded => false,
+        }
+    }
+}
