@@ -202,8 +202,15 @@ impl Keeper {
         self.peers[at].role = Some(role);
         let run_id = self.dir.id().clone();
         self.peers[at].tell(&Tell::Welcome { version, run_id });
-        if matches!(role, Role::Holder { .. }) {
-            self.see(Seen::HolderBack);
+        self.take_in(role);
+    }
+
+    /// Somebody is there who may own the run.
+    pub(super) fn take_in(&mut self, role: Role) {
+        match role {
+            Role::Caller => self.see(Seen::CallerHere),
+            Role::Holder { .. } => self.see(Seen::HolderBack),
+            Role::Viewer => {}
         }
     }
 
