@@ -161,6 +161,11 @@ impl Watch {
         self.cause
     }
 
+    /// The cause in a person's words.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
     /// Whose absence [`Seen::Empty`] reports.
     pub fn whom(&self) -> Whom {
         self.ladder.whom
