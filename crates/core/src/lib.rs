@@ -12,6 +12,7 @@ pub mod ids;
 pub mod lease;
 pub mod limits;
 pub mod output;
+pub mod reconcile;
 pub mod record;
 pub mod run_json;
 pub mod signal;

@@ -1,6 +1,8 @@
 //! A keeper with two first connections: the foreground caller's, and that of the daemon which holds the lease.
 
+use std::time::Duration;
 use tenure_core::ending::Reason;
+use tenure_core::limits::Limits;
 use tenure_core::record::Ending;
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_it::crib::{Warm, hear};
@@ -60,4 +62,48 @@ fn many_launches_in_one_stream_each_get_their_own_connections() {
             assert_eq!(ended(peer).run_id, *dir.id());
         }
     }
+}
+
+/// A nursery whose runs are ended the moment their holder is missed.
+fn impatient(install: &Install) -> Warm {
+    let mut warm = Warm::new(install);
+    warm.limits = Limits { orphan_grace: Duration::ZERO, ..Limits::default() };
+    warm
+}
+
+#[test]
+fn a_holder_that_goes_is_not_missed_while_the_caller_is_there() {
+    let install = Install::new();
+    let (_, mut peers) = impatient(&install).launch(&["cat"], &[Role::Caller, HOLDER]);
+    let mut caller = peers.remove(0);
+    started(&mut caller);
+    drop(peers);
+    // The keeper has seen the holder go when it answers whoever came later, twice.
+    for _ in 0..2 {
+        caller.send(&Ask::Status, &[]);
+        hear(&mut caller, |tell| matches!(tell, Tell::Status { .. }).then_some(()));
+    }
+    caller.send(&Ask::Stdin { offset: 0, eof: true }, &[]);
+    assert_eq!(ended(&mut caller).termination.reason, Reason::Exit);
+}
+
+#[test]
+fn a_caller_that_goes_takes_the_run_along_though_the_holder_stays() {
+    let install = Install::new();
+    let (_, mut peers) = impatient(&install).launch(&["cat"], &[Role::Caller, HOLDER]);
+    let mut holder = peers.remove(1);
+    started(&mut holder);
+    drop(peers);
+    assert_eq!(ended(&mut holder).termination.reason, Reason::OwnerLost);
+}
+
+#[test]
+fn without_a_caller_the_holder_is_missed() {
+    let install = Install::new();
+    let (dir, mut peers) = impatient(&install).launch(&["cat"], &[HOLDER, HOLDER]);
+    let mut holder = peers.remove(0);
+    started(&mut holder);
+    drop((peers, holder));
+    let ending = tenure_it::eventually("the ending", || dir.ending().expect("a record"));
+    assert_eq!(ending.termination.reason, Reason::OwnerLost);
 }

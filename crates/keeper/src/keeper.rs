@@ -270,6 +270,7 @@ impl Keeper {
                 pause::point("keeper-started");
                 self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
                 self.see(Seen::Started);
+                self.tell_leaving();
             }
             Outcome::Failed(error) => {
                 self.start = None;
@@ -283,7 +284,12 @@ impl Keeper {
     fn see(&mut self, seen: Seen) {
         let mut next = Some(seen);
         while let Some(seen) = next.take() {
-            next = match self.watch.see(seen, clock::awake()) {
+            let before = self.state();
+            let due = self.watch.see(seen, clock::awake());
+            if before != self.state() {
+                self.tell_leaving();
+            }
+            next = match due {
                 Do::Nothing => None,
                 Do::Sample => Some(Seen::Sampled(self.sample())),
                 Do::Look => Some(Seen::Alive(self.survivors())),

@@ -83,7 +83,7 @@ pub(super) fn begin(
     program::set_name(c"tenure-keeper");
     let (outlet, inlet) =
         Outlet::connect(made.stdio.into_ours(), Writer::create(&dir.output(), ticket.keep))?;
-    Ok(Some(Box::new(Keeper {
+    let mut keeper = Box::new(Keeper {
         watch: Watch::new(ticket.policy()),
         note: made.note,
         epoch: ticket.lease_epoch,
@@ -103,7 +103,9 @@ pub(super) fn begin(
         draining: None,
         dir,
         ticket,
-    })))
+    });
+    launch.roles.iter().for_each(|&role| keeper.take_in(role));
+    Ok(Some(keeper))
 }
 
 /// There will be no run, and whoever asked is told why.

@@ -165,7 +165,8 @@ impl Foreground<'_> {
                 | Tell::Welcome { .. }
                 | Tell::Status { .. }
                 | Tell::Tree { .. }
-                | Tell::Blocked { .. } => {}
+                | Tell::Blocked { .. }
+                | Tell::Leaving { .. } => {}
             }
         }
         Ok(None)

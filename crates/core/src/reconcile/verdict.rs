@@ -1,0 +1,251 @@
+//! What is to be done about a recorded run, and how it is told in one line. Whoever carries it out commits the steal
+//! first, re-checks every process at the last moment (I1) and makes no choice of its own.
+
+use crate::ending::Reason;
+use crate::identity::Held;
+use std::fmt;
+
+/// The one verdict on a recorded run. Each prints as one line with its evidence.
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is to be done.
+    Leave {
+        /// What settles it.
+        why: Settled,
+    },
+    /// Nothing is done now; it is told, and looked at again.
+    RetryLater {
+        /// What is in the way.
+        why: Doubt,
+    },
+    /// Its keeper is taken on: nothing was lost.
+    Resume {
+        /// Whether the lease is stolen first.
+        steal: bool,
+    },
+    /// Its ending is taken into the registry.
+    TakeEnding {
+        /// Whether the lease is stolen first.
+        steal: bool,
+    },
+    /// It is closed as a spawn error: its command was never executed.
+    NeverStarted {
+        /// Whether the lease is stolen first.
+        steal: bool,
+    },
+    /// The verified tree is ended, children first, and the run closed as `owner-lost`.
+    EndTree {
+        /// Whether the lease is stolen first.
+        steal: bool,
+        /// The root that was found alive.
+        root: Held,
+    },
+    /// The verified leftovers are ended, if any, and the run is closed without a known ending.
+    CloseAsLost {
+        /// Whether the lease is stolen first.
+        steal: bool,
+        /// What became of it.
+        why: Lost,
+        /// How many of its boundary are to be ended.
+        leftovers: u32,
+    },
+    /// The lease is stolen, and then its keeper is asked to end it as `owner-lost`.
+    EndByPolicy,
+}
+
+/// What settles a run without us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Settled {
+    /// It has ended.
+    Ended,
+    /// Its lease is another instance's, and healthy.
+    HeldByAnother,
+    /// A record from before leases, whose pid has a process that does not agree with it.
+    LegacyUnverified,
+}
+
+/// What keeps us from acting now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    /// Our last heartbeat is too old.
+    Unrenewed,
+    /// We lost our leases and have not begun anew.
+    Superseded,
+    /// The ending cannot be read.
+    EndingUnreadable(String),
+    /// The keeper lives and does not answer.
+    KeeperSilent,
+    /// The keeper's lock cannot be read.
+    KeeperUnreadable(String),
+    /// A keeper answers for a run that has no lease.
+    KeeperWithoutLease,
+    /// The nursery lives and is about to start the run or to write its ending.
+    NurseryAtWork,
+    /// The nursery's lock cannot be read.
+    NurseryUnreadable(String),
+    /// The root cannot be read.
+    RootUnreadable(String),
+    /// The root's tree cannot be read.
+    TreeUnreadable(String),
+    /// What a legacy record claims cannot be compared.
+    LegacyUnreadable(String),
+}
+
+/// What became of a run whose ending nobody saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lost {
+    /// Its root is gone.
+    ProcessesGone,
+    /// Its root is gone and somebody else has its pid.
+    PidReused,
+    /// The machine was rebooted.
+    Rebooted,
+    /// No root was ever recorded.
+    NeverRecorded,
+}
+
+impl Verdict {
+    /// The verdict's name in events and JSON. Frozen.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Leave { .. } => "leave",
+            Verdict::RetryLater { .. } => "retry-later",
+            Verdict::Resume { .. } => "resume",
+            Verdict::TakeEnding { .. } => "take-ending",
+            Verdict::NeverStarted { .. } => "never-started",
+            Verdict::EndTree { .. } => "end-tree",
+            Verdict::CloseAsLost { .. } => "close-as-lost",
+            Verdict::EndByPolicy => "end-by-policy",
+        }
+    }
+
+    /// Whether the lease is to be stolen, and the steal committed, before anything else.
+    pub fn steals(&self) -> bool {
+        match self {
+            Verdict::Leave { .. } | Verdict::RetryLater { .. } => false,
+            Verdict::Resume { steal }
+            | Verdict::TakeEnding { steal }
+            | Verdict::NeverStarted { steal }
+            | Verdict::EndTree { steal, .. }
+            | Verdict::CloseAsLost { steal, .. } => *steal,
+            Verdict::EndByPolicy => true,
+        }
+    }
+
+    /// Whether anything at all is done.
+    pub fn acts(&self) -> bool {
+        match self {
+            Verdict::Leave { .. } | Verdict::RetryLater { .. } => false,
+            Verdict::Resume { .. }
+            | Verdict::TakeEnding { .. }
+            | Verdict::NeverStarted { .. }
+            | Verdict::EndTree { .. }
+            | Verdict::CloseAsLost { .. }
+            | Verdict::EndByPolicy => true,
+        }
+    }
+
+    /// Whether we signal processes ourselves; a keeper that is asked does it by its own rules.
+    pub fn signals(&self) -> bool {
+        match self {
+            Verdict::EndTree { .. } => true,
+            Verdict::CloseAsLost { leftovers, .. } => *leftovers > 0,
+            Verdict::Leave { .. }
+            | Verdict::RetryLater { .. }
+            | Verdict::Resume { .. }
+            | Verdict::TakeEnding { .. }
+            | Verdict::NeverStarted { .. }
+            | Verdict::EndByPolicy => false,
+        }
+    }
+
+    /// The reason of the ending that we write ourselves.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            Verdict::NeverStarted { .. } => Some(Reason::SpawnError),
+            Verdict::EndTree { .. } => Some(Reason::OwnerLost),
+            Verdict::CloseAsLost { .. } => Some(Reason::ReconciledStale),
+            Verdict::Leave { .. }
+            | Verdict::RetryLater { .. }
+            | Verdict::Resume { .. }
+            | Verdict::TakeEnding { .. }
+            | Verdict::EndByPolicy => None,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        if self.steals() {
+            f.write_str(", after stealing the lease")?;
+        }
+        f.write_str(": ")?;
+        match self {
+            Verdict::Leave { why } => write!(f, "{why}"),
+            Verdict::RetryLater { why } => write!(f, "{why}"),
+            Verdict::Resume { .. } => f.write_str("its keeper answers"),
+            Verdict::TakeEnding { .. } => f.write_str("its ending is on disk"),
+            Verdict::NeverStarted { .. } => {
+                f.write_str("its keeper was gone before any process of it was recorded")
+            }
+            Verdict::EndTree { root, .. } => {
+                write!(f, "its root is alive ({root}), its keeper and nursery are gone")
+            }
+            Verdict::CloseAsLost { why, leftovers: 0, .. } => write!(f, "{why}, nobody of it is left"),
+            Verdict::CloseAsLost { why, leftovers, .. } => write!(f, "{why}, {leftovers} of it to be ended"),
+            Verdict::EndByPolicy => {
+                f.write_str("its keeper answers, and without its owner it is to be ended")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Settled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Settled::Ended => "it has ended",
+            Settled::HeldByAnother => "another instance holds it",
+            Settled::LegacyUnverified => {
+                "it has no lease, and the process with its pid is not known to be its"
+            }
+        })
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, why) = match self {
+            Doubt::Unrenewed => ("our own lease is not renewed", None),
+            Doubt::Superseded => ("our own leases were lost", None),
+            Doubt::EndingUnreadable(why) => ("its ending cannot be read", Some(why)),
+            Doubt::KeeperSilent => ("its keeper lives and does not answer", None),
+            Doubt::KeeperUnreadable(why) => ("its keeper cannot be read", Some(why)),
+            Doubt::KeeperWithoutLease => ("it has no lease, and yet a keeper answers", None),
+            Doubt::NurseryAtWork => ("its keeper is gone and its nursery is at work", None),
+            Doubt::NurseryUnreadable(why) => ("its nursery cannot be read", Some(why)),
+            Doubt::RootUnreadable(why) => ("its root cannot be read", Some(why)),
+            Doubt::TreeUnreadable(why) => ("its processes cannot be listed", Some(why)),
+            Doubt::LegacyUnreadable(why) => {
+                ("it has no lease, and its process cannot be compared", Some(why))
+            }
+        };
+        f.write_str(what)?;
+        match why {
+            Some(why) => write!(f, " ({})", why.replace(char::is_control, " ")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Lost::ProcessesGone => "its root is gone",
+            Lost::PidReused => "its root is gone and its pid is another's",
+            Lost::Rebooted => "the machine was rebooted",
+            Lost::NeverRecorded => "no root was recorded",
+        })
+    }
+}
