@@ -1,0 +1,109 @@
+//! How many runs may be alive at once, and how many may wait for a place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The places for runs; without a limit there is one for everybody.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    places: Option<Arc<Semaphore>>,
+    most: usize,
+    most_queued: usize,
+    queued: AtomicUsize,
+}
+
+/// There is no place, and too many wait for one.
+#[derive(Debug)]
+pub(crate) struct Full {
+    pub(crate) most: usize,
+    pub(crate) queued: usize,
+}
+
+impl Admission {
+    pub(crate) fn new(most: Option<usize>, most_queued: usize) -> Self {
+        let places = most.map(|most| Arc::new(Semaphore::new(most)));
+        Self { places, most: most.unwrap_or(usize::MAX), most_queued, queued: AtomicUsize::new(0) }
+    }
+
+    /// Waits for a place, in the order of asking.
+    pub(crate) async fn enter(&self) -> Result<Option<OwnedSemaphorePermit>, Full> {
+        let Some(places) = &self.places else { return Ok(None) };
+        if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+            return Ok(Some(place));
+        }
+        let _waiting = Waiting::begin(&self.queued, self.most_queued)
+            .ok_or(Full { most: self.most, queued: self.most_queued })?;
+        // The semaphore is never closed.
+        Ok(Arc::clone(places).acquire_owned().await.ok())
+    }
+
+    /// A place for a run that is alive already: it is there whether there is room or not.
+    pub(crate) fn seat(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.as_ref().and_then(|places| Arc::clone(places).try_acquire_owned().ok())
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+}
+
+/// Somebody in the queue, for as long as this lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(queued: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let more = |n: usize| (n < most).then_some(n + 1);
+        queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(queued))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn without_a_limit_everybody_enters() {
+        let admission = Admission::new(None, 0);
+        assert!(now(admission.enter()).unwrap().unwrap().is_none());
+    }
+
+    #[test]
+    fn who_finds_no_place_waits_and_who_finds_the_queue_full_is_refused() {
+        let admission = Admission::new(Some(1), 1);
+        let place = now(admission.enter()).unwrap().unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut second = Box::pin(admission.enter());
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert_eq!(admission.queued(), 1);
+        assert!(now(admission.enter()).unwrap().is_err(), "the queue is full");
+        drop(place);
+        assert!(matches!(second.as_mut().poll(&mut context), Poll::Ready(Ok(Some(_)))));
+        drop(second);
+        assert_eq!(admission.queued(), 0);
+    }
+
+    #[test]
+    fn one_that_gives_up_waiting_leaves_the_queue() {
+        let admission = Admission::new(Some(1), 1);
+        let _place = now(admission.enter()).unwrap().unwrap();
+        assert!(now(admission.enter()).is_none());
+        assert_eq!(admission.queued(), 0);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a request to run something means: the spec that a keeper is given.
+
+use crate::refusal::Refusal;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use std::time::Duration;
+use tenure_core::api::{Exact, RunRequest, Stdin};
+use tenure_core::defaults;
+use tenure_core::limits::Limits;
+use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
+
+/// The variables of the daemon's own environment that runs from the API begin with.
+const HANDED_DOWN: [&str; 12] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "TERM",
+    "HOSTNAME",
+];
+
+/// A run that was asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) spec: Spec,
+    /// Whether the scope's current run is ended first.
+    pub(crate) replace: bool,
+}
+
+/// The command, the directory and the environment.
+struct Process {
+    words: Vec<Vec<u8>>,
+    cwd: Vec<u8>,
+    env: Vec<Vec<u8>>,
+    env_names: Vec<String>,
+    umask: u32,
+    nofile: Option<(u64, u64)>,
+}
+
+/// Makes sense of a request.
+pub(crate) fn read(request: &RunRequest, state_root: &str) -> Result<Asked, Refusal> {
+    let mut process = match &request.exact {
+        Some(exact) => of_caller(request, exact)?,
+        None => of_daemon(request, state_root)?,
+    };
+    let transport = transport(request, &mut process)?;
+    let spec = Spec {
+        transport,
+        cwd: process.cwd,
+        env: process.env,
+        env_names: process.env_names,
+        umask: process.umask,
+        nofile: process.nofile,
+        session: named("session", request.session.as_ref())?,
+        scope: named("scope", request.scope.as_ref())?,
+        label: request.label.clone(),
+        limits: limits(request),
+        on_escape: request.on_escape.unwrap_or_default(),
+        orphan: request.orphan.unwrap_or_default(),
+        resources: request.resources.clone().unwrap_or_default(),
+    };
+    if request.replace && spec.scope.is_none() {
+        return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
+    }
+    spec.check().map_err(Refusal::invalid)?;
+    Ok(Asked { spec, replace: request.replace })
+}
+
+/// A key that is given is not empty, and is one line.
+fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
+    match key {
+        Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => Err(
+            Refusal::invalid(format!("the {what} is to be one line of 1 to 512 bytes, not {key:?}")),
+        ),
+        other => Ok(other.cloned()),
+    }
+}
+
+/// The caller's own process hands everything down.
+fn of_caller(request: &RunRequest, exact: &Exact) -> Result<Process, Refusal> {
+    if !request.command.is_empty() || request.pty_command.is_some() || request.cwd.is_some() || !request.env.is_empty() {
+        return Err(Refusal::invalid("exact stands instead of command, ptyCommand, cwd and env"));
+    }
+    let malformed = || Refusal::invalid("exact.words is base64 of words that each end with a NUL");
+    let bytes = BASE64_STANDARD.decode(&exact.words).map_err(|_| malformed())?;
+    let bytes = bytes.strip_suffix(b"\0").ok_or_else(malformed)?;
+    let mut words = bytes.split(|&b| b == 0).map(<[u8]>::to_vec);
+    let cwd = words.next().ok_or_else(malformed)?;
+    let command: Vec<_> = words.by_ref().take(exact.argc).collect();
+    if command.len() != exact.argc {
+        return Err(malformed());
+    }
+    Ok(Process {
+        words: command,
+        cwd,
+        env: words.collect(),
+        env_names: exact.env_names.clone(),
+        umask: exact.umask & 0o777,
+        nofile: Some(exact.nofile),
+    })
+}
+
+/// A request without a process behind it begins with the daemon's environment, cleaned.
+fn of_daemon(request: &RunRequest, state_root: &str) -> Result<Process, Refusal> {
+    let handed_down = |name: &str| HANDED_DOWN.contains(&name) || name.starts_with("LC_");
+    let mut env: Vec<Vec<u8>> = std::env::vars()
+        .filter(|(name, _)| handed_down(name) && !request.env.contains_key(name))
+        .map(|(name, value)| format!("{name}={value}").into_bytes())
+        .collect();
+    if !request.env.contains_key("TENURE_STATE") {
+        env.push(format!("TENURE_STATE={state_root}").into_bytes());
+    }
+    for (name, value) in &request.env {
+        let entry = format!("{name}={value}").into_bytes();
+        if name.contains('=') {
+            return Err(Refusal::invalid(format!("{name:?} is no name of a variable")));
+        }
+        check_env(&entry).map_err(Refusal::invalid)?;
+        env.push(entry);
+    }
+    let cwd = match &request.cwd {
+        Some(cwd) if cwd.starts_with('/') => cwd.clone(),
+        Some(cwd) => return Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}"))),
+        None => std::env::var("HOME").unwrap_or_else(|_| "/".to_owned()),
+    };
+    Ok(Process {
+        words: request.command.iter().map(|word| word.clone().into_bytes()).collect(),
+        cwd: cwd.into_bytes(),
+        env,
+        env_names: request.env.keys().cloned().collect(),
+        umask: 0o022,
+        nofile: None,
+    })
+}
+
+fn transport(request: &RunRequest, process: &mut Process) -> Result<Transport, Refusal> {
+    let (cols, rows) = defaults::PTY_SIZE;
+    let size = request.pty_size.unwrap_or(Size { cols, rows });
+    let words = std::mem::take(&mut process.words);
+    let command = match &request.pty_command {
+        Some(_) if !words.is_empty() => {
+            return Err(Refusal::invalid("give command or ptyCommand, not both"));
+        }
+        Some(line) => Some(PtyCommand::Line(Line::new(line.clone()).map_err(Refusal::invalid)?)),
+        None if request.pty => Some(PtyCommand::Argv(Argv::new(words.clone()).map_err(Refusal::invalid)?)),
+        None => None,
+    };
+    let Some(command) = command else {
+        let command = Argv::new(words).map_err(Refusal::invalid)?;
+        return Ok(Transport::Pipes { command, stdin: request.stdin == Some(Stdin::Open) });
+    };
+    if request.stdin == Some(Stdin::Closed) {
+        return Err(Refusal::invalid("a terminal's input cannot be closed"));
+    }
+    if !process.env.iter().any(|entry| entry.starts_with(b"TERM=")) {
+        process.env.push(b"TERM=xterm-256color".to_vec());
+    }
+    Ok(Transport::Pty { command, size })
+}
+
+fn limits(request: &RunRequest) -> Limits {
+    let off_at_zero = |ms: Option<u64>| ms.filter(|&ms| ms > 0).map(Duration::from_millis);
+    let or_default = |ms: Option<u64>, default| ms.map_or(default, Duration::from_millis);
+    Limits {
+        overall: off_at_zero(request.timeout_ms),
+        no_output: off_at_zero(request.no_output_timeout_ms),
+        activity: request.activity.unwrap_or_default(),
+        grace: or_default(request.grace_ms, defaults::GRACE),
+        give_up: defaults::GIVE_UP,
+        orphan_grace: or_default(request.orphan_grace_ms, defaults::ORPHAN_GRACE),
+    }
+}

@@ -1,0 +1,179 @@
+//! What every part of the daemon shares: its identity, its registry, the runs it holds, and whether it may act.
+
+use crate::admission::Admission;
+use crate::held::{self, Held, Keeping, Status};
+use crate::latency::Latency;
+use crate::link::Link;
+use crate::scopes::Scopes;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::lease::{Hold, Tenancy};
+use tenure_core::record::Ticket;
+use tenure_core::wire::Ask;
+use tenure_keeper::launch::Nursery;
+use tenure_keeper::rundir::RunDir;
+use tenure_keeper::state_root::StateRoot;
+use tenure_os::clock;
+use tenure_settings::Settings;
+use tenure_store::{NewRun, Registry};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// The daemon.
+pub(crate) struct Daemon {
+    pub(crate) settings: Settings,
+    pub(crate) state: StateRoot,
+    pub(crate) instance: InstanceId,
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) started_at_ms: u64,
+    pub(crate) admission: Admission,
+    pub(crate) scopes: Scopes,
+    pub(crate) latency: Latency,
+    pub(crate) phase: watch::Sender<Phase>,
+    tenancy: Mutex<Tenancy>,
+    pub(crate) nursery: Mutex<Option<Nursery>>,
+    held: Mutex<HashMap<RunId, Arc<Held>>>,
+    changes: watch::Sender<u64>,
+}
+
+/// Where the daemon is in its own life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It serves.
+    Serving,
+    /// It takes no more runs, and leaves.
+    Draining {
+        /// Whether its runs are ended first.
+        cancel_runs: bool,
+    },
+}
+
+impl Daemon {
+    pub(crate) fn new(
+        settings: Settings,
+        state: StateRoot,
+        instance: InstanceId,
+        registry: Arc<dyn Registry>,
+        tenancy: Tenancy,
+    ) -> Self {
+        Self {
+            admission: Admission::new(settings.max_runs, settings.max_queued),
+            settings,
+            state,
+            instance,
+            registry,
+            started_at_ms: clock::unix_ms(),
+            scopes: Scopes::default(),
+            latency: Latency::default(),
+            phase: watch::Sender::new(Phase::Serving),
+            tenancy: Mutex::new(tenancy),
+            nursery: Mutex::new(None),
+            held: Mutex::new(HashMap::new()),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn tenancy(&self) -> MutexGuard<'_, Tenancy> {
+        lock(&self.tenancy)
+    }
+
+    /// Whether our heartbeat is fresh enough to act on what we hold.
+    pub(crate) fn may_act(&self) -> bool {
+        self.tenancy().may_act(clock::awake(), clock::unix_ms())
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.phase.borrow() != Phase::Serving
+    }
+
+    /// Events were recorded; whoever follows them looks.
+    pub(crate) fn something_happened(&self) {
+        self.changes.send_modify(|n| *n += 1);
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// A run that this daemon holds.
+    pub(crate) fn held(&self, run: &RunId) -> Option<Arc<Held>> {
+        lock(&self.held).get(run).cloned()
+    }
+
+    /// Every run that this daemon holds.
+    pub(crate) fn all_held(&self) -> Vec<Arc<Held>> {
+        lock(&self.held).values().cloned().collect()
+    }
+
+    pub(crate) fn live_runs(&self) -> usize {
+        lock(&self.held).len()
+    }
+
+    /// From now on this daemon holds a run, over this connection to its keeper.
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        dir: RunDir,
+        ticket: Ticket,
+        hold: Hold,
+        status: Status,
+        link: Link,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Arc<Held> {
+        let (held, orders) = Held::new(dir, ticket, hold, status);
+        lock(&self.held).insert(held.ticket.run_id.clone(), Arc::clone(&held));
+        let keeping = Keeping { held: Arc::clone(&held), link, orders, place };
+        tokio::spawn(held::keep(Arc::clone(self), keeping));
+        held
+    }
+
+    /// The run is over, or another's.
+    pub(crate) fn release(&self, held: &Arc<Held>) {
+        let mut all = lock(&self.held);
+        if all.get(&held.ticket.run_id).is_some_and(|known| Arc::ptr_eq(known, held)) {
+            all.remove(&held.ticket.run_id);
+        }
+    }
+
+    /// Takes a run into the registry that was started without it: by a caller without a daemon, or by a keeper that
+    /// handed over what escaped. It is ours, since it is in our state root.
+    pub(crate) async fn adopt_unregistered(self: &Arc<Self>, run: &RunId) {
+        let Ok(dir) = self.state.run(run) else { return };
+        let ticket = match dir.ticket() {
+            Ok(ticket) => ticket,
+            Err(error) => {
+                tracing::warn!(%run, %error, "a run without a readable ticket is left alone");
+                return;
+            }
+        };
+        if ticket.owner_instance_id != self.instance {
+            tracing::warn!(%run, owner = %ticket.owner_instance_id, "a run of another instance is left alone");
+            return;
+        }
+        let directory = dir.path().to_string_lossy().into_owned();
+        let asked_by = match &ticket.escaped_from {
+            Some(origin) => format!("run {origin}, out of which it escaped"),
+            None => "a caller without a daemon".to_owned(),
+        };
+        if let Ok(Some(_)) = self.registry.run(run.clone()).await {
+            return;
+        }
+        match self.registry.create(NewRun { ticket, directory, asked_by }).await {
+            Ok(()) => {
+                self.something_happened();
+                self.reconcile_run(run).await;
+            }
+            Err(error) => tracing::error!(%run, %error, "a run could not be taken into the registry"),
+        }
+    }
+
+    /// Ends a run that we hold. The keeper does it; the registry is not waited for.
+    pub(crate) fn cancel(&self, held: &Held, now: bool) {
+        held.say(Ask::Cancel { now });
+    }
+}
+
+/// A lock whose holder panicked guards data that is whole: nothing here is changed in two steps.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+

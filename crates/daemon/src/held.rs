@@ -1,0 +1,228 @@
+//! One run that this daemon holds: the connection to its keeper, what the keeper says, and the recording of it.
+//! Everything is recorded before it is told (I4): whoever waits here hears of an ending that is on disk.
+
+use crate::daemon::Daemon;
+use crate::link::Link;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ending::SpawnError;
+use tenure_core::lease::Hold;
+use tenure_core::record::{Ending, KeeperNote, Ticket};
+use tenure_core::state::State;
+use tenure_core::wire::{Ask, Tell};
+use tenure_keeper::rundir::RunDir;
+use tenure_os::{clock, pause};
+use tenure_store::Change;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+
+/// How long to wait before the registry is asked again to take something that must not be lost.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A run that this daemon holds.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) dir: RunDir,
+    pub(crate) ticket: Ticket,
+    pub(crate) hold: Hold,
+    orders: mpsc::UnboundedSender<Ask>,
+    status: watch::Sender<Status>,
+}
+
+/// What is known of it now.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Status {
+    /// Its root, once it is recorded as running.
+    pub(crate) note: Option<KeeperNote>,
+    /// Why it could not be started.
+    pub(crate) not_started: Option<SpawnError>,
+    /// Whether it is being ended, or its command has ended.
+    pub(crate) leaving: bool,
+    /// Up to where its output has grown, as far as the keeper hinted.
+    pub(crate) grown: u64,
+    /// How it ended, once that is recorded.
+    pub(crate) ending: Option<Arc<Ending>>,
+    /// Why this daemon holds it no more.
+    pub(crate) let_go: Option<String>,
+}
+
+impl Status {
+    pub(crate) fn state(&self) -> State {
+        match (&self.ending, &self.note) {
+            (Some(_), _) => State::Exited,
+            (None, _) if self.leaving => State::Exiting,
+            (None, Some(_)) => State::Running,
+            (None, None) => State::Starting,
+        }
+    }
+
+    /// Whether nothing more will come of it here.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ending.is_some() || self.let_go.is_some()
+    }
+}
+
+/// What the task of a held run needs beside the run itself.
+pub(crate) struct Keeping {
+    pub(crate) held: Arc<Held>,
+    pub(crate) link: Link,
+    pub(crate) orders: mpsc::UnboundedReceiver<Ask>,
+    /// The run's place among those that may run at once.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
+impl Held {
+    pub(crate) fn new(
+        dir: RunDir,
+        ticket: Ticket,
+        hold: Hold,
+        status: Status,
+    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
+        let (orders, receiver) = mpsc::unbounded_channel();
+        let status = watch::Sender::new(status);
+        (Arc::new(Self { dir, ticket, hold, orders, status }), receiver)
+    }
+
+    /// Says something to the keeper; the answer, if there is one, is not awaited.
+    pub(crate) fn say(&self, ask: Ask) {
+        // One that is gone needs not be told.
+        let _ = self.orders.send(ask);
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    /// Waits until the run's command executes, could not be, or is over.
+    pub(crate) async fn begun(&self) -> Status {
+        self.wait(|status| status.note.is_some() || status.is_over()).await
+    }
+
+    /// Waits until the run is over.
+    pub(crate) async fn over(&self) -> Status {
+        self.wait(Status::is_over).await
+    }
+
+    async fn wait(&self, is: impl FnMut(&Status) -> bool) -> Status {
+        let mut status = self.status.subscribe();
+        // The sender is in `self`, so there is always one.
+        status.wait_for(is).await.map(|status| status.clone()).unwrap_or_default()
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Status)) {
+        self.status.send_modify(change);
+    }
+
+    /// This daemon acts on it no more.
+    pub(crate) fn let_go(&self, why: String) {
+        self.set(|status| {
+            status.let_go.get_or_insert(why);
+        });
+    }
+}
+
+/// Holds a run until it is over.
+pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
+    let held = Arc::clone(&keeping.held);
+    let mut status = held.watch();
+    loop {
+        tokio::select! {
+            heard = keeping.link.next::<Tell>() => match heard {
+                Ok(Some((tell, _))) => hear(&daemon, &held, tell).await,
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(run = %held.ticket.run_id, %error, "the keeper's connection failed");
+                    break;
+                }
+            },
+            Some(ask) = keeping.orders.recv() => {
+                if keeping.link.send(&ask, &[]).await.is_err() {
+                    break;
+                }
+            }
+            _ = status.wait_for(Status::is_over) => break,
+        }
+        if held.status().is_over() {
+            break;
+        }
+    }
+    drop(keeping.link);
+    if !held.status().is_over() {
+        daemon.look_after(&held).await;
+    }
+    daemon.release(&held);
+    drop(keeping.place);
+}
+
+async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
+    match tell {
+        Tell::Started { note } => {
+            pause::point("daemon-before-started");
+            record(daemon, held, Change::Started(note.clone())).await;
+            pause::point("daemon-after-started");
+            held.set(|status| status.note = Some(*note));
+        }
+        Tell::NotStarted { error } => held.set(|status| status.not_started = Some(error)),
+        Tell::Leaving { cause, detail } => {
+            record(daemon, held, Change::Leaving { cause, detail }).await;
+            held.set(|status| status.leaving = true);
+        }
+        Tell::Grown { to } => held.set(|status| status.grown = status.grown.max(to)),
+        Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
+        Tell::Refused { why } => {
+            tracing::info!(run = %held.ticket.run_id, why, "refused by the keeper");
+            if why.contains("epoch") {
+                held.let_go(why);
+            }
+        }
+        Tell::Unrecorded { why } => tracing::error!(run = %held.ticket.run_id, why, "an ending was not kept"),
+        Tell::Welcome { .. }
+        | Tell::Status { .. }
+        | Tell::Done
+        | Tell::StdinTaken { .. }
+        | Tell::StdinClosed
+        | Tell::StdinRefused { .. }
+        | Tell::Unkept { .. }
+        | Tell::Tree { .. }
+        | Tell::Blocked { .. } => {}
+    }
+}
+
+/// Records an ending and then lets everybody know.
+pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: Ending) {
+    pause::point("daemon-before-ending");
+    let heirs = ending.handed_over_to.clone();
+    record(daemon, held, Change::Ended(Box::new(ending.clone()))).await;
+    pause::point("daemon-after-ending");
+    held.set(|status| {
+        status.ending = Some(Arc::new(ending));
+    });
+    for heir in heirs {
+        daemon.adopt_unregistered(&heir).await;
+    }
+}
+
+/// Records what became of a run. A registry that cannot take it now is asked again and again: nobody is told before.
+async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let run = held.ticket.run_id.clone();
+        match daemon.registry.record(run, held.hold.clone(), change.clone(), clock::unix_ms()).await {
+            Ok(taken) => {
+                if taken {
+                    daemon.something_happened();
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::error!(run = %held.ticket.run_id, %error, "the registry did not take a change");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+}

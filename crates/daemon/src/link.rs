@@ -1,0 +1,94 @@
+//! A daemon's end of a connection to a keeper: frames, without anybody waiting for anybody.
+
+use bytes::{Buf, BytesMut};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use tenure_core::wire::{self, Ask, Role, Tell};
+use tenure_keeper::rundir::RunDir;
+use tenure_os::socket::Conn;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::{Duration, timeout};
+
+/// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One connection to a keeper.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: UnixStream,
+    incoming: BytesMut,
+}
+
+impl Link {
+    pub(crate) fn new(conn: Conn) -> io::Result<Self> {
+        let stream = std::os::unix::net::UnixStream::from(conn.into_fd());
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream: UnixStream::from_std(stream)?, incoming: BytesMut::new() })
+    }
+
+    /// Connects to a run's keeper and says who we are. One that an older Tenure started speaks an older wire, and
+    /// says so. A refusal is an error of kind `PermissionDenied`.
+    pub(crate) async fn dial(dir: &RunDir, role: Role) -> io::Result<Self> {
+        let mut link = Self::new(dir.dial()?)?;
+        let mut version = wire::VERSION;
+        loop {
+            match link.ask(&Ask::Hello { version, role }, &[]).await? {
+                Tell::Welcome { .. } => return Ok(link),
+                Tell::Refused { why } if version > 1 && why.starts_with("this keeper speaks version ") => {
+                    version -= 1;
+                }
+                Tell::Refused { why } => return Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
+                other => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    pub(crate) async fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) -> io::Result<()> {
+        self.stream.write_all(&wire::encode(head, body)).await
+    }
+
+    /// The next frame; `None` once the other side is gone. Nothing is lost if the wait is given up.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<(T, Vec<u8>)>> {
+        loop {
+            if let Some((head, body, taken)) = wire::decode(&self.incoming).map_err(io::Error::other)? {
+                let body = body.to_vec();
+                self.incoming.advance(taken);
+                if self.incoming.is_empty() {
+                    self.incoming = BytesMut::new(); // an idle connection holds no memory
+                }
+                return Ok(Some((head, body)));
+            }
+            if self.incoming.capacity() - self.incoming.len() < 512 {
+                self.incoming.reserve(4096);
+            }
+            match self.stream.read_buf(&mut self.incoming).await {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Asks one thing and waits for the answer; hints that come in between are dropped.
+    pub(crate) async fn ask(&mut self, ask: &Ask, body: &[u8]) -> io::Result<Tell> {
+        let answer = async {
+            self.send(ask, body).await?;
+            loop {
+                match self.next::<Tell>().await? {
+                    Some((Tell::Grown { .. } | Tell::Leaving { .. } | Tell::Started { .. }, _)) => {}
+                    Some((tell, _)) => return Ok(tell),
+                    None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the keeper is gone")),
+                }
+            }
+        };
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "the keeper does not answer");
+        timeout(PATIENCE, answer).await.map_err(|_| late())?
+    }
+}
+
+pub(crate) fn unexpected(tell: &Tell) -> io::Error {
+    io::Error::other(format!("the keeper answered something else: {tell:?}"))
+}
