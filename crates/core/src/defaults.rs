@@ -20,9 +20,29 @@ pub const PTY_SIZE: (u16, u16) = (120, 30);
 pub const OUTPUT_HEAD: u64 = 1 << 20;
 /// How many of the last bytes of a run's output are kept.
 pub const OUTPUT_TAIL: u64 = 256 << 20;
+/// How long finished runs are kept.
+pub const KEEP_RUNS_FOR: Duration = Duration::from_hours(7 * 24);
+/// How many finished runs are kept.
+pub const KEEP_RUNS: u64 = 10_000;
+/// How much output of finished runs is kept, in bytes.
+pub const KEEP_RUN_BYTES: u64 = 10 << 30;
+/// How long events are kept.
+pub const KEEP_EVENTS_FOR: Duration = Duration::from_hours(7 * 24);
+/// How many events are kept.
+pub const KEEP_EVENTS: u64 = 100_000;
+/// How many runs may wait for their turn where there is a limit to how many there may be at a time.
+pub const RUN_QUEUE: u64 = 1_000;
+/// How long one file of the daemon's log may become, in bytes.
+pub const LOG_BYTES: u64 = 10 << 20;
+/// How many files of the daemon's log are kept.
+pub const LOG_FILES: u64 = 5;
 /// The least share of one CPU that counts as activity, in percent of the sampled interval.
 pub const ACTIVE_CPU_PERCENT: u64 = 1;
 /// The least I/O that counts as activity between two samples.
 pub const ACTIVE_IO_BYTES: u64 = 64 << 10;
 /// How much unwritten standard input a keeper holds before it refuses more.
 pub const STDIN_QUEUE: u64 = 256 << 10;
+/// How long a lease holds after its holder's last heartbeat.
+pub const LEASE_TTL: Duration = Duration::from_secs(15);
+/// How often a holder renews all its leases at once, and looks at the others'.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);
