@@ -20,6 +20,22 @@ pub const PTY_SIZE: (u16, u16) = (120, 30);
 pub const OUTPUT_HEAD: u64 = 1 << 20;
 /// How many of the last bytes of a run's output are kept.
 pub const OUTPUT_TAIL: u64 = 256 << 20;
+/// How long finished runs are kept.
+pub const KEEP_RUNS_FOR: Duration = Duration::from_hours(7 * 24);
+/// How many finished runs are kept.
+pub const KEEP_RUNS: u64 = 10_000;
+/// How much output of finished runs is kept, in bytes.
+pub const KEEP_RUN_BYTES: u64 = 10 << 30;
+/// How long events are kept.
+pub const KEEP_EVENTS_FOR: Duration = Duration::from_hours(7 * 24);
+/// How many events are kept.
+pub const KEEP_EVENTS: u64 = 100_000;
+/// How many runs may wait for their turn where there is a limit to how many there may be at a time.
+pub const RUN_QUEUE: u64 = 1_000;
+/// How long one file of the daemon's log may become, in bytes.
+pub const LOG_BYTES: u64 = 10 << 20;
+/// How many files of the daemon's log are kept.
+pub const LOG_FILES: u64 = 5;
 /// The least share of one CPU that counts as activity, in percent of the sampled interval.
 pub const ACTIVE_CPU_PERCENT: u64 = 1;
 /// The least I/O that counts as activity between two samples.

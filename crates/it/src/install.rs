@@ -69,6 +69,11 @@ impl Install {
         &self.state
     }
 
+    /// The configuration file, which a test may write.
+    pub fn config(&self) -> PathBuf {
+        self.dir.path().join("config.toml")
+    }
+
     /// Whether its runs get a cgroup; `None` where that depends on the system.
     pub fn expects_cgroup(&self) -> Option<bool> {
         let is_root = rustix::process::geteuid().is_root() && !self.unprivileged;
@@ -94,6 +99,8 @@ impl Install {
         command.args(args).current_dir(self.dir.path());
         command.env_remove("TENURE_PAUSE").env("TENURE_STATE", &self.state);
         command.env("TENURE_CGROUP", if self.cgroup { "on" } else { "off" });
+        // Not that of whoever runs the tests; there need not be one.
+        command.env("TENURE_CONFIG", self.config());
         command.envs(self.env.iter().cloned());
         command.stdin(Stdio::null());
         command

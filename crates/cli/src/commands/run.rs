@@ -19,23 +19,30 @@ use tenure_keeper::launch::{Launched, Nursery, Terms};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
 use tenure_os::terminal;
+use tenure_settings::Settings;
 
 /// How long a command may take to be executed, or refused, before `--bg` gives up waiting to hear of it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let spec = spec(args).map_err(Failure::ours)?;
+    let settings = settings::load().map_err(Failure::of_run)?;
+    let spec = spec(args, &settings).map_err(Failure::ours)?;
     spec.check().map_err(Failure::ours)?;
-    let state = settings::state_root().map_err(Failure::of_run)?;
-    if args.bg { background(args, &state, &spec) } else { foreground::run(args, &state, &spec) }
-        .map_err(Failure::of_run)
+    let state = settings::open(&settings).map_err(Failure::of_run)?;
+    let terms = Terms { backend: "run", cgroup: settings.cgroup, keep: settings.output };
+    if args.bg {
+        background(args, &state, &spec, &terms)
+    } else {
+        foreground::run(args, &state, &spec, &terms)
+    }
+    .map_err(Failure::of_run)
 }
 
 /// Starts it, prints its id, and leaves.
-fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
+fn background(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms) -> Result<u8, Failure> {
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let role = Role::Holder { epoch: 1 };
-    let mut launched = nursery.run(state, spec, &terms()?, role).map_err(Failure::ours)?;
+    let mut launched = nursery.run(state, spec, terms, role).map_err(Failure::ours)?;
     match launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?.0 {
         Tell::Started { .. } => {}
         Tell::NotStarted { error } => {
@@ -63,16 +70,12 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
     Ok(0)
 }
 
-fn terms() -> Result<Terms, Failure> {
-    Ok(Terms { backend: "run", cgroup: settings::cgroup(), keep: settings::keep()? })
-}
-
 /// Prints the record of a run that has ended.
 fn print_record(launched: &Launched) -> Result<(), Failure> {
     print::json(&launched.dir.view().map_err(Failure::ours)?.json())
 }
 
-fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
+fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
     let command = Argv::new(args.command.iter().map(|word| word.as_bytes().to_vec()).collect())?;
     let transport = if args.pty {
         Transport::Pty { command: PtyCommand::Argv(command), size: pty_size() }
@@ -82,11 +85,11 @@ fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
     let mut env: Vec<Vec<u8>> =
         env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
     let mut env_names = Vec::new();
-    if let Some(state) = env::var_os("TENURE_STATE") {
-        // A run that starts elsewhere means the same state root.
-        let state = std::path::absolute(state)?;
-        env.retain(|entry| !entry.starts_with(b"TENURE_STATE="));
-        env.push([b"TENURE_STATE=", state.as_os_str().as_bytes()].concat());
+    for (name, path) in settings.pinned() {
+        // A run that starts elsewhere means the same files.
+        let setting = format!("{name}=");
+        env.retain(|entry| !entry.starts_with(setting.as_bytes()));
+        env.push([setting, path].concat().into_bytes());
     }
     for setting in &args.env {
         let setting = setting.as_bytes();
@@ -108,7 +111,7 @@ fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
         session: args.session.clone(),
         scope: None,
         label: args.label.clone(),
-        limits: limits(args),
+        limits: limits(args, settings),
         on_escape: args.on_escape.into(),
         orphan: args.orphan.into(),
     })
@@ -118,18 +121,18 @@ fn stdin(args: &RunArgs) -> StdinArg {
     args.stdin.unwrap_or(if args.bg { StdinArg::Closed } else { StdinArg::Inherit })
 }
 
-fn limits(args: &RunArgs) -> Limits {
-    let given = |limit: Option<Limit>| limit.and_then(|limit| limit.0);
+fn limits(args: &RunArgs, settings: &Settings) -> Limits {
+    let given = |limit: Option<Limit>, default| limit.map_or(default, |limit| limit.0);
     // A grace of nothing kills at once, an orphan grace of nothing ends at once.
     let or_default =
         |limit: Option<Limit>, default| limit.map_or(default, |limit| limit.0.unwrap_or_default());
     Limits {
-        overall: given(args.timeout),
-        no_output: given(args.no_output_timeout),
+        overall: given(args.timeout, settings.run.timeout),
+        no_output: given(args.no_output_timeout, None),
         activity: args.activity.into(),
-        grace: or_default(args.grace, defaults::GRACE),
+        grace: or_default(args.grace, settings.run.grace),
         give_up: defaults::GIVE_UP,
-        orphan_grace: or_default(args.orphan_grace, defaults::ORPHAN_GRACE),
+        orphan_grace: or_default(args.orphan_grace, settings.run.orphan_grace),
     }
 }
 

@@ -161,6 +161,8 @@ fn make(
         root: gated.root().identity().clone(),
         boundary,
         started_at_ms: clock::unix_ms(),
+        exe: plan.executable(),
+        process_group: Some(gated.root().group()),
     };
     if let Err(error) = lock.write(&record::encode(&note)) {
         gated.abandon();

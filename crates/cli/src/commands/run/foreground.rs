@@ -3,7 +3,7 @@
 
 use super::printer::{self, Printed, Printer};
 use super::typing::Typing;
-use super::{print_record, stdin, terms};
+use super::{print_record, stdin};
 use crate::args::{RunArgs, StdinArg};
 use crate::failure::Failure;
 use crate::print;
@@ -17,7 +17,7 @@ use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Spec;
 use tenure_core::wire::{Ask, Role, Tell};
-use tenure_keeper::launch::{Launched, Nursery};
+use tenure_keeper::launch::{Launched, Nursery, Terms};
 use tenure_keeper::nursery;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_keeper::state_root::StateRoot;
@@ -57,12 +57,12 @@ struct Foreground<'a> {
     fallen: Option<Vec<Fallen>>,
 }
 
-pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
+pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms) -> Result<u8, Failure> {
     // Orphans come to us only if there can be none but this run's: a shell may have left us its children.
     let last_resort = reaper::childless() && reaper::become_subreaper().is_ok();
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
-    let launched = nursery.run(state, spec, &terms()?, Role::Caller).map_err(Failure::ours)?;
+    let launched = nursery.run(state, spec, terms, Role::Caller).map_err(Failure::ours)?;
     let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
     let mut foreground = Foreground {
         nursery_pid: nursery.pid(),

@@ -1,0 +1,86 @@
+//! `config.toml`: which settings it gives, and on which lines.
+
+use crate::origin::BadSettings;
+use crate::table::{Setting, TABLE};
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+
+/// A setting that the file gives.
+pub(crate) struct Given {
+    pub(crate) setting: &'static Setting,
+    pub(crate) text: String,
+    pub(crate) line: usize,
+}
+
+/// Reads the file's text.
+pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<Given>, BadSettings> {
+    let table = DeTable::parse(text).map_err(|error| BadSettings::NotToml {
+        path: path.to_owned(),
+        line: line_of(text, error.span().map_or(0, |span| span.start)),
+        why: error.message().to_owned(),
+    })?;
+    let mut given = Vec::new();
+    Walk { path, text, given: &mut given }.table("", table.get_ref())?;
+    Ok(given)
+}
+
+/// The line that a byte is on, counted from 1.
+fn line_of(text: &str, byte: usize) -> usize {
+    text.as_bytes()[..byte.min(text.len())].split(|&b| b == b'\n').count()
+}
+
+struct Walk<'a> {
+    path: &'a Path,
+    text: &'a str,
+    given: &'a mut Vec<Given>,
+}
+
+impl Walk<'_> {
+    fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), BadSettings> {
+        for (name, value) in table {
+            let key = if section.is_empty() {
+                name.get_ref().to_string()
+            } else {
+                format!("{section}.{name}", name = name.get_ref())
+            };
+            let line = line_of(self.text, name.span().start);
+            let below = format!("{key}.");
+            match value.get_ref() {
+                DeValue::Table(table) if TABLE.iter().any(|setting| setting.key.starts_with(&below)) => {
+                    self.table(&key, table)?;
+                }
+                value => self.value(&key, value, line)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, key: &str, value: &DeValue<'_>, line: usize) -> Result<(), BadSettings> {
+        let Some(setting) = TABLE.iter().find(|setting| setting.key == key) else {
+            let path = self.path.to_owned();
+            return Err(BadSettings::Unknown { path, line, key: key.to_owned(), known: known_beside(key) });
+        };
+        let text = match value {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Boolean(on) => on.to_string(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+            other => {
+                let origin = crate::Origin::File { path: self.path.to_owned(), line };
+                let why = format!("this is a {}: write a text, a number or a boolean", other.type_str());
+                return Err(BadSettings::Value { key: setting.key, origin, why });
+            }
+        };
+        self.given.push(Given { setting, text, line });
+        Ok(())
+    }
+}
+
+/// The settings of the section that a wrong key is in; of all sections, if there is no such one.
+fn known_beside(key: &str) -> String {
+    let section = key.rsplit_once('.').map_or("", |(section, _)| section);
+    let in_section = |setting: &&Setting| setting.key.rsplit_once('.').is_some_and(|(its, _)| its == section);
+    let beside: Vec<_> = TABLE.iter().filter(in_section).map(|setting| setting.key).collect();
+    let all = || TABLE.iter().map(|setting| setting.key).collect();
+    let known: Vec<_> = if beside.is_empty() { all() } else { beside };
+    known.join(", ")
+}

@@ -1,0 +1,224 @@
+//! The kinds of values: how each is read from text and written so that it reads back.
+
+use crate::Registry;
+use std::marker::PhantomData;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::duration;
+
+/// What a text may refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// Where relative paths begin; `None`: in the caller's directory.
+    pub(crate) base: Option<&'a Path>,
+    /// What `~/` stands for.
+    pub(crate) home: Option<&'a Path>,
+}
+
+/// A kind of value.
+pub(crate) trait Kind {
+    /// What it is in the program.
+    type Of;
+    /// Whether its values name files.
+    const IS_PATH: bool = false;
+    /// Reads a text; the error says what to write.
+    fn read(text: &str, place: Place<'_>) -> Result<Self::Of, String>;
+    /// Writes a value as it could be read.
+    fn write(value: &Self::Of) -> String;
+    /// Whether a value means "none" where there need not be one.
+    fn is_none(_: &Self::Of) -> bool {
+        false
+    }
+}
+
+/// A file or directory.
+pub(crate) struct File;
+
+impl Kind for File {
+    type Of = PathBuf;
+    const IS_PATH: bool = true;
+
+    fn read(text: &str, place: Place<'_>) -> Result<PathBuf, String> {
+        let path = match (text.strip_prefix("~/"), place.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => PathBuf::from(text),
+        };
+        let path = place.base.map_or(path.clone(), |base| base.join(&path));
+        std::path::absolute(&path).map_err(|error| format!("{text:?} is no path: {error}"))
+    }
+
+    fn write(path: &PathBuf) -> String {
+        path.display().to_string()
+    }
+}
+
+/// Where the registry is.
+pub(crate) struct RegistryUrl;
+
+impl Kind for RegistryUrl {
+    type Of = Registry;
+    const IS_PATH: bool = true;
+
+    fn read(text: &str, place: Place<'_>) -> Result<Registry, String> {
+        let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+        if text == "sqlite" {
+            return Ok(Registry::InState);
+        }
+        if matches!(scheme, "postgres" | "postgresql") {
+            return Err("a PostgreSQL registry is not supported yet: write sqlite or sqlite:/path".to_owned());
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        // `sqlite://name` would be a host in any other URL; `sqlite:///path` is an absolute path.
+        let is_url = path.starts_with("//") && !path.starts_with("///") || path.contains("://");
+        let is_path = path.contains('/') || text.starts_with("sqlite:");
+        if is_url || !is_path || path.is_empty() {
+            return Err(format!("{text:?} is no registry: write sqlite, sqlite:/path or /path"));
+        }
+        File::read(path, place).map(Registry::Sqlite)
+    }
+
+    fn write(registry: &Registry) -> String {
+        match registry {
+            Registry::InState => "sqlite".to_owned(),
+            Registry::Sqlite(path) => format!("sqlite:{}", path.display()),
+        }
+    }
+}
+
+/// On or off.
+pub(crate) struct Switch;
+
+impl Kind for Switch {
+    type Of = bool;
+
+    fn read(text: &str, _: Place<'_>) -> Result<bool, String> {
+        match text {
+            "on" | "true" | "yes" | "1" => Ok(true),
+            "off" | "false" | "no" | "0" => Ok(false),
+            _ => Err(format!("{text:?} is neither on nor off")),
+        }
+    }
+
+    fn write(&on: &bool) -> String {
+        if on { "on" } else { "off" }.to_owned()
+    }
+}
+
+/// How many.
+pub(crate) struct Count;
+
+impl Kind for Count {
+    type Of = u64;
+
+    fn read(text: &str, _: Place<'_>) -> Result<u64, String> {
+        text.parse().map_err(|_| format!("{text:?} is not a whole number"))
+    }
+
+    fn write(count: &u64) -> String {
+        count.to_string()
+    }
+
+    fn is_none(&count: &u64) -> bool {
+        count == 0
+    }
+}
+
+/// How many bytes.
+pub(crate) struct Size;
+
+const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+
+impl Kind for Size {
+    type Of = u64;
+
+    fn read(text: &str, _: Place<'_>) -> Result<u64, String> {
+        let unit = UNITS.iter().find_map(|&(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
+        let (digits, bits) = unit.unwrap_or((text, 0));
+        let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
+        number.and_then(|number| number.checked_mul(1 << bits)).ok_or_else(|| {
+            format!(
+                "{text:?} is no size: write a number of bytes, or a whole number and KiB, MiB, GiB or TiB"
+            )
+        })
+    }
+
+    fn write(&size: &u64) -> String {
+        let whole = |&&(_, bits): &&(&str, u32)| size > 0 && size.trailing_zeros() >= bits;
+        match UNITS.iter().find(whole) {
+            Some((unit, bits)) => format!("{}{unit}", size >> bits),
+            None => size.to_string(),
+        }
+    }
+
+    fn is_none(&size: &u64) -> bool {
+        size == 0
+    }
+}
+
+/// How long; 0 is at once.
+pub(crate) struct Length;
+
+impl Kind for Length {
+    type Of = Duration;
+
+    fn read(text: &str, _: Place<'_>) -> Result<Duration, String> {
+        duration::parse(text).map(Option::unwrap_or_default).map_err(|error| error.to_string())
+    }
+
+    fn write(length: &Duration) -> String {
+        let units = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+        let ms = length.as_millis();
+        let whole = units.into_iter().find(|(_, scale)| ms > 0 && ms.is_multiple_of(*scale));
+        whole.map_or("0".to_owned(), |(unit, scale)| format!("{}{unit}", ms / scale))
+    }
+
+    fn is_none(length: &Duration) -> bool {
+        length.is_zero()
+    }
+}
+
+/// An address of this machine that only this machine reaches.
+pub(crate) struct Loopback;
+
+impl Kind for Loopback {
+    type Of = SocketAddr;
+
+    fn read(text: &str, _: Place<'_>) -> Result<SocketAddr, String> {
+        let local = text.strip_prefix("localhost:").map(|port| format!("{}:{port}", Ipv4Addr::LOCALHOST));
+        let address: SocketAddr = local.as_deref().unwrap_or(text).parse().map_err(|_| {
+            format!("{text:?} is no address: write an address and a port, as in 127.0.0.1:7411 or [::1]:7411")
+        })?;
+        if address.ip().is_loopback() {
+            return Ok(address);
+        }
+        Err(format!(
+            "{text:?} can be reached from other machines, and whoever reaches the API runs commands as this user: \
+             write a loopback address, as in 127.0.0.1:{}, and let a proxy with TLS face the network",
+            address.port()
+        ))
+    }
+
+    fn write(address: &SocketAddr) -> String {
+        address.to_string()
+    }
+}
+
+/// A value of another kind, or none: `off`, `none`, or its zero.
+pub(crate) struct Off<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for Off<K> {
+    type Of = Option<K::Of>;
+    const IS_PATH: bool = K::IS_PATH;
+
+    fn read(text: &str, place: Place<'_>) -> Result<Self::Of, String> {
+        match text {
+            "off" | "none" => Ok(None),
+            _ => K::read(text, place).map(|value| (!K::is_none(&value)).then_some(value)),
+        }
+    }
+
+    fn write(value: &Self::Of) -> String {
+        value.as_ref().map_or("off".to_owned(), K::write)
+    }
+}

@@ -1,0 +1,132 @@
+//! Puts the layers on top of each other, the strongest last.
+
+use crate::kind::Place;
+use crate::origin::{BadSettings, Origin};
+use crate::table::{Env, Setting, TABLE};
+use crate::{Settings, file};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The variables of a process.
+pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The settings that these flags and variables give, with the file that the variables name.
+pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<Settings, BadSettings> {
+    let home = directory(variables, "HOME");
+    let caller = Place { base: None, home: home.as_deref() };
+    // Only defaults may need a home: a state root that is named needs none.
+    let state = place_of(variables, "XDG_STATE_HOME", ".local/state").map(|dir| dir.join("tenure"));
+    let mut settings = Settings::defaults(state.clone().unwrap_or_default());
+    let (config, origin) = config(variables);
+    settings.config = config;
+    let named = origin != Origin::Default;
+    settings.origins.insert("config", origin);
+    if let Some(path) = settings.config.clone() {
+        for given in read(&path, named)? {
+            let origin = Origin::File { path: path.clone(), line: given.line };
+            let place = Place { base: path.parent(), home: home.as_deref() };
+            settings.set(given.setting, &given.text, place, origin)?;
+        }
+    }
+    for setting in TABLE {
+        let Some(value) = variables(setting.env.name()).filter(|value| !value.is_empty()) else { continue };
+        let origin = Origin::Environment(setting.env.name());
+        let bad = |why: String| BadSettings::Value { key: setting.key, origin: origin.clone(), why };
+        let text = value.to_str().ok_or_else(|| bad(format!("{} is not UTF-8", value.display())))?;
+        settings.set(setting, text, caller, origin)?;
+    }
+    for &(key, text) in flags {
+        let setting = TABLE.iter().find(|setting| setting.key == key);
+        let setting = setting.ok_or_else(|| BadSettings::UnknownFlag(key.to_owned()))?;
+        (setting.set)(&mut settings, text, caller).map_err(|why| BadSettings::Value {
+            key: setting.key,
+            origin: Origin::Flag,
+            why,
+        })?;
+        settings.origins.insert(setting.key, Origin::Flag);
+    }
+    if state.is_none() && *settings.origin("state") == Origin::Default {
+        return Err(BadSettings::NoStateRoot);
+    }
+    settings.check()?;
+    Ok(settings)
+}
+
+impl Settings {
+    fn set(
+        &mut self,
+        setting: &'static Setting,
+        text: &str,
+        place: Place<'_>,
+        origin: Origin,
+    ) -> Result<(), BadSettings> {
+        let from_env = matches!(origin, Origin::Environment(_));
+        let result = match setting.env {
+            Env::Negates(_) if from_env => (setting.set)(self, &negated(text), place),
+            Env::Negates(_) | Env::Is(_) => (setting.set)(self, text, place),
+        };
+        result.map_err(|why| BadSettings::Value { key: setting.key, origin: origin.clone(), why })?;
+        self.origins.insert(setting.key, origin);
+        Ok(())
+    }
+
+    /// What no single setting can tell.
+    fn check(&self) -> Result<(), BadSettings> {
+        let lease = self.lease;
+        if lease.heartbeat.is_zero() || lease.heartbeat * 2 > lease.ttl {
+            let because = "one heartbeat that is late must not cost the leases";
+            let now = format!("they are {:?} and {:?}", lease.heartbeat, lease.ttl);
+            return Err(BadSettings::Contradiction(format!(
+                "lease.heartbeat must be above 0 and at most half of lease.ttl ({now}): {because}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What a variable that switches off says of what it switches.
+fn negated(text: &str) -> String {
+    match text {
+        "1" | "true" | "yes" | "on" => "off".to_owned(),
+        "0" | "false" | "no" | "off" => "on".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// The configuration file, whether it is there or not, and who named it.
+fn config(variables: Variables<'_>) -> (Option<PathBuf>, Origin) {
+    const NAME: &str = "TENURE_CONFIG";
+    if let Some(named) = variables(NAME).filter(|value| !value.is_empty()) {
+        let path = std::path::absolute(&named).unwrap_or(named.into());
+        return (Some(path), Origin::Environment(NAME));
+    }
+    let dir = place_of(variables, "XDG_CONFIG_HOME", ".config");
+    (dir.map(|dir| dir.join("tenure/config.toml")), Origin::Default)
+}
+
+fn read(path: &Path, named: bool) -> Result<Vec<file::Given>, BadSettings> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match std::fs::read_to_string(path) {
+        Ok(text) => file::read(path, &text),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(Vec::new()),
+        // Whoever was started with somebody else's home has no configuration there.
+        Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => Ok(Vec::new()),
+        Err(source) => Err(BadSettings::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// Whether a directory on the way to a file is closed to us, so that it cannot even be told if there is one.
+fn is_out_of_reach(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// A directory of the XDG specification, or its default below the home.
+fn place_of(variables: Variables<'_>, name: &str, below_home: &str) -> Option<PathBuf> {
+    directory(variables, name).or_else(|| directory(variables, "HOME").map(|home| home.join(below_home)))
+}
+
+/// A directory that a variable names; a relative one is to be ignored, the specification says.
+fn directory(variables: Variables<'_>, name: &str) -> Option<PathBuf> {
+    variables(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,203 @@
+//! Every setting of Tenure, and where its value came from: a flag, the environment, `config.toml`, or the default,
+//! the first of these that has one. All settings stand in one [`table`]; each is read from text by its kind
+//! ([`kind`]), whichever layer the text is from, so that a value means the same everywhere.
+#![forbid(unsafe_code)]
+
+mod file;
+mod kind;
+mod layers;
+mod origin;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use origin::{BadSettings, Origin, Shown};
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::defaults;
+use tenure_core::output::Keep;
+
+/// Every setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The state root: records, output and sockets of this installation.
+    pub state: PathBuf,
+    /// Where the registry is.
+    pub registry: Registry,
+    /// Whether a client starts the daemon that it does not find.
+    pub autostart: bool,
+    /// Whether runs get a control group where one can be had.
+    pub cgroup: bool,
+    /// How much of each run's output is kept.
+    pub output: Keep,
+    /// Which finished runs are kept.
+    pub retention: Retention,
+    /// Which events are kept.
+    pub events: Events,
+    /// How many runs there may be.
+    pub runs: Capacity,
+    /// The daemon's own log.
+    pub log: Log,
+    /// The HTTP API beyond its socket in the state root.
+    pub api: Api,
+    /// How the right to act on runs is renewed.
+    pub lease: Lease,
+    /// The limits of a run that was given none.
+    pub run: RunDefaults,
+    config: Option<PathBuf>,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+/// Where the registry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registry {
+    /// An `SQLite` file in the state root.
+    InState,
+    /// This `SQLite` file.
+    Sqlite(PathBuf),
+}
+
+/// Which finished runs are kept: those that every limit allows. `None` is "no limit".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// The longest time since the end.
+    pub age: Option<Duration>,
+    /// The most runs.
+    pub count: Option<u64>,
+    /// The most output, in bytes.
+    pub bytes: Option<u64>,
+}
+
+/// Which events are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Events {
+    /// The longest.
+    pub age: Option<Duration>,
+    /// The most.
+    pub count: Option<u64>,
+}
+
+/// How many runs there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// The most at a time.
+    pub max: Option<u64>,
+    /// How many more may wait for their turn; beyond that they are refused.
+    pub queue: u64,
+}
+
+/// The daemon's own log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// How long a file may become before the next is begun, in bytes.
+    pub bytes: u64,
+    /// How many files are kept.
+    pub files: u64,
+}
+
+/// The HTTP API beyond its socket in the state root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Api {
+    /// The loopback address that it listens on as well.
+    pub listen: Option<SocketAddr>,
+    /// The file with the token that callers on that address must show; `None`: in the state root.
+    pub token: Option<PathBuf>,
+}
+
+/// How the right to act on runs is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// How long it holds after the last heartbeat.
+    pub ttl: Duration,
+    /// How often it is renewed.
+    pub heartbeat: Duration,
+}
+
+/// The limits of a run that was given none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunDefaults {
+    /// From its start to its end.
+    pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub grace: Duration,
+    /// How long it goes on without a daemon.
+    pub orphan_grace: Duration,
+}
+
+impl Settings {
+    /// What holds where nothing is set.
+    fn defaults(state: PathBuf) -> Self {
+        Self {
+            state,
+            registry: Registry::InState,
+            autostart: true,
+            cgroup: true,
+            output: Keep::default(),
+            retention: Retention {
+                age: Some(defaults::KEEP_RUNS_FOR),
+                count: Some(defaults::KEEP_RUNS),
+                bytes: Some(defaults::KEEP_RUN_BYTES),
+            },
+            events: Events { age: Some(defaults::KEEP_EVENTS_FOR), count: Some(defaults::KEEP_EVENTS) },
+            runs: Capacity { max: None, queue: defaults::RUN_QUEUE },
+            log: Log { bytes: defaults::LOG_BYTES, files: defaults::LOG_FILES },
+            api: Api { listen: None, token: None },
+            lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
+            run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
+            config: None,
+            origins: BTreeMap::new(),
+        }
+    }
+
+    /// Reads all layers. A flag is the key of its setting with its text.
+    pub fn load(flags: &[(&str, &str)]) -> Result<Self, BadSettings> {
+        layers::load(flags, &|name| std::env::var_os(name))
+    }
+
+    /// The registry's database.
+    pub fn database(&self) -> PathBuf {
+        match &self.registry {
+            Registry::InState => self.state.join("tenure.db"),
+            Registry::Sqlite(path) => path.clone(),
+        }
+    }
+
+    /// The file with the API's token.
+    pub fn api_token(&self) -> PathBuf {
+        self.api.token.clone().unwrap_or_else(|| self.state.join("api-token"))
+    }
+
+    /// The configuration file that was looked for, whether it is there or not.
+    pub fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// Where a setting's value came from; the key is as in `config.toml`, with a dot after the section.
+    pub fn origin(&self, key: &str) -> &Origin {
+        self.origins.get(key).unwrap_or(&Origin::Default)
+    }
+
+    /// Every setting as people read it.
+    pub fn shown(&self) -> Vec<Shown> {
+        let show = |setting: &table::Setting| Shown {
+            key: setting.key,
+            variable: setting.env.name(),
+            value: (setting.show)(self),
+            origin: self.origin(setting.key).clone(),
+            about: setting.about,
+        };
+        table::TABLE.iter().map(show).collect()
+    }
+
+    /// The variables that hold paths, with absolute ones: for a process that starts in another directory.
+    pub fn pinned(&self) -> Vec<(&'static str, String)> {
+        let from_env = |key: &str| matches!(self.origin(key), Origin::Environment(_));
+        let paths = table::TABLE.iter().filter(|setting| setting.is_path && from_env(setting.key));
+        let config = self.config.iter().filter(|_| from_env("config")).filter_map(|path| path.to_str());
+        let config = config.map(|path| ("TENURE_CONFIG", path.to_owned()));
+        paths.map(|setting| (setting.env.name(), (setting.show)(self))).chain(config).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! The table of settings: one line each.
+
+use crate::Settings;
+use crate::kind::{Count, File, Kind, Length, Loopback, Off, Place, RegistryUrl, Size, Switch};
+
+/// How a variable sets a setting.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Env {
+    /// With its value.
+    Is(&'static str),
+    /// With the opposite of its value.
+    Negates(&'static str),
+}
+
+impl Env {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Env::Is(name) | Env::Negates(name) => name,
+        }
+    }
+}
+
+/// One setting.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Its name in `config.toml`, with a dot after the section.
+    pub(crate) key: &'static str,
+    pub(crate) env: Env,
+    /// What it is for.
+    pub(crate) about: &'static str,
+    pub(crate) is_path: bool,
+    /// Sets it from a text; the error says what to write.
+    pub(crate) set: fn(&mut Settings, &str, Place<'_>) -> Result<(), String>,
+    /// Its value, as it could be written.
+    pub(crate) show: fn(&Settings) -> String,
+}
+
+macro_rules! settings {
+    ($($key:literal $env:expr, $kind:ty, $($field:ident).+, $about:literal;)*) => {
+        /// All of them.
+        pub(crate) const TABLE: &[Setting] = &[$(Setting {
+            key: $key,
+            env: $env,
+            about: $about,
+            is_path: <$kind as Kind>::IS_PATH,
+            set: |settings, text, place| {
+                settings.$($field).+ = <$kind as Kind>::read(text, place)?;
+                Ok(())
+            },
+            show: |settings| <$kind as Kind>::write(&settings.$($field).+),
+        },)*];
+    };
+}
+
+use Env::{Is, Negates};
+
+settings! {
+    "state"            Is("TENURE_STATE"), File, state, "records, output and sockets of this installation";
+    "registry"         Is("TENURE_REGISTRY"), RegistryUrl, registry, "the registry: sqlite, sqlite:/path or /path";
+    "autostart"        Negates("TENURE_NO_AUTOSTART"), Switch, autostart, "whether the daemon starts on first use";
+    "cgroup"           Is("TENURE_CGROUP"), Switch, cgroup, "whether runs get a cgroup where one can be had";
+    "output.head"      Is("TENURE_OUTPUT_HEAD"), Size, output.head, "the first bytes of a run's output that are kept";
+    "output.tail"      Is("TENURE_OUTPUT_TAIL"), Size, output.tail, "the last bytes of a run's output that are kept";
+    "retention.age"    Is("TENURE_RETENTION_AGE"), Off<Length>, retention.age, "how long finished runs are kept";
+    "retention.count"  Is("TENURE_RETENTION_COUNT"), Off<Count>, retention.count, "how many finished runs are kept";
+    "retention.bytes"  Is("TENURE_RETENTION_BYTES"), Off<Size>, retention.bytes, "how much of their output is kept";
+    "events.age"       Is("TENURE_EVENTS_AGE"), Off<Length>, events.age, "how long events are kept";
+    "events.count"     Is("TENURE_EVENTS_COUNT"), Off<Count>, events.count, "how many events are kept";
+    "runs.max"         Is("TENURE_RUNS_MAX"), Off<Count>, runs.max, "how many runs there may be at a time";
+    "runs.queue"       Is("TENURE_RUNS_QUEUE"), Count, runs.queue, "how many more may wait for their turn";
+    "log.bytes"        Is("TENURE_LOG_BYTES"), Size, log.bytes, "how long one file of the daemon's log may become";
+    "log.files"        Is("TENURE_LOG_FILES"), Count, log.files, "how many files of it are kept";
+    "api.listen"       Is("TENURE_API_LISTEN"), Off<Loopback>, api.listen, "the API's address beside its socket";
+    "api.token"        Is("TENURE_API_TOKEN"), Off<File>, api.token, "the file with that address's token";
+    "lease.ttl"        Is("TENURE_LEASE_TTL"), Length, lease.ttl, "how long a lease holds after a heartbeat";
+    "lease.heartbeat"  Is("TENURE_HEARTBEAT"), Length, lease.heartbeat, "how often leases are renewed";
+    "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.timeout, "how long a run may take";
+    "run.grace"        Is("TENURE_RUN_GRACE"), Length, run.grace, "from SIGTERM to SIGKILL";
+    "run.orphan-grace" Is("TENURE_RUN_ORPHAN_GRACE"), Length, run.orphan_grace, "how long a run goes on without a daemon";
+}

@@ -1,0 +1,252 @@
+//! What each layer may say, which one wins, and what is refused.
+
+use crate::layers::load;
+use crate::table::TABLE;
+use crate::{BadSettings, Origin, Registry, Settings};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What these variables and this file give.
+fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, BadSettings> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, file).unwrap();
+    load(&[], &|name| match name {
+        "TENURE_CONFIG" => Some(path.clone().into()),
+        "HOME" => Some("/home/me".into()),
+        _ => variables.iter().find(|(its, _)| *its == name).map(|(_, value)| OsString::from(value)),
+    })
+}
+
+fn env(name: &str, value: &str) -> Result<Settings, BadSettings> {
+    with("", &[(name, value)])
+}
+
+#[track_caller]
+fn refusal(result: Result<Settings, BadSettings>) -> String {
+    result.expect_err("this is refused").to_string()
+}
+
+#[test]
+fn each_layer_wins_over_those_below() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, "[output]\nhead = 1\ntail = 1\n[runs]\nmax = 1").unwrap();
+    let variables = |name: &str| match name {
+        "TENURE_CONFIG" => Some(path.clone().into()),
+        "TENURE_STATE" => Some("/s".into()),
+        "TENURE_OUTPUT_HEAD" | "TENURE_OUTPUT_TAIL" => Some("2".into()),
+        _ => None,
+    };
+    let settings = load(&[("output.head", "3")], &variables).unwrap();
+    assert_eq!((settings.output.head, settings.output.tail, settings.runs.max), (3, 2, Some(1)));
+    assert_eq!(*settings.origin("output.head"), Origin::Flag);
+    assert_eq!(*settings.origin("output.tail"), Origin::Environment("TENURE_OUTPUT_TAIL"));
+    assert_eq!(*settings.origin("runs.max"), Origin::File { path: path.clone(), line: 5 });
+    assert_eq!(*settings.origin("log.files"), Origin::Default);
+}
+
+#[test]
+fn the_state_root_is_named_or_below_the_xdg_state_home() {
+    assert_eq!(with("", &[]).unwrap().state, Path::new("/home/me/.local/state/tenure"));
+    assert_eq!(env("XDG_STATE_HOME", "/x").unwrap().state, Path::new("/x/tenure"));
+    assert_eq!(env("XDG_STATE_HOME", "relative").unwrap().state, Path::new("/home/me/.local/state/tenure"));
+    assert_eq!(env("TENURE_STATE", "/s").unwrap().state, Path::new("/s"));
+    assert!(matches!(load(&[], &|_| None), Err(BadSettings::NoStateRoot)));
+    assert!(load(&[], &|name| (name == "TENURE_STATE").then(|| "/s".into())).is_ok(), "no home is needed");
+}
+
+#[test]
+fn the_configuration_is_named_or_below_the_xdg_config_home() {
+    let config = |name: &'static str, value: &'static str| {
+        let variables = move |its: &str| match its {
+            "TENURE_STATE" => Some("/s".into()),
+            _ => (its == name).then(|| OsString::from(value)),
+        };
+        load(&[], &variables).unwrap().config().map(Path::to_owned)
+    };
+    assert_eq!(config("TENURE_CONFIG", "/c.toml"), Some(PathBuf::from("/c.toml")));
+    assert_eq!(config("XDG_CONFIG_HOME", "/nowhere"), Some(PathBuf::from("/nowhere/tenure/config.toml")));
+    assert_eq!(config("HOME", "/nowhere"), Some(PathBuf::from("/nowhere/.config/tenure/config.toml")));
+    assert_eq!(config("HOME", "/dev/null"), Some(PathBuf::from("/dev/null/.config/tenure/config.toml")));
+    assert_eq!(config("HOME", ""), None);
+}
+
+#[test]
+fn a_configuration_that_is_there_and_cannot_be_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_owned();
+    let variables = |name: &str| match name {
+        "TENURE_CONFIG" => Some(path.clone().into()),
+        _ => Some("/s".into()),
+    };
+    assert!(matches!(load(&[], &variables), Err(BadSettings::Unreadable { .. })));
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_name_and_line() {
+    let text = refusal(with("cgroup = true\n\n[output]\nhaed = 1", &[]));
+    assert!(text.contains("config.toml:4: there is no setting output.haed"), "{text}");
+    assert!(text.ends_with("there are output.head, output.tail"), "{text}");
+    let text = refusal(with("\n[outptu]\nhead = 1", &[]));
+    assert!(text.contains(":2: there is no setting outptu: there are state, registry"), "{text}");
+    let text = refusal(with("output = 3", &[]));
+    assert!(text.contains(":1: there is no setting output:"), "{text}");
+    let text = refusal(with("[cgroup]\nx = 1", &[]));
+    assert!(text.contains("config.toml:1): this is a table"), "{text}");
+}
+
+#[test]
+fn what_is_not_toml_is_refused_with_its_line() {
+    let text = refusal(with("cgroup = true\noutput = = 1", &[]));
+    assert!(text.contains("config.toml:2: this is not TOML"), "{text}");
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused_with_its_place() {
+    let text = refusal(with("\n[lease]\nttl = [1]", &[]));
+    assert!(
+        text.starts_with("lease.ttl (from ") && text.contains("config.toml:3): this is a array"),
+        "{text}"
+    );
+    let text = refusal(env("TENURE_CGROUP", "maybe"));
+    assert_eq!(text, "cgroup (from TENURE_CGROUP): \"maybe\" is neither on nor off");
+    let variables = |name: &str| match name {
+        "TENURE_STATE" => Some(OsString::from_vec(b"/\xff".to_vec())),
+        _ => None,
+    };
+    let text = refusal(load(&[], &variables));
+    assert!(text.contains("TENURE_STATE") && text.contains("UTF-8"), "{text}");
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    for setting in TABLE {
+        let settings = env(setting.env.name(), "").unwrap();
+        assert_eq!(*settings.origin(setting.key), Origin::Default, "{}", setting.key);
+    }
+}
+
+#[test]
+fn every_value_reads_back_as_it_is_shown() {
+    let full = with(
+        "state = '~/s'\nregistry = 'r.db/x'\nautostart = false\ncgroup = 'off'\noutput = { head = '3KiB', tail = 5 }\n\
+         retention = { age = '90s', count = 7, bytes = '2GiB' }\nevents = { age = '1500ms', count = 0 }\n\
+         runs = { max = 9, queue = 0 }\nlog = { bytes = '1MiB', files = 2 }\n\
+         api = { listen = 'localhost:80', token = 'token' }\nlease = { ttl = '1s', heartbeat = '200ms' }\n\
+         run = { timeout = '1h', grace = '0', orphan-grace = '2m' }",
+        &[],
+    )
+    .unwrap();
+    let plain = with("", &[]).unwrap();
+    for settings in [&full, &plain] {
+        // The variable that switches off says the opposite.
+        let shown: Vec<_> = settings.shown().into_iter().filter(|shown| shown.key != "autostart").collect();
+        let variables: Vec<_> = shown.iter().map(|shown| (shown.variable, shown.value.as_str())).collect();
+        let again = with("", &variables).unwrap();
+        for (now, before) in again.shown().into_iter().filter(|shown| shown.key != "autostart").zip(&shown) {
+            assert_eq!((now.key, &now.value), (before.key, &before.value));
+            assert_eq!(now.origin, Origin::Environment(before.variable));
+        }
+    }
+    assert_eq!(full.state, Path::new("/home/me/s"));
+    assert_eq!((full.autostart, full.cgroup), (false, false));
+    assert_eq!((full.events.count, full.runs.queue, full.run.grace), (None, 0, Duration::ZERO));
+    assert_eq!(full.api.listen, Some("127.0.0.1:80".parse().unwrap()));
+    assert!(full.api_token().is_absolute() && full.api_token().ends_with("token"));
+    assert_eq!(plain.api_token(), plain.state.join("api-token"));
+}
+
+#[test]
+fn every_setting_has_a_key_a_variable_and_a_word_of_its_own() {
+    for (at, setting) in TABLE.iter().enumerate() {
+        let others = || TABLE.iter().skip(at + 1);
+        assert!(others().all(|other| other.key != setting.key), "{}", setting.key);
+        assert!(others().all(|other| other.env.name() != setting.env.name()), "{}", setting.key);
+        assert!(!setting.about.is_empty() && setting.env.name().starts_with("TENURE_"), "{}", setting.key);
+    }
+}
+
+#[test]
+fn the_registry_is_a_file_and_postgres_is_not_yet() {
+    let registry = |text: &str| env("TENURE_REGISTRY", text).map(|settings| settings.database());
+    assert_eq!(registry("sqlite").unwrap(), Path::new("/home/me/.local/state/tenure/tenure.db"));
+    for text in ["sqlite:/r.db", "/r.db", "sqlite:///r.db"] {
+        assert_eq!(
+            registry(text).unwrap().components().next_back(),
+            Path::new("r.db").components().next(),
+            "{text}"
+        );
+        assert!(registry(text).unwrap().is_absolute());
+    }
+    assert!(
+        matches!(env("TENURE_REGISTRY", "sqlite:r.db").unwrap().registry, Registry::Sqlite(path) if path.is_absolute())
+    );
+    for text in ["postgres://host/db", "postgresql://host/db"] {
+        assert!(refusal(env("TENURE_REGISTRY", text)).contains("not supported yet"), "{text}");
+    }
+    for text in ["mysql://host/db", "sqlite3", "sqlite://r.db", "sqlite:", "http://x"] {
+        assert!(refusal(env("TENURE_REGISTRY", text)).contains("is no registry"), "{text}");
+    }
+}
+
+#[test]
+fn only_a_loopback_address_is_listened_on() {
+    for text in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:7411", "localhost:7411"] {
+        assert!(env("TENURE_API_LISTEN", text).unwrap().api.listen.is_some(), "{text}");
+    }
+    for text in ["0.0.0.0:1", "[::]:1", "192.168.1.5:1", "8.8.8.8:1"] {
+        let why = refusal(env("TENURE_API_LISTEN", text));
+        assert!(why.contains("reached from other machines"), "{why}");
+    }
+    assert!(refusal(env("TENURE_API_LISTEN", "7411")).contains("127.0.0.1:7411"));
+    assert_eq!(env("TENURE_API_LISTEN", "off").unwrap().api.listen, None);
+}
+
+#[test]
+fn the_variable_that_switches_autostart_off_does_so() {
+    assert!(!env("TENURE_NO_AUTOSTART", "1").unwrap().autostart);
+    assert!(env("TENURE_NO_AUTOSTART", "0").unwrap().autostart);
+    assert!(env("TENURE_NO_AUTOSTART", "never").is_err());
+    assert!(!with("autostart = false", &[]).unwrap().autostart);
+}
+
+#[test]
+fn sizes_are_bytes_or_binary_units() {
+    let head = |text: &str| env("TENURE_OUTPUT_HEAD", text).map(|settings| settings.output.head);
+    assert_eq!(head("65536").unwrap(), 65536);
+    assert_eq!(head("10GiB").unwrap(), 10 << 30);
+    for text in ["10GB", "1.5MiB", "-1", "+1", "MiB", "17000000000000TiB", " 1"] {
+        assert!(head(text).is_err(), "{text}");
+    }
+    assert_eq!(with("output.head = '512MiB'", &[]).unwrap().output.head, 512 << 20);
+}
+
+#[test]
+fn a_lease_outlasts_two_heartbeats() {
+    let lease = |ttl, beat| with("", &[("TENURE_LEASE_TTL", ttl), ("TENURE_HEARTBEAT", beat)]);
+    assert!(lease("600ms", "300ms").is_ok());
+    assert!(refusal(lease("599ms", "300ms")).contains("at most half"));
+    assert!(lease("1s", "0").is_err());
+}
+
+#[test]
+fn zero_is_no_limit_where_there_need_be_none() {
+    let settings = with("run.timeout = '0'\n[retention]\nage = '0s'\ncount = 0\nbytes = 'off'", &[]).unwrap();
+    assert_eq!(settings.run.timeout, None);
+    let none = (settings.retention.age, settings.retention.count, settings.retention.bytes);
+    assert_eq!(none, (None, None, None));
+}
+
+#[test]
+fn paths_mean_the_same_files_from_everywhere() {
+    let settings = with("state = 'here'", &[("TENURE_REGISTRY", "sqlite:r.db")]).unwrap();
+    assert_eq!(settings.state, settings.config().unwrap().parent().unwrap().join("here"), "beside the file");
+    let here = std::env::current_dir().unwrap().join("r.db");
+    let pinned = settings.pinned();
+    assert!(pinned.contains(&("TENURE_REGISTRY", format!("sqlite:{}", here.display()))), "{pinned:?}");
+    assert!(pinned.iter().any(|(name, _)| *name == "TENURE_CONFIG"));
+    assert!(!pinned.iter().any(|(name, _)| *name == "TENURE_STATE"), "nobody set it: {pinned:?}");
+}
