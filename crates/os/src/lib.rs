@@ -14,6 +14,7 @@ pub mod clock;
 pub mod complaint;
 pub mod descriptors;
 pub mod file;
+pub mod filesystem;
 pub mod fork;
 pub mod lock;
 pub mod memory;

@@ -13,6 +13,7 @@ pub use rows::{
     Beat, Change, Count, Cursor, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
     RunRow,
 };
+pub use tally::kind;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -58,6 +59,7 @@ pub trait Registry: Send + Sync + 'static {
     fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool>;
     /// Takes a run from an unseated owner; `None` if it is not that owner's at that epoch, has ended, or the owner
     /// is back. The epoch is raised.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the one comparison")]
     fn steal(
         &self,
         run: RunId,

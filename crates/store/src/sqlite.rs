@@ -1,1 +1,285 @@
-//! The embedded registry.
+//! The embedded registry: one `SQLite` file, one thread that writes and one that reads. Several processes of one
+//! machine may share the file.
+//!
+//! Asking is immediate: an operation is on its way when the call returns, in the order of the calls, also if its
+//! answer is never waited for. A read sees everything that was answered before it was asked.
+
+mod columns;
+mod events;
+mod instances;
+mod lists;
+mod migrate;
+mod open;
+mod runs;
+mod upkeep;
+mod writer;
+
+pub use open::OpenFailed;
+
+use crate::rows::{
+    Beat, Change, Count, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention, RunRow,
+};
+use crate::{Failed, Registry, Reply};
+use rusqlite::{Connection, ErrorCode};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use tenure_core::ids::{InstanceId, RunId};
+use tokio::sync::oneshot;
+use writer::{Operation, Pending, Writer};
+
+type Question = Box<dyn FnOnce(&Connection) + Send>;
+
+/// The registry in a file. Clones share it; its threads end with the last of them.
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    threads: Arc<Threads>,
+}
+
+struct Threads {
+    path: PathBuf,
+    writer: Sender<Box<dyn Operation>>,
+    reader: Sender<Question>,
+}
+
+impl std::fmt::Debug for Threads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Threads").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What an operation ran into.
+enum Trouble {
+    /// The store itself failed.
+    Sql(rusqlite::Error),
+    /// The store works; this is the answer.
+    Answer(Failed),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Sql(error) => unavailable(&error),
+            Trouble::Answer(failed) => failed,
+        }
+    }
+}
+
+fn unavailable(error: &rusqlite::Error) -> Failed {
+    Failed::Unavailable(match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full: make room, and it works again".to_owned(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            format!("its file is damaged ({error}): stop Tenure and restore a backup")
+        }
+        _ => error.to_string(),
+    })
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+}
+
+impl Sqlite {
+    /// Opens the registry in this file, which is made if there is none. The directory must exist.
+    pub fn open(path: &Path) -> Result<Self, OpenFailed> {
+        let writing = open::writer(path)?;
+        let reading = open::reader(path).map_err(|error| OpenFailed::of_sql(path, error))?;
+        let (writer, operations) = mpsc::channel();
+        let (reader, questions) = mpsc::channel();
+        Self::start(writing, operations, reading, questions)
+            .map_err(|error| OpenFailed::of_system(path, error))?;
+        Ok(Self { threads: Arc::new(Threads { path: path.to_owned(), writer, reader }) })
+    }
+
+    fn start(
+        writing: Connection,
+        operations: Receiver<Box<dyn Operation>>,
+        reading: Connection,
+        questions: Receiver<Question>,
+    ) -> std::io::Result<()> {
+        let reader = thread::Builder::new().name("registry-read".to_owned()).spawn(move || {
+            for question in questions {
+                question(&reading);
+            }
+        })?;
+        thread::Builder::new().name("registry-write".to_owned()).spawn(move || {
+            let mut writer = Writer::new(writing);
+            writer.serve(&operations);
+            // Only a writing connection can tidy the log away, and only as the last one.
+            let _ = reader.join();
+        })?;
+        Ok(())
+    }
+
+    fn write<T, W>(&self, work: W) -> Reply<T>
+    where
+        T: Send + 'static,
+        W: FnMut(&Connection) -> Result<T, Trouble> + Send + 'static,
+    {
+        self.enqueue(work, false)
+    }
+
+    fn enqueue<T, W>(&self, work: W, flushes: bool) -> Reply<T>
+    where
+        T: Send + 'static,
+        W: FnMut(&Connection) -> Result<T, Trouble> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.threads.writer.send(Box::new(Pending::new(work, flushes, reply)));
+        later(answer)
+    }
+
+    fn read<T, W>(&self, work: W) -> Reply<T>
+    where
+        T: Send + 'static,
+        W: Fn(&Connection) -> Result<T, Trouble> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let question = move |db: &Connection| {
+            if !reply.is_closed() {
+                let _ = reply.send(patiently(|| work(db)));
+            }
+        };
+        let _ = self.threads.reader.send(Box::new(question));
+        later(answer)
+    }
+
+    /// On a thread of its own, which keeps the registry open until it is done.
+    fn aside<T, W>(&self, work: W) -> Reply<T>
+    where
+        T: Send + 'static,
+        W: Fn(&Path) -> Result<T, Trouble> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let registry = self.clone();
+        let started = thread::Builder::new().name("registry-upkeep".to_owned()).spawn(move || {
+            let _ = reply.send(patiently(|| work(&registry.threads.path)));
+        });
+        match started {
+            Ok(_) => later(answer),
+            Err(error) => Box::pin(async move { Err(Failed::Unavailable(error.to_string())) }),
+        }
+    }
+}
+
+/// Another process in the way is waited for, as long as it takes.
+fn patiently<T>(work: impl Fn() -> Result<T, Trouble>) -> Result<T, Failed> {
+    loop {
+        match work() {
+            Err(Trouble::Sql(error)) if is_busy(&error) => {}
+            done => return done.map_err(Failed::from),
+        }
+    }
+}
+
+fn later<T: Send + 'static>(answer: oneshot::Receiver<Result<T, Failed>>) -> Reply<T> {
+    Box::pin(async move {
+        answer.await.unwrap_or_else(|_| Err(Failed::Unavailable("its thread has ended".to_owned())))
+    })
+}
+
+impl Registry for Sqlite {
+    fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat> {
+        self.write(move |db| instances::enrol(db, &instance, &about, expires_at_ms))
+    }
+
+    fn beat(&self, instance: InstanceId, last: Beat, expires_at_ms: u64) -> Reply<Option<Beat>> {
+        self.write(move |db| instances::beat(db, &instance, last, expires_at_ms))
+    }
+
+    fn instances(&self) -> Reply<Vec<InstanceRow>> {
+        self.read(instances::all)
+    }
+
+    fn unseat(&self, instance: InstanceId, seen: Beat, now_ms: u64) -> Reply<Option<Beat>> {
+        self.write(move |db| instances::unseat(db, &instance, seen, now_ms))
+    }
+
+    fn create(&self, run: NewRun) -> Reply<()> {
+        self.write(move |db| runs::create(db, &run))
+    }
+
+    fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool> {
+        let flushes = matches!(change, Change::Ended(_));
+        self.enqueue(move |db| runs::record(db, &run, &hold, &change, at_ms), flushes)
+    }
+
+    fn steal(
+        &self,
+        run: RunId,
+        from: Hold,
+        unseated: Beat,
+        to: InstanceId,
+        at_ms: u64,
+    ) -> Reply<Option<Hold>> {
+        let theft = runs::Theft { run, from, unseated, to, at_ms };
+        self.write(move |db| runs::steal(db, &theft))
+    }
+
+    fn hide(&self, run: RunId) -> Reply<()> {
+        self.write(move |db| runs::hide(db, &run))
+    }
+
+    fn forget(&self, runs: Vec<RunId>) -> Reply<()> {
+        self.write(move |db| runs::forget(db, &runs))
+    }
+
+    fn run(&self, run: RunId) -> Reply<Option<RunRow>> {
+        self.read(move |db| runs::run(db, &run))
+    }
+
+    fn find(&self, prefix: String, limit: usize) -> Reply<Vec<RunId>> {
+        self.read(move |db| lists::find(db, &prefix, limit))
+    }
+
+    fn runs(&self, query: Query) -> Reply<Page> {
+        self.read(move |db| lists::page(db, &query))
+    }
+
+    fn unfinished(&self) -> Reply<Vec<RunRow>> {
+        self.read(lists::unfinished)
+    }
+
+    fn outlived(&self, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>> {
+        self.read(move |db| lists::outlived(db, keep, now_ms, limit))
+    }
+
+    fn tell(&self, event: NewEvent) -> Reply<u64> {
+        self.write(move |db| events::tell(db, &event))
+    }
+
+    fn events(&self, after: u64, run: Option<RunId>, limit: usize) -> Reply<Vec<EventRow>> {
+        self.read(move |db| events::after(db, after, run.as_ref(), limit))
+    }
+
+    fn last_event(&self) -> Reply<u64> {
+        self.read(events::last)
+    }
+
+    fn trim_events(&self, before_ms: u64, most: u64) -> Reply<()> {
+        self.write(move |db| events::trim(db, before_ms, most))
+    }
+
+    fn counts(&self, instance: InstanceId) -> Reply<Vec<(Count, u64)>> {
+        self.read(move |db| events::counts(db, &instance))
+    }
+
+    fn count(&self, instance: InstanceId, count: Count) -> Reply<()> {
+        self.write(move |db| events::count(db, &instance, count, 1))
+    }
+
+    fn backup(&self, to: PathBuf) -> Reply<()> {
+        self.aside(move |path| upkeep::backup(path, &to))
+    }
+
+    fn check(&self) -> Reply<Option<String>> {
+        self.aside(upkeep::check)
+    }
+}

@@ -1,1 +1,235 @@
-//! What each change of a run is told and counted as.
+//! What each change is told and counted as. Pure: the store runs it inside the transaction that makes the change,
+//! so a change is recorded, told and counted at once, or not at all.
+
+use crate::rows::{Beat, Change, Count, Hold, NewEvent, NewRun, RunRow};
+use serde_json::{Map, Value, json};
+use tenure_core::ending::{ProcessNote, Reason};
+use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::record::{Boundary, Ending, KeeperNote};
+use tenure_core::state::State;
+
+/// The words for what happened. Frozen: clients match on them.
+pub mod kind {
+    /// A run was asked for and recorded.
+    pub const RUN_CREATED: &str = "run-created";
+    /// Its command executes.
+    pub const RUN_STARTED: &str = "run-started";
+    /// It is being ended, or its command has ended.
+    pub const RUN_LEAVING: &str = "run-leaving";
+    /// It has ended.
+    pub const RUN_ENDED: &str = "run-ended";
+    /// Another instance took it from an owner that was lost.
+    pub const LEASE_STOLEN: &str = "lease-stolen";
+    /// It does not show in lists any more.
+    pub const RUN_HIDDEN: &str = "run-hidden";
+    /// Its record is gone.
+    pub const RUN_REMOVED: &str = "run-removed";
+    /// An instance came to life.
+    pub const INSTANCE_ENROLLED: &str = "instance-enrolled";
+    /// An instance that had expired lost its seat.
+    pub const INSTANCE_UNSEATED: &str = "instance-unseated";
+}
+
+/// How many processes an event names at most; the ending itself has them all.
+const NAMED: usize = 16;
+
+/// What a change of a run amounts to.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Tally {
+    /// The run's state from now on.
+    pub(crate) state: State,
+    /// What is told.
+    pub(crate) events: Vec<NewEvent>,
+    /// What is counted, and how often.
+    pub(crate) counts: Vec<(Count, u64)>,
+}
+
+/// What this change of this run amounts to; `None` if the run is past it. Unlike a live run's own steps, the
+/// registry's may skip states: it learns of a run whatever the daemon was there to see.
+#[must_use]
+pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tally> {
+    let (state, kind, detail, counts) = match (change, before.state) {
+        // A run may be asked to leave before it is known that it started; that it did is news until it is noted.
+        (Change::Started(note), state @ (State::Starting | State::Running | State::Exiting)) => {
+            if before.note.is_some() {
+                return None;
+            }
+            (state.max(State::Running), kind::RUN_STARTED, started(note), vec![(Count::Spawn, 1)])
+        }
+        (Change::Leaving { .. }, State::Exiting) | (_, State::Exited) => return None,
+        (Change::Leaving { cause, detail }, State::Starting | State::Running) => {
+            (State::Exiting, kind::RUN_LEAVING, json!({ "cause": cause, "detail": detail }), Vec::new())
+        }
+        (Change::Ended(ending), State::Starting | State::Running | State::Exiting) => {
+            (State::Exited, kind::RUN_ENDED, ended(before, ending), ending_counts(ending))
+        }
+    };
+    let events = vec![of_run(before, &before.hold.instance, kind, detail, at_ms)];
+    Some(Tally { state, events, counts })
+}
+
+fn started(note: &KeeperNote) -> Value {
+    let (boundary, why) = match &note.boundary {
+        Boundary::Cgroup { .. } => ("cgroup", None),
+        Boundary::Subreaper { why } => ("subreaper", why.as_deref()),
+    };
+    json!({
+        "pid": note.root.pid,
+        "keeperPid": note.keeper.pid,
+        "boundary": boundary,
+        "boundaryWhy": why,
+        "startedAtMs": note.started_at_ms,
+    })
+}
+
+fn ended(before: &RunRow, ending: &Ending) -> Value {
+    let how = &ending.termination;
+    let named = |list: &[ProcessNote]| (!list.is_empty()).then(|| json!(list[..list.len().min(NAMED)]));
+    let total = |list: &[ProcessNote]| (list.len() > NAMED).then_some(list.len());
+    json!({
+        "reason": how.reason,
+        "cause": before.cause,
+        "exitCode": how.exit_code,
+        "signal": how.signal,
+        "confirmed": how.confirmed,
+        "leftovers": how.leftovers,
+        "escapees": named(&how.escapees),
+        "escapeesTotal": total(&how.escapees),
+        "survivors": named(&how.survivors),
+        "survivorsTotal": total(&how.survivors),
+        "outputOpen": how.output_open,
+        "outputBytes": ending.output.bytes,
+        "handedOverTo": (!ending.handed_over_to.is_empty()).then_some(&ending.handed_over_to),
+        "endedAtMs": ending.ended_at_ms,
+        "detail": how.detail,
+    })
+}
+
+fn ending_counts(ending: &Ending) -> Vec<(Count, u64)> {
+    let how = &ending.termination;
+    let mut counts = vec![(Count::Exit(how.reason), 1)];
+    match how.reason {
+        Reason::OverallTimeout => counts.push((Count::TimeoutOverall, 1)),
+        Reason::NoOutputTimeout => counts.push((Count::TimeoutNoOutput, 1)),
+        Reason::Exit
+        | Reason::Signal
+        | Reason::ManualCancel
+        | Reason::SpawnError
+        | Reason::OwnershipEscape
+        | Reason::OwnerLost
+        | Reason::ReconciledStale => {}
+    }
+    if how.reason == Reason::OwnershipEscape || !how.escapees.is_empty() {
+        counts.push((Count::Escape, 1));
+    }
+    counts.extend(kills(ending).into_iter().filter(|&(_, times)| times > 0));
+    counts
+}
+
+/// How often the ladder's last rung was used for this run, by what it was used on.
+fn kills(_ending: &Ending) -> Vec<(Count, u64)> {
+    Vec::new()
+}
+
+/// A run was asked for.
+pub(crate) fn created(run: &NewRun) -> NewEvent {
+    let ticket = &run.ticket;
+    let detail = json!({
+        "askedBy": run.asked_by,
+        "label": ticket.label,
+        "command": ticket.command,
+        "cwd": ticket.cwd,
+        "scope": ticket.scope,
+        "backend": ticket.backend_id,
+        "pty": ticket.pty_size.is_some(),
+        "epoch": ticket.lease_epoch,
+        "owner": ticket.owner_instance_id,
+        "escapedFrom": ticket.escaped_from,
+    });
+    NewEvent {
+        at_ms: ticket.created_at_ms,
+        kind: kind::RUN_CREATED.to_owned(),
+        instance: ticket.owner_instance_id.clone(),
+        run_id: Some(ticket.run_id.clone()),
+        session: ticket.session_id.clone(),
+        detail: without_nulls(detail),
+    }
+}
+
+/// A run was taken from an owner that was lost; the taker tells it.
+pub(crate) fn stolen(
+    run: RunId,
+    session: Option<String>,
+    (from, to): (&Hold, &Hold),
+    at_ms: u64,
+) -> NewEvent {
+    let detail = json!({
+        "owner": { "from": from.instance, "to": to.instance },
+        "epoch": { "from": from.epoch, "to": to.epoch },
+    });
+    NewEvent {
+        at_ms,
+        kind: kind::LEASE_STOLEN.to_owned(),
+        instance: to.instance.clone(),
+        run_id: Some(run),
+        session,
+        detail,
+    }
+}
+
+/// A run was hidden.
+pub(crate) fn hidden(run: &RunRow, at_ms: u64) -> NewEvent {
+    of_run(run, &run.hold.instance, kind::RUN_HIDDEN, json!({ "label": run.ticket.label }), at_ms)
+}
+
+/// A run's record was removed: the last that is known of it.
+pub(crate) fn removed(run: &RunRow, at_ms: u64) -> NewEvent {
+    let how = run.ending.as_ref().map(|ending| &ending.termination);
+    let detail = json!({
+        "label": run.ticket.label,
+        "command": run.ticket.command,
+        "reason": how.map(|how| how.reason),
+        "endedAtMs": run.ending.as_ref().map(|ending| ending.ended_at_ms),
+    });
+    of_run(run, &run.hold.instance, kind::RUN_REMOVED, detail, at_ms)
+}
+
+/// An instance came to life.
+pub(crate) fn enrolled(instance: InstanceId, beat: Beat, about: &str, at_ms: u64) -> NewEvent {
+    let detail = json!({ "incarnation": beat.incarnation, "about": about });
+    of_instance(instance, kind::INSTANCE_ENROLLED, detail, at_ms)
+}
+
+/// An instance that had expired lost its seat.
+pub(crate) fn unseated(instance: InstanceId, from: Beat, to: Beat, at_ms: u64) -> NewEvent {
+    let detail = json!({
+        "incarnation": { "from": from.incarnation, "to": to.incarnation },
+        "lastBeat": from.number,
+    });
+    of_instance(instance, kind::INSTANCE_UNSEATED, detail, at_ms)
+}
+
+fn of_instance(instance: InstanceId, kind: &str, detail: Value, at_ms: u64) -> NewEvent {
+    NewEvent { at_ms, kind: kind.to_owned(), instance, run_id: None, session: None, detail }
+}
+
+fn of_run(run: &RunRow, by: &InstanceId, kind: &str, detail: Value, at_ms: u64) -> NewEvent {
+    NewEvent {
+        at_ms,
+        kind: kind.to_owned(),
+        instance: by.clone(),
+        run_id: Some(run.ticket.run_id.clone()),
+        session: run.ticket.session_id.clone(),
+        detail: without_nulls(detail),
+    }
+}
+
+/// What is not known is not mentioned: events are many, and most of their fields would be empty.
+fn without_nulls(detail: Value) -> Value {
+    match detail {
+        Value::Object(fields) => {
+            fields.into_iter().filter(|(_, v)| !v.is_null()).collect::<Map<_, _>>().into()
+        }
+        other => other,
+    }
+}

@@ -52,7 +52,7 @@ fn mount_of(line: &str) -> Option<PathBuf> {
 }
 
 /// Blanks and backslashes stand as three octal digits.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut plain = text.to_owned();
     for (code, sign) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
         plain = plain.replace(code, sign);

@@ -1,0 +1,170 @@
+//! Lists of runs. Every list names the index that has its order, so that a page costs its own length, whatever
+//! the registry holds; a query that the index cannot serve fails in the tests instead of being slow in use.
+
+use super::Trouble;
+use super::columns::{self, parsed, run_row, stored, word};
+use crate::rows::{Cursor, Page, Query, Retention, RunRow};
+use rusqlite::{Connection, Params, ToSql};
+use tenure_core::ids::RunId;
+use tenure_core::state::State;
+
+pub(super) fn find(db: &Connection, prefix: &str, limit: usize) -> Result<Vec<RunId>, Trouble> {
+    // Ids are hexadecimal digits; this sorts after any that begin with the prefix, and keeps to the key's index.
+    let beyond = format!("{prefix}{}", char::MAX);
+    let mut statement = db.prepare_cached(
+        "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?2 AND hidden = 0 ORDER BY run_id LIMIT ?3",
+    )?;
+    let mut rows = statement.query((prefix, beyond, stored(limit as u64)))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(parsed(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?);
+    }
+    Ok(found)
+}
+
+/// A page is read state by state and merged: no index has several states in one order.
+pub(super) fn page(db: &Connection, query: &Query) -> Result<Page, Trouble> {
+    let mut states = query.states.clone();
+    states.sort_unstable();
+    states.dedup();
+    // What is read for one page is what was there at one moment.
+    let moment = db.unchecked_transaction()?;
+    let mut runs = match states.as_slice() {
+        [] => of_state(&moment, query, None)?,
+        states => {
+            let lists = states.iter().map(|&state| of_state(&moment, query, Some(state)));
+            lists.collect::<Result<Vec<_>, _>>()?.concat()
+        }
+    };
+    moment.finish()?;
+    runs.sort_by(|a, b| place(b).cmp(&place(a)));
+    let more = runs.len() > query.limit;
+    runs.truncate(query.limit);
+    let next = runs
+        .last()
+        .filter(|_| more)
+        .map(|run| Cursor { created_at_ms: run.ticket.created_at_ms, run_id: run.ticket.run_id.clone() });
+    Ok(Page { runs, next })
+}
+
+fn place(run: &RunRow) -> (u64, &RunId) {
+    (run.ticket.created_at_ms, &run.ticket.run_id)
+}
+
+/// One more than the page's length, to know whether there is a next one.
+fn of_state(db: &Connection, query: &Query, state: Option<State>) -> Result<Vec<RunRow>, Trouble> {
+    let live = matches!(state, Some(State::Starting | State::Running | State::Exiting));
+    // Live runs are few, whosever they are; of those that have ended, each list has its own index.
+    let index = match query {
+        _ if live => "runs_live",
+        Query { scope: Some(_), .. } => "runs_scope",
+        Query { session: Some(_), .. } => "runs_session",
+        Query { agent: Some(_), .. } => "runs_agent",
+        _ if state.is_some() => "runs_exited",
+        _ => "runs_all",
+    };
+    let mut wanted = vec!["r.hidden = 0".to_owned()];
+    let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+    let mut want = |text: &str, value: Box<dyn ToSql>| {
+        values.push(value);
+        wanted.push(text.replace('#', &format!("?{}", values.len())));
+    };
+    if live {
+        // The words that tell SQLite that the index of live runs holds all that is asked for.
+        want("r.state <> 'exited' AND r.state = #", Box::new(state.map(word)));
+    }
+    for (text, value) in
+        [("r.session = #", &query.session), ("r.scope = #", &query.scope), ("r.agent = #", &query.agent)]
+    {
+        if let Some(value) = value {
+            want(text, Box::new(value.clone()));
+        }
+    }
+    if let Some(Cursor { created_at_ms, run_id }) = &query.after {
+        want("r.created_at_ms <= #", Box::new(stored(*created_at_ms)));
+        let same = wanted_place(values.len());
+        values.push(Box::new(run_id.as_str().to_owned()));
+        wanted.push(same);
+    }
+    if state == Some(State::Exited) {
+        wanted.push("r.state = 'exited'".to_owned());
+    }
+    values.push(Box::new(stored(query.limit as u64 + 1)));
+    let sql = format!(
+        "{} INDEXED BY {index} CROSS JOIN instances i ON i.id = r.owner WHERE {}
+         ORDER BY r.created_at_ms DESC, r.run_id DESC LIMIT ?{}",
+        select(),
+        wanted.join(" AND "),
+        values.len(),
+    );
+    rows(db, &sql, rusqlite::params_from_iter(values))
+}
+
+/// The rest of the comparison with a place in the list, whose time is the parameter before.
+fn wanted_place(time: usize) -> String {
+    format!("(r.created_at_ms, r.run_id) < (?{time}, ?{})", time + 1)
+}
+
+fn select() -> String {
+    format!("SELECT {} FROM runs r", columns::RUN)
+}
+
+fn rows(db: &Connection, sql: &str, values: impl Params) -> Result<Vec<RunRow>, Trouble> {
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(run_row(row)?);
+    }
+    Ok(found)
+}
+
+/// Everything that has not ended, the oldest first.
+pub(super) fn unfinished(db: &Connection) -> Result<Vec<RunRow>, Trouble> {
+    let sql = format!(
+        "{} INDEXED BY runs_live CROSS JOIN instances i ON i.id = r.owner WHERE r.state <> 'exited'
+         ORDER BY r.created_at_ms, r.run_id",
+        select()
+    );
+    rows(db, &sql, ())
+}
+
+/// Hidden runs go first; then the oldest, while there is one that is too old, one too many, or too much output.
+pub(super) fn outlived(
+    db: &Connection,
+    keep: Retention,
+    now_ms: u64,
+    limit: usize,
+) -> Result<Vec<RunRow>, Trouble> {
+    let sql = format!(
+        "{} INDEXED BY runs_ended CROSS JOIN instances i ON i.id = r.owner
+         WHERE r.state = 'exited' AND r.hidden = ?1 ORDER BY r.ended_at_ms, r.run_id LIMIT ?2",
+        select()
+    );
+    let moment = db.unchecked_transaction()?;
+    let mut gone = rows(&moment, &sql, (1, stored(limit as u64)))?;
+    let (count, bytes): (i64, i64) = moment
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(kept_bytes), 0) FROM runs INDEXED BY runs_ended
+             WHERE state = 'exited' AND hidden = 0",
+        )?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (mut count, mut bytes) = (columns::number(count), columns::number(bytes));
+    let oldest = now_ms.saturating_sub(keep.age_ms);
+    let mut statement = moment.prepare_cached(&sql)?;
+    let mut shown = statement.query((0, stored((limit - gone.len()) as u64)))?;
+    while let Some(row) = shown.next()? {
+        let run = run_row(row)?;
+        let Some(ending) = &run.ending else { continue };
+        if ending.ended_at_ms >= oldest && count <= keep.count && bytes <= keep.bytes {
+            break;
+        }
+        count = count.saturating_sub(1);
+        bytes = bytes.saturating_sub(ending.output.bytes.saturating_sub(ending.output.dropped_bytes));
+        gone.push(run);
+    }
+    drop(shown);
+    drop(statement);
+    moment.finish()?;
+    Ok(gone)
+}

@@ -1,0 +1,84 @@
+//! The shapes that the registry's file has had, and how an older one becomes today's. A file that is not ours, or
+//! is of a later Tenure, is left exactly as it is.
+
+use super::open::OpenFailed;
+use rusqlite::Connection;
+use std::path::Path;
+use tenure_core::hash;
+
+/// Each file brings the one before it one version further. None is edited once it is shipped.
+const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001.sql")];
+
+/// "Tenu": written in the file's header, so that another program's database is not taken for ours.
+const APPLICATION_ID: i64 = 0x5465_6e75;
+
+/// The version that this Tenure writes.
+const KNOWN: u32 = 1;
+const _: () = assert!(MIGRATIONS.len() == KNOWN as usize);
+
+/// What a file says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Nothing is in it yet.
+    Empty,
+    /// A registry of this version, which we can read.
+    Version(u32),
+}
+
+/// Looks at a file without changing it.
+pub(super) fn look(db: &Connection, path: &Path) -> Result<Shape, OpenFailed> {
+    let read = |pragma: &str| db.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let sql = |error| OpenFailed::of_sql(path, error);
+    let tables: i64 =
+        db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
+    let (application, version) = (read("application_id").map_err(sql)?, read("user_version").map_err(sql)?);
+    match (application, version) {
+        (0, 0) if tables == 0 => Ok(Shape::Empty),
+        (APPLICATION_ID, 1..) => match u32::try_from(version) {
+            Ok(version) if version <= KNOWN => Ok(Shape::Version(version)),
+            _ => Err(OpenFailed::Newer { path: path.to_owned(), found: version, known: KNOWN }),
+        },
+        _ => Err(OpenFailed::Foreign { path: path.to_owned() }),
+    }
+}
+
+/// Brings a file to today's shape, in one exclusive transaction: whoever opens it at the same time waits, and then
+/// finds it done.
+pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), OpenFailed> {
+    let sql = |error| OpenFailed::of_sql(path, error);
+    if look(db, path)? != Shape::Version(KNOWN) {
+        db.execute_batch("BEGIN EXCLUSIVE").map_err(sql)?;
+        let done = look(db, path).and_then(|shape| raise(db, shape).map_err(sql));
+        db.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(sql)?;
+        done?;
+    }
+    verify(db, path)
+}
+
+fn raise(db: &Connection, from: Shape) -> rusqlite::Result<()> {
+    let done = match from {
+        Shape::Empty => 0,
+        Shape::Version(version) => version,
+    };
+    for (version, text) in (1..).zip(MIGRATIONS).skip(done as usize) {
+        db.execute_batch(text)?;
+        db.execute("INSERT INTO migrations (version, checksum) VALUES (?1, ?2)", (version, checksum(text)))?;
+        db.pragma_update(None, "user_version", version)?;
+    }
+    db.pragma_update(None, "application_id", APPLICATION_ID)
+}
+
+/// A version number means one shape only. A file whose shape was made by other statements is not understood.
+fn verify(db: &Connection, path: &Path) -> Result<(), OpenFailed> {
+    let sql = |error| OpenFailed::of_sql(path, error);
+    let mut statement =
+        db.prepare("SELECT version, checksum FROM migrations ORDER BY version").map_err(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql)?;
+    let found: Vec<(u32, String)> = rows.collect::<Result<_, _>>().map_err(sql)?;
+    let known: Vec<(u32, String)> = (1..).zip(MIGRATIONS.map(checksum)).collect();
+    if found == known { Ok(()) } else { Err(OpenFailed::Unlike { path: path.to_owned(), version: KNOWN }) }
+}
+
+fn checksum(text: &str) -> String {
+    format!("{:016x}", hash::fnv64(text.as_bytes()))
+}

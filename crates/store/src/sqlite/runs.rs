@@ -1,0 +1,162 @@
+//! What changes runs: each function is one transaction's work, with the event and the counts it brings.
+
+use super::Trouble;
+use super::columns::{self, agent_of, number, run_row, stored, to_text, word};
+use super::events::{count, tell};
+use crate::Failed;
+use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
+use crate::tally::{self, tally};
+use rusqlite::{Connection, OptionalExtension};
+use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::state::State;
+use tenure_os::clock::unix_ms;
+
+/// One run, hidden or not.
+pub(super) fn run(db: &Connection, run: &RunId) -> Result<Option<RunRow>, Trouble> {
+    let sql = format!(
+        "SELECT {} FROM runs r CROSS JOIN instances i ON i.id = r.owner WHERE r.run_id = ?1",
+        columns::RUN
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query([run.as_str()])?;
+    rows.next()?.map(run_row).transpose()
+}
+
+pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
+    let ticket = &run.ticket;
+    if let Some(scope) = &ticket.scope {
+        let holder: Option<String> = db
+            .prepare_cached("SELECT run_id FROM runs WHERE scope = ?1 AND state <> 'exited'")?
+            .query_row([scope], |row| row.get(0))
+            .optional()?;
+        if let Some(holder) = holder {
+            let holder = columns::parsed(&holder)?;
+            return Err(Trouble::Answer(Failed::ScopeTaken { scope: scope.clone(), holder }));
+        }
+    }
+    let owner = ticket.owner_instance_id.as_str();
+    let enrolled: bool = db
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM instances WHERE id = ?1)")?
+        .query_row([owner], |row| row.get(0))?;
+    if !enrolled {
+        let text = format!("the instance {owner} is not enrolled, so it can own no run");
+        return Err(Trouble::Answer(Failed::Unavailable(text)));
+    }
+    db.prepare_cached(
+        "INSERT INTO runs (run_id, created_at_ms, session, scope, agent, state, owner, epoch, updated_at_ms,
+             directory, asked_by, ticket)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?2, ?9, ?10, ?11)",
+    )?
+    .execute((
+        ticket.run_id.as_str(),
+        stored(ticket.created_at_ms),
+        &ticket.session_id,
+        &ticket.scope,
+        ticket.session_id.as_deref().and_then(agent_of),
+        word(State::Starting),
+        owner,
+        stored(ticket.lease_epoch),
+        &run.directory,
+        &run.asked_by,
+        to_text(ticket),
+    ))?;
+    tell(db, &tally::created(run))?;
+    Ok(())
+}
+
+pub(super) fn record(
+    db: &Connection,
+    id: &RunId,
+    hold: &Hold,
+    change: &Change,
+    at_ms: u64,
+) -> Result<bool, Trouble> {
+    let Some(before) = run(db, id)?.filter(|row| row.hold == *hold) else { return Ok(false) };
+    let Some(tally) = tally(&before, change, at_ms) else { return Ok(false) };
+    let state = word(tally.state);
+    let (id, at_ms) = (id.as_str(), stored(at_ms));
+    match change {
+        Change::Started(note) => db
+            .prepare_cached("UPDATE runs SET state = ?2, updated_at_ms = ?3, note = ?4 WHERE run_id = ?1")?
+            .execute((id, state, at_ms, to_text(note)))?,
+        Change::Leaving { cause, detail: _ } => db
+            .prepare_cached("UPDATE runs SET state = ?2, updated_at_ms = ?3, cause = ?4 WHERE run_id = ?1")?
+            .execute((id, state, at_ms, cause.map(word)))?,
+        Change::Ended(ending) => db
+            .prepare_cached(
+                "UPDATE runs SET state = ?2, updated_at_ms = ?3, ending = ?4, ended_at_ms = ?5, kept_bytes = ?6
+                 WHERE run_id = ?1",
+            )?
+            .execute((
+                id,
+                state,
+                at_ms,
+                to_text(ending),
+                stored(ending.ended_at_ms),
+                stored(ending.output.bytes.saturating_sub(ending.output.dropped_bytes)),
+            ))?,
+    };
+    for event in &tally.events {
+        tell(db, event)?;
+    }
+    for (what, times) in tally.counts {
+        count(db, &hold.instance, what, times)?;
+    }
+    Ok(true)
+}
+
+/// A lease to be taken from an owner that was lost.
+pub(super) struct Theft {
+    pub(super) run: RunId,
+    pub(super) from: Hold,
+    pub(super) unseated: Beat,
+    pub(super) to: InstanceId,
+    pub(super) at_ms: u64,
+}
+
+pub(super) fn steal(db: &Connection, theft: &Theft) -> Result<Option<Hold>, Trouble> {
+    let Theft { run, from, unseated, to, at_ms } = theft;
+    let taken = db
+        .prepare_cached(
+            "UPDATE runs SET owner = ?4, epoch = epoch + 1, updated_at_ms = ?6
+             WHERE run_id = ?1 AND owner = ?2 AND epoch = ?3 AND state <> 'exited' AND EXISTS (
+                 SELECT 1 FROM instances WHERE id = ?2 AND incarnation = ?5 AND expires_at_ms < ?6)
+             RETURNING epoch, session",
+        )?
+        .query_row(
+            (
+                run.as_str(),
+                from.instance.as_str(),
+                stored(from.epoch),
+                to.as_str(),
+                stored(unseated.incarnation),
+                stored(*at_ms),
+            ),
+            |row| Ok((number(row.get(0)?), row.get(1)?)),
+        )
+        .optional()?;
+    let Some((epoch, session)) = taken else { return Ok(None) };
+    let hold = Hold { instance: to.clone(), epoch };
+    tell(db, &tally::stolen(run.clone(), session, (from, &hold), *at_ms))?;
+    count(db, to, Count::Steal, 1)?;
+    Ok(Some(hold))
+}
+
+/// A run that has ended meanwhile is hidden as well: then it is the next to go.
+pub(super) fn hide(db: &Connection, id: &RunId) -> Result<(), Trouble> {
+    let Some(row) = run(db, id)?.filter(|row| !row.hidden) else { return Ok(()) };
+    let now_ms = unix_ms();
+    db.prepare_cached("UPDATE runs SET hidden = 1, updated_at_ms = ?2 WHERE run_id = ?1")?
+        .execute((id.as_str(), stored(now_ms)))?;
+    tell(db, &tally::hidden(&row, now_ms))?;
+    Ok(())
+}
+
+pub(super) fn forget(db: &Connection, ids: &[RunId]) -> Result<(), Trouble> {
+    for id in ids {
+        let Some(row) = run(db, id)?.filter(|row| row.state == State::Exited) else { continue };
+        db.prepare_cached("DELETE FROM runs WHERE run_id = ?1")?.execute([id.as_str()])?;
+        tell(db, &tally::removed(&row, unix_ms()))?;
+    }
+    Ok(())
+}

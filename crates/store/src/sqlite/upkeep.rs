@@ -1,0 +1,56 @@
+//! What takes long and reads everything: a copy of the registry, and a look whether it is sound. Each has its own
+//! connection and thread, so that lists and writes go on meanwhile.
+
+use super::{Trouble, open};
+use crate::Failed;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Writes a whole copy, on the disk when this returns. A file that exists is refused, whatever it is.
+pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
+    let system = |error: io::Error| {
+        Trouble::Answer(Failed::Unavailable(format!("cannot write the copy {}: {error}", to.display())))
+    };
+    let name = to.to_str().ok_or_else(|| system(io::Error::other("its path is not UTF-8")))?;
+    // SQLite takes an empty file as none; making it here says that there was none, and whose it is.
+    let copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(system)?;
+    let written = open::reader(from)
+        .and_then(|db| db.execute("VACUUM INTO ?1", [name]))
+        .map_err(Trouble::from)
+        .and_then(|_| flush(&copy, to).map_err(system));
+    if written.is_err() {
+        // Ours since a moment ago, and of no use to anybody.
+        let _ = std::fs::remove_file(to);
+    }
+    written
+}
+
+fn flush(copy: &File, path: &Path) -> io::Result<()> {
+    copy.sync_all()?;
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// What is wrong, as `SQLite` words it.
+pub(super) fn check(path: &Path) -> Result<Option<String>, Trouble> {
+    let db = open::reader(path)?;
+    let mut wrong = Vec::new();
+    let mut statement = db.prepare("PRAGMA integrity_check(20)")?;
+    for line in statement.query_map([], |row| row.get::<_, String>(0))? {
+        wrong.push(line?);
+    }
+    wrong.retain(|line| line != "ok");
+    let mut statement = db.prepare("PRAGMA foreign_key_check")?;
+    let strays = statement.query_map([], |row| {
+        let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+        Ok(format!("a row of {table} names a row of {parent} that is not there"))
+    })?;
+    for line in strays.take(20) {
+        wrong.push(line?);
+    }
+    Ok((!wrong.is_empty()).then(|| wrong.join("; ")))
+}
