@@ -7,9 +7,11 @@ mod tenancy;
 #[cfg(test)]
 mod tests;
 
+use crate::defaults;
 use crate::ids::InstanceId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 
 pub use observer::{Expired, Observer};
 pub use tenancy::{NotTheNextBeat, Standing, Tenancy};
@@ -34,6 +36,21 @@ impl Hold {
     /// Whether an order given under `epoch` is obeyed. A newer one is: the steal was committed before it was given.
     pub fn obeys(&self, epoch: u64) -> bool {
         epoch >= self.epoch
+    }
+}
+
+/// How often a heartbeat is due, and how long the leases hold after the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rhythm {
+    /// How long the leases hold.
+    pub ttl: Duration,
+    /// How often they are renewed.
+    pub heartbeat: Duration,
+}
+
+impl Default for Rhythm {
+    fn default() -> Self {
+        Self { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT }
     }
 }
 

@@ -129,16 +129,21 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// The ending of a run whose command was never executed.
-    pub fn not_started(run_id: RunId, error: &SpawnError, now_ms: u64) -> Self {
+    /// The ending of a run whose last moments nobody saw.
+    pub fn unseen(run_id: RunId, termination: Termination, now_ms: u64) -> Self {
         Self {
             run_id,
-            termination: Termination::not_started(error),
+            termination,
             ended_at_ms: now_ms,
             last_output_at_ms: None,
             output: Totals::default(),
             handed_over_to: Vec::new(),
         }
+    }
+
+    /// The ending of a run whose command was never executed.
+    pub fn not_started(run_id: RunId, error: &SpawnError, now_ms: u64) -> Self {
+        Self::unseen(run_id, Termination::not_started(error), now_ms)
     }
 }
 

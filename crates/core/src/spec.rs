@@ -189,6 +189,8 @@ pub struct Spec {
     pub env_names: Vec<String>,
     /// The file mode creation mask.
     pub umask: u32,
+    /// The soft and hard limits of open descriptors; without it, those of whoever launches it.
+    pub nofile: Option<(u64, u64)>,
     /// The session it belongs to.
     pub session: Option<String>,
     /// The scope of which it is the only run.

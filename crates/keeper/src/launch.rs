@@ -17,7 +17,7 @@ use tenure_core::record::{Ending, Ticket};
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::wire::{self, Launch, Role};
 use tenure_os::poll::{self, Interest};
-use tenure_os::socket::Conn;
+use tenure_os::socket::{Conn, Got};
 use tenure_os::{clock, descriptors, pause, program};
 
 /// A nursery that this process launches runs through. Its descriptor is readable once it is gone: it says nothing.
@@ -146,6 +146,11 @@ impl Nursery {
         self.pid
     }
 
+    /// Whether it has left or was killed. It says nothing while it lives.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.conn.read(&mut [0]), Ok(Got::End) | Err(_))
+    }
+
     /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection.
     pub fn run(&self, state: &StateRoot, spec: &Spec, terms: &Terms, role: Role) -> io::Result<Launched> {
         let ticket = Lease::new(self.instance.clone())?.ticket(spec, terms);
@@ -173,7 +178,7 @@ impl Nursery {
             directory: path_text(dir.path())?,
             roles,
             umask: spec.umask,
-            nofile: descriptors::limit(),
+            nofile: spec.nofile.unwrap_or_else(descriptors::limit),
             argc: argv.words().len(),
             cgroup,
         };

@@ -5,6 +5,7 @@
 //! `launch` is the other side: what a caller does to have a run kept.
 #![forbid(unsafe_code)]
 
+pub mod forsaken;
 pub mod frames;
 mod keeper;
 pub mod launch;

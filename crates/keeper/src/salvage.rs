@@ -88,7 +88,7 @@ pub fn tidy(directory: &Path) {
     }
 }
 
-fn clear_away(dir: &RunDir, cgroup: Option<&Cgroup>) {
+pub(crate) fn clear_away(dir: &RunDir, cgroup: Option<&Cgroup>) {
     dir.unlisten();
     if let Some(cgroup) = cgroup {
         // An occupied group stays for whoever looks later.
@@ -97,7 +97,7 @@ fn clear_away(dir: &RunDir, cgroup: Option<&Cgroup>) {
 }
 
 /// A run's cgroup. A keeper that fell before it wrote its note may have made one.
-fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
+pub(crate) fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
     match note.map(|note| &note.boundary) {
         Some(Boundary::Cgroup { path }) => Cgroup::open(Path::new(path)).ok().flatten(),
         Some(Boundary::Subreaper { .. }) => None,
@@ -170,4 +170,9 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
         let confirmed = empty && (run.cgroup.is_some() || run.note.is_none());
         run.close(confirmed, &left);
     }
+}
+
+/// Whether somebody is in a run's cgroup, or that cannot be told.
+pub(crate) fn is_occupied(cgroup: &Cgroup) -> bool {
+    !cgroup.pids().is_ok_and(|pids| pids.is_empty())
 }

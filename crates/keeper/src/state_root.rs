@@ -62,14 +62,19 @@ impl StateRoot {
         if first? { Ok(id) } else { self.instance() }
     }
 
+    /// Where a run's directory is, or would be.
+    pub fn run_path(&self, id: &RunId) -> PathBuf {
+        self.runs.join(id.as_str())
+    }
+
     /// Makes the directory of a new run.
     pub fn make_run(&self, id: RunId) -> io::Result<RunDir> {
-        RunDir::make(&self.runs.join(id.as_str()), id)
+        RunDir::make(&self.run_path(&id), id)
     }
 
     /// Opens the directory of a run.
     pub fn run(&self, id: &RunId) -> io::Result<RunDir> {
-        RunDir::open(&self.runs.join(id.as_str()))
+        RunDir::open(&self.run_path(id))
     }
 
     /// Every run that there is a directory of.

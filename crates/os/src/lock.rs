@@ -30,6 +30,11 @@ impl Lock {
         Ok(linux::try_lock(file.as_fd())?.then_some(Self { file }))
     }
 
+    /// Whether nothing was ever written to the locked file.
+    pub fn is_blank(&self) -> io::Result<bool> {
+        Ok(rustix::fs::fstat(&self.file)?.st_size == 0)
+    }
+
     /// Writes the locked file's content, in one piece.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         match rustix::io::pwrite(&self.file, bytes, 0)? {

@@ -4,7 +4,7 @@
 use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::linux::{self, stat};
-use crate::process::{Process, Sent};
+use crate::process::{self, Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 use tenure_core::ending::ProcessNote;
-use tenure_core::identity::Evidence;
+use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
 use tenure_core::wire::{BlockedView, ProcessView, Via};
 
@@ -205,6 +205,23 @@ fn descend(
         }
     }
     whole
+}
+
+/// A recorded process, if it is alive and the same, and the live processes below it: who descends from a proven
+/// member by living parents is one. `None` if it is not the same, or gone; an error means that it cannot be told (I6).
+pub fn below(recorded: &Identity) -> io::Result<Option<Vec<Member>>> {
+    let process = match process::look(recorded) {
+        (Evidence::Same(_), Some(process)) => process,
+        (Evidence::Unreadable(why), _) => return Err(io::Error::other(why)),
+        (Evidence::Same(_) | Evidence::Other | Evidence::Gone, _) => return Ok(None),
+    };
+    let pid = recorded.pid;
+    let mut seen = HashSet::from([own(), pid]);
+    let mut found = vec![Member { process, via: Via::Child }];
+    descend(vec![pid], &mut seen, &mut found, &mut |_| {});
+    // While it was the same at the end, its children were its own all the time.
+    let still = found[0].process.is_alive();
+    Ok(still.then_some(found))
 }
 
 /// The live processes in a cgroup, but for those that were seen already.

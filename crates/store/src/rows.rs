@@ -1,5 +1,7 @@
 //! What the registry keeps, as values.
 
+pub use tenure_core::lease::Hold;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenure_core::ending::{Cause, Reason};
@@ -27,15 +29,6 @@ pub struct InstanceRow {
     pub expires_at_ms: u64,
     /// Where it is, for people.
     pub about: String,
-}
-
-/// The right to act on a run, as its holder knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Hold {
-    /// Who.
-    pub instance: InstanceId,
-    /// The fencing number.
-    pub epoch: u64,
 }
 
 /// A run that is about to be started, or one that was started without a daemon and is taken into the registry.

@@ -108,6 +108,7 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
         env,
         env_names,
         umask: tenure_os::file::umask(),
+        nofile: None,
         session: args.session.clone(),
         scope: None,
         label: args.label.clone(),

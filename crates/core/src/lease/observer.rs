@@ -2,19 +2,15 @@
 //! clocks differ and jump, so a date in a row proves nothing alone: an instance is gone only when its heartbeat was
 //! *watched* standing still for a full TTL.
 
-use super::Beat;
-use crate::defaults::{HEARTBEAT, LEASE_TTL};
+use super::{Beat, Rhythm};
 use crate::ids::InstanceId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest pause between two looks that still counts as watching. Whoever was stopped for longer may have been
-/// stopped together with those it watches, and begins anew.
-const LONGEST_PAUSE: Duration = HEARTBEAT.saturating_mul(2);
-
 /// What one observer remembers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Observer {
+    rhythm: Rhythm,
     seen: BTreeMap<InstanceId, Watched>,
 }
 
@@ -49,15 +45,15 @@ impl Expired {
 
 impl Observer {
     /// An observer that has seen nobody yet.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(rhythm: Rhythm) -> Self {
+        Self { rhythm, seen: BTreeMap::new() }
     }
 
     /// Takes in an instance's row as it is `now`, on the awake clock; [`Beat::NONE`] where there is none. To be told
     /// at every heartbeat of one's own.
     pub fn see(&mut self, instance: &InstanceId, beat: Beat, now: Duration) {
         let since = match self.seen.get(instance) {
-            Some(known) if known.beat.is(&beat) && known.recent(now) => known.since,
+            Some(known) if known.beat.is(&beat) && self.recent(known, now) => known.since,
             Some(_) | None => now,
         };
         self.seen.insert(instance.clone(), Watched { beat, since, last: now });
@@ -73,8 +69,8 @@ impl Observer {
     pub fn expired(&self, instance: &InstanceId, wall_now_ms: u64, now: Duration) -> Option<Expired> {
         let known = self.seen.get(instance)?;
         let past = wall_now_ms > known.beat.expires_at_ms;
-        let stood_still = known.last.saturating_sub(known.since) >= LEASE_TTL;
-        (past && stood_still && known.recent(now))
+        let stood_still = known.last.saturating_sub(known.since) >= self.rhythm.ttl;
+        (past && stood_still && self.recent(known, now))
             .then(|| Expired { instance: instance.clone(), beat: known.beat })
     }
 
@@ -82,10 +78,10 @@ impl Observer {
     pub fn forget(&mut self, instance: &InstanceId) {
         self.seen.remove(instance);
     }
-}
 
-impl Watched {
-    fn recent(&self, now: Duration) -> bool {
-        now.saturating_sub(self.last) <= LONGEST_PAUSE
+    /// Whether the pause since the last look still counts as watching. Whoever was stopped for longer may have been
+    /// stopped together with those it watches, and begins anew.
+    fn recent(&self, known: &Watched, now: Duration) -> bool {
+        now.saturating_sub(known.last) <= self.rhythm.heartbeat.saturating_mul(2)
     }
 }

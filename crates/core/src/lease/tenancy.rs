@@ -1,13 +1,13 @@
 //! Our own side of the heartbeat: whether we may act on what the registry says is ours. It answers no as long as
 //! anybody else could hold us for gone, so that two never act on one run.
 
-use super::Beat;
-use crate::defaults::LEASE_TTL;
+use super::{Beat, Rhythm};
 use std::time::Duration;
 
 /// One incarnation of an instance: from the start of a daemon, or from the loss of its leases, to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tenancy {
+    rhythm: Rhythm,
     incarnation: u64,
     number: u64,
     renewed: Option<Renewal>,
@@ -47,13 +47,13 @@ pub struct NotTheNextBeat {
 
 impl Tenancy {
     /// The tenancy of an instance that has just raised its incarnation to this.
-    pub fn begin(incarnation: u64) -> Self {
-        Self { incarnation, number: 0, renewed: None, superseded: false }
+    pub fn begin(incarnation: u64, rhythm: Rhythm) -> Self {
+        Self { rhythm, incarnation, number: 0, renewed: None, superseded: false }
     }
 
     /// The row to commit next, on condition that its incarnation is still ours.
     pub fn next(&self, wall_now_ms: u64) -> Beat {
-        let ttl = u64::try_from(LEASE_TTL.as_millis()).unwrap_or(u64::MAX);
+        let ttl = u64::try_from(self.rhythm.ttl.as_millis()).unwrap_or(u64::MAX);
         Beat {
             number: self.number.saturating_add(1),
             incarnation: self.incarnation,
@@ -92,7 +92,7 @@ impl Tenancy {
         }
         match self.renewed {
             Some(Renewal { begun, expires_at_ms })
-                if now.saturating_sub(begun) < LEASE_TTL && wall_now_ms < expires_at_ms =>
+                if now.saturating_sub(begun) < self.rhythm.ttl && wall_now_ms < expires_at_ms =>
             {
                 Standing::Holding
             }

@@ -3,6 +3,7 @@
 mod worlds;
 
 use super::LeaseState::{self, Closed, Closing, Lost, Open};
+use super::Rhythm;
 use super::{Beat, Hold, Observer, Standing, Tenancy};
 use crate::ids::InstanceId;
 use std::time::Duration;
@@ -24,7 +25,7 @@ fn s(seconds: u64) -> Duration {
 
 /// An observer that saw these heartbeats of the owner at these seconds.
 fn saw(looks: &[(u64, Beat)]) -> Observer {
-    let mut observer = Observer::new();
+    let mut observer = Observer::new(Rhythm::default());
     for (at, beat) in looks {
         observer.see(&owner(), *beat, s(*at));
     }
@@ -80,7 +81,7 @@ fn a_date_that_has_not_passed_is_respected_however_long_the_silence() {
 
 #[test]
 fn an_observer_that_has_just_started_holds_nobody_for_gone() {
-    assert!(!Observer::new().is_expired(&owner(), LATE, s(1000)));
+    assert!(!Observer::new(Rhythm::default()).is_expired(&owner(), LATE, s(1000)));
     assert!(!saw(&[(1000, beat(7))]).is_expired(&owner(), LATE, s(1000)));
 }
 
@@ -116,7 +117,7 @@ fn an_owner_without_a_heartbeat_row_expires_like_any_other() {
 
 #[test]
 fn a_daemon_does_nothing_before_its_first_heartbeat_and_after_a_ttl_without_one() {
-    let mut tenancy = Tenancy::begin(4);
+    let mut tenancy = Tenancy::begin(4, Rhythm::default());
     assert_eq!(tenancy.standing(s(0), 0), Standing::Unrenewed);
     tenancy.renewed(tenancy.next(0), s(0)).unwrap();
     assert!(tenancy.may_act(s(14), 14_000));
@@ -128,7 +129,7 @@ fn a_daemon_does_nothing_before_its_first_heartbeat_and_after_a_ttl_without_one(
 
 #[test]
 fn a_superseded_daemon_never_acts_again_and_cannot_renew() {
-    let mut tenancy = Tenancy::begin(4);
+    let mut tenancy = Tenancy::begin(4, Rhythm::default());
     tenancy.renewed(tenancy.next(0), s(0)).unwrap();
     tenancy.found(4);
     assert!(tenancy.may_act(s(1), 1_000));
@@ -140,7 +141,7 @@ fn a_superseded_daemon_never_acts_again_and_cannot_renew() {
 
 #[test]
 fn a_heartbeat_out_of_turn_is_an_error() {
-    let mut tenancy = Tenancy::begin(4);
+    let mut tenancy = Tenancy::begin(4, Rhythm::default());
     let next = tenancy.next(0);
     for wrong in [Beat { number: 2, ..next }, Beat { number: 0, ..next }, Beat { incarnation: 5, ..next }] {
         assert!(tenancy.renewed(wrong, s(0)).is_err(), "{wrong:?}");

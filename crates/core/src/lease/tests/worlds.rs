@@ -3,6 +3,7 @@
 //! may act, and an owner that keeps its heartbeat is never held for gone.
 
 use super::*;
+use crate::lease::Rhythm;
 use std::collections::HashSet;
 
 const STEPS: usize = 9;
@@ -37,10 +38,10 @@ const AHEAD_MS: [u64; 2] = [HOUR_MS, 0];
 
 impl World {
     fn new() -> Self {
-        let mut owner = Tenancy::begin(1);
+        let mut owner = Tenancy::begin(1, Rhythm::default());
         let row = owner.next(HOUR_MS);
         owner.renewed(row, Duration::ZERO).unwrap();
-        let observers = [Observer::new(), Observer::new()];
+        let observers = [Observer::new(Rhythm::default()), Observer::new(Rhythm::default())];
         Self { awake: Duration::ZERO, wall_ms: HOUR_MS, row, owner, observers, stolen: false }
     }
 
@@ -53,7 +54,7 @@ impl World {
             Step::Sleep => self.wall_ms += HOUR_MS,
             Step::Beat => self.beat(),
             Step::Look(who) => self.look(who),
-            Step::Restart(who) => self.observers[who] = Observer::new(),
+            Step::Restart(who) => self.observers[who] = Observer::new(Rhythm::default()),
         }
     }
 
