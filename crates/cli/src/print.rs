@@ -1,7 +1,7 @@
 //! What people read.
 
 use crate::failure::Failure;
-use serde_json::Value;
+use serde::Serialize;
 use std::io::Write;
 use std::time::Duration;
 use tenure_core::duration::show;
@@ -20,8 +20,8 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints JSON on one line.
-pub(crate) fn json(value: &Value) -> Result<(), Failure> {
-    line(&value.to_string())
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    line(&serde_json::to_string(value).map_err(Failure::refused)?)
 }
 
 /// How much of an id people are shown.

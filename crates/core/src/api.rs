@@ -3,6 +3,7 @@
 
 use crate::ids::{InstanceId, RunId};
 use crate::limits::Activity;
+use crate::run_json::RunJson;
 use crate::spec::{OnEscape, Orphan, Size};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -334,7 +335,7 @@ pub struct StoryLine {
 #[serde(rename_all = "camelCase")]
 pub struct RunList {
     /// The runs.
-    pub runs: Vec<Value>,
+    pub runs: Vec<RunJson>,
     /// Pass it as `after` to get the next page; `null` if this is the last.
     pub next: Option<String>,
 }

@@ -78,6 +78,7 @@ impl Beat {
 
 /// The state of the right to act on a run: `open → closing → closed`, and `lost` from the first two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LeaseState {
     /// The run may be acted on.

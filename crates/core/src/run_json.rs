@@ -1,10 +1,12 @@
 //! A run as every face shows it in JSON, put together from its records.
 
+use crate::ending::Termination;
 use crate::identity::Identity;
+use crate::lease::Hold;
 use crate::output::Totals;
 use crate::record::{Boundary, Ending, KeeperNote, Ticket};
 use crate::state::State;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use crate::lease::LeaseState;
 
@@ -19,6 +21,10 @@ pub struct RunView {
     pub ending: Option<Ending>,
     /// Where it is in its life, as far as was recorded.
     pub state: State,
+    /// Whose it is now.
+    pub hold: Hold,
+    /// Until when the owner's leases hold; `None` where nobody renews them.
+    pub lease_expires_at_ms: Option<u64>,
     /// Whether a keeper lives.
     pub kept: bool,
     /// Its output.
@@ -27,38 +33,45 @@ pub struct RunView {
     pub last_output_at_ms: Option<u64>,
 }
 
-#[derive(Serialize)]
+/// A run as JSON. Times are Unix milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-struct Json<'a> {
-    run_id: &'a str,
-    session_id: Option<&'a str>,
-    backend_id: &'a str,
-    scope: Option<&'a str>,
-    label: Option<&'a str>,
-    command: &'a [String],
-    cwd: &'a str,
-    pty: bool,
-    state: State,
-    pid: Option<i32>,
-    process_group_id: Option<i32>,
-    identity: Option<&'a Identity>,
-    exe: Option<&'a str>,
-    command_hash: &'a str,
-    boundary: Option<&'a Boundary>,
-    keeper_pid: Option<i32>,
-    lease_id: &'a str,
-    lease_state: LeaseState,
-    owner_instance_id: &'a str,
-    lease_epoch: u64,
-    /// A lease that nobody renews does not expire.
-    lease_expires_at_ms: Option<u64>,
-    created_at_ms: u64,
-    started_at_ms: Option<u64>,
-    updated_at_ms: u64,
-    last_output_at_ms: Option<u64>,
-    ended_at_ms: Option<u64>,
-    output: Totals,
-    termination: Option<&'a crate::ending::Termination>,
+#[expect(missing_docs, reason = "the names are the contract's")]
+pub struct RunJson {
+    pub run_id: String,
+    pub session_id: Option<String>,
+    pub backend_id: String,
+    pub scope: Option<String>,
+    pub label: Option<String>,
+    pub command: Vec<String>,
+    pub cwd: String,
+    pub pty: bool,
+    pub state: State,
+    pub pid: Option<i32>,
+    pub process_group_id: Option<i32>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub identity: Option<Identity>,
+    pub exe: Option<String>,
+    pub command_hash: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub boundary: Option<Boundary>,
+    pub keeper_pid: Option<i32>,
+    pub lease_id: String,
+    pub lease_state: LeaseState,
+    pub owner_instance_id: String,
+    pub lease_epoch: u64,
+    /// `null` where nobody renews it: such a lease does not expire.
+    pub lease_expires_at_ms: Option<u64>,
+    pub created_at_ms: u64,
+    pub started_at_ms: Option<u64>,
+    pub updated_at_ms: u64,
+    pub last_output_at_ms: Option<u64>,
+    pub ended_at_ms: Option<u64>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub output: Totals,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub termination: Option<Termination>,
 }
 
 impl RunView {
@@ -78,42 +91,51 @@ impl RunView {
     }
 
     /// The run as JSON.
-    pub fn json(&self) -> serde_json::Value {
-        let Self { ticket, note, ending, state, output, last_output_at_ms, kept: _ } = self;
+    pub fn json(&self) -> RunJson {
+        let Self {
+            ticket,
+            note,
+            ending,
+            state,
+            hold,
+            lease_expires_at_ms,
+            kept: _,
+            output,
+            last_output_at_ms,
+        } = self;
         let root = note.as_ref().map(|note| &note.root);
         let started_at_ms = note.as_ref().map(|note| note.started_at_ms);
         let ended_at_ms = ending.as_ref().map(|ending| ending.ended_at_ms);
         let moments = [Some(ticket.created_at_ms), started_at_ms, *last_output_at_ms, ended_at_ms];
-        let json = Json {
-            run_id: ticket.run_id.as_str(),
-            session_id: ticket.session_id.as_deref(),
-            backend_id: &ticket.backend_id,
-            scope: ticket.scope.as_deref(),
-            label: ticket.label.as_deref(),
-            command: &ticket.command,
-            cwd: &ticket.cwd,
+        RunJson {
+            run_id: ticket.run_id.to_string(),
+            session_id: ticket.session_id.clone(),
+            backend_id: ticket.backend_id.clone(),
+            scope: ticket.scope.clone(),
+            label: ticket.label.clone(),
+            command: ticket.command.clone(),
+            cwd: ticket.cwd.clone(),
             pty: ticket.pty_size.is_some(),
             state: *state,
             pid: root.map(|root| root.pid),
             process_group_id: note.as_ref().map(|note| note.process_group.unwrap_or(note.root.pid)),
-            identity: root,
-            exe: note.as_ref().and_then(|note| note.exe.as_deref()),
-            command_hash: &ticket.command_hash,
-            boundary: note.as_ref().map(|note| &note.boundary),
+            identity: root.cloned(),
+            exe: note.as_ref().and_then(|note| note.exe.clone()),
+            command_hash: ticket.command_hash.clone(),
+            boundary: note.as_ref().map(|note| note.boundary.clone()),
             keeper_pid: note.as_ref().map(|note| note.keeper.pid),
-            lease_id: ticket.lease_id.as_str(),
+            lease_id: ticket.lease_id.to_string(),
             lease_state: self.lease_state(),
-            owner_instance_id: ticket.owner_instance_id.as_str(),
-            lease_epoch: ticket.lease_epoch,
-            lease_expires_at_ms: None,
+            owner_instance_id: hold.instance.to_string(),
+            lease_epoch: hold.epoch,
+            lease_expires_at_ms: *lease_expires_at_ms,
             created_at_ms: ticket.created_at_ms,
             started_at_ms,
             updated_at_ms: moments.into_iter().flatten().max().unwrap_or(ticket.created_at_ms),
             last_output_at_ms: *last_output_at_ms,
             ended_at_ms,
             output: *output,
-            termination: ending.as_ref().map(|ending| &ending.termination),
-        };
-        serde_json::to_value(json).expect("a run has no map with keys that are not strings")
+            termination: ending.as_ref().map(|ending| ending.termination.clone()),
+        }
     }
 }

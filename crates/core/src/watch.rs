@@ -73,6 +73,8 @@ pub enum Seen {
     HolderBack,
     /// The lease holder leaves on purpose: until one is back, its absence does not count.
     HolderReleased,
+    /// Whoever took the lease from a lost owner ends the run, as it was asked for.
+    Abandoned,
     /// SIGTERM, SIGHUP or SIGINT reached the keeper itself.
     Told,
     /// Of [`Watch::whom`] nobody is alive.
@@ -193,6 +195,7 @@ impl Watch {
                 Seen::CallerHere => self.attended(),
                 Seen::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
                 Seen::Told => self.end(Cause::OwnerLost, Some("the keeper was told to end".into()), now),
+                Seen::Abandoned => self.end(Cause::OwnerLost, Some("its owner was lost".into()), now),
                 Seen::HolderGone => self.holder_gone(now),
                 Seen::HolderBack => self.hold(false),
                 Seen::HolderReleased => self.hold(true),
@@ -217,6 +220,7 @@ impl Watch {
                 | Seen::CallerHere
                 | Seen::CallerGone
                 | Seen::Told
+                | Seen::Abandoned
                 | Seen::HolderGone
                 | Seen::HolderBack
                 | Seen::HolderReleased => Do::Nothing,

@@ -105,6 +105,8 @@ pub enum Ask {
     Blocked,
     /// The holder leaves on purpose: go on without it for ever.
     Release,
+    /// The holder took the run from a lost owner, and without its owner it is to be ended.
+    Abandon,
 }
 
 /// What a keeper says.

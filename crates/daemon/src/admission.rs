@@ -21,7 +21,9 @@ pub(crate) struct Full {
 }
 
 impl Admission {
-    pub(crate) fn new(most: Option<usize>, most_queued: usize) -> Self {
+    pub(crate) fn new(most: Option<u64>, most_queued: u64) -> Self {
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let (most, most_queued) = (most.map(size), size(most_queued));
         let places = most.map(|most| Arc::new(Semaphore::new(most)));
         Self { places, most: most.unwrap_or(usize::MAX), most_queued, queued: AtomicUsize::new(0) }
     }

@@ -8,7 +8,7 @@ use crate::scopes::Scopes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
-use tenure_core::lease::{Hold, Tenancy};
+use tenure_core::lease::{Hold, Observer, Tenancy};
 use tenure_core::record::Ticket;
 use tenure_core::wire::Ask;
 use tenure_keeper::launch::Nursery;
@@ -16,7 +16,7 @@ use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
 use tenure_settings::Settings;
-use tenure_store::{NewRun, Registry};
+use tenure_store::{Beat, NewRun, Registry};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// The daemon.
@@ -34,6 +34,12 @@ pub(crate) struct Daemon {
     pub(crate) nursery: Mutex<Option<Nursery>>,
     held: Mutex<HashMap<RunId, Arc<Held>>>,
     changes: watch::Sender<u64>,
+    /// What is known of the heartbeats of others who share the registry.
+    pub(crate) observer: Mutex<Observer>,
+    /// The heartbeats that owners were unseated at, before and after.
+    pub(crate) unseated: Mutex<HashMap<InstanceId, (Beat, Beat)>>,
+    /// The last verdict on each run that could not be settled.
+    pub(crate) verdicts: Mutex<HashMap<RunId, String>>,
 }
 
 /// Where the daemon is in its own life.
@@ -46,6 +52,8 @@ pub(crate) enum Phase {
         /// Whether its runs are ended first.
         cancel_runs: bool,
     },
+    /// It has left.
+    Gone,
 }
 
 impl Daemon {
@@ -56,8 +64,9 @@ impl Daemon {
         registry: Arc<dyn Registry>,
         tenancy: Tenancy,
     ) -> Self {
+        let observer = Mutex::new(Observer::new(settings.rhythm()));
         Self {
-            admission: Admission::new(settings.max_runs, settings.max_queued),
+            admission: Admission::new(settings.runs.max, settings.runs.queue),
             settings,
             state,
             instance,
@@ -70,6 +79,9 @@ impl Daemon {
             nursery: Mutex::new(None),
             held: Mutex::new(HashMap::new()),
             changes: watch::Sender::new(0),
+            observer,
+            unseated: Mutex::default(),
+            verdicts: Mutex::default(),
         }
     }
 

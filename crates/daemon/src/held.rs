@@ -36,8 +36,8 @@ pub(crate) struct Status {
     pub(crate) note: Option<KeeperNote>,
     /// Why it could not be started.
     pub(crate) not_started: Option<SpawnError>,
-    /// Whether it is being ended, or its command has ended.
-    pub(crate) leaving: bool,
+    /// Since when it is being ended, or its command has ended.
+    pub(crate) leaving_since_ms: Option<u64>,
     /// Up to where its output has grown, as far as the keeper hinted.
     pub(crate) grown: u64,
     /// How it ended, once that is recorded.
@@ -50,7 +50,7 @@ impl Status {
     pub(crate) fn state(&self) -> State {
         match (&self.ending, &self.note) {
             (Some(_), _) => State::Exited,
-            (None, _) if self.leaving => State::Exiting,
+            (None, _) if self.leaving_since_ms.is_some() => State::Exiting,
             (None, Some(_)) => State::Running,
             (None, None) => State::Starting,
         }
@@ -117,6 +117,11 @@ impl Held {
         self.status.send_modify(change);
     }
 
+    /// Its ending is recorded.
+    pub(crate) fn ended(&self, ending: Ending) {
+        self.set(|status| status.ending = Some(Arc::new(ending)));
+    }
+
     /// This daemon acts on it no more.
     pub(crate) fn let_go(&self, why: String) {
         self.set(|status| {
@@ -169,7 +174,7 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
         Tell::NotStarted { error } => held.set(|status| status.not_started = Some(error)),
         Tell::Leaving { cause, detail } => {
             record(daemon, held, Change::Leaving { cause, detail }).await;
-            held.set(|status| status.leaving = true);
+            held.set(|status| status.leaving_since_ms = Some(clock::unix_ms()));
         }
         Tell::Grown { to } => held.set(|status| status.grown = status.grown.max(to)),
         Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
@@ -196,18 +201,19 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
 pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: Ending) {
     pause::point("daemon-before-ending");
     let heirs = ending.handed_over_to.clone();
-    record(daemon, held, Change::Ended(Box::new(ending.clone()))).await;
+    if !record(daemon, held, Change::Ended(Box::new(ending.clone()))).await && !is_ours(daemon, held).await {
+        return held.let_go("another instance took its lease".to_owned());
+    }
     pause::point("daemon-after-ending");
-    held.set(|status| {
-        status.ending = Some(Arc::new(ending));
-    });
+    daemon.latency.ended(held, &ending);
+    held.ended(ending);
     for heir in heirs {
         daemon.adopt_unregistered(&heir).await;
     }
 }
 
 /// Records what became of a run. A registry that cannot take it now is asked again and again: nobody is told before.
-async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) {
+async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) -> bool {
     let mut pause = FIRST_PAUSE;
     loop {
         let run = held.ticket.run_id.clone();
@@ -216,7 +222,7 @@ async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) {
                 if taken {
                     daemon.something_happened();
                 }
-                return;
+                return taken;
             }
             Err(error) => {
                 tracing::error!(run = %held.ticket.run_id, %error, "the registry did not take a change");
@@ -225,4 +231,10 @@ async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) {
             }
         }
     }
+}
+
+/// Whether the registry says that we hold the run; that was recorded by us before, if anything was.
+async fn is_ours(daemon: &Daemon, held: &Held) -> bool {
+    let row = daemon.registry.run(held.ticket.run_id.clone()).await;
+    matches!(row, Ok(Some(row)) if row.hold == held.hold)
 }

@@ -48,7 +48,7 @@ impl Daemon {
             None => None,
         };
         self.check_open()?;
-        let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.keep };
+        let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.output };
         let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
         let ticket = lease.ticket(&asked.spec, &terms);
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };

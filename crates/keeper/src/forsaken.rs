@@ -8,12 +8,11 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 use tenure_core::defaults;
-use tenure_core::ending::{Reason, Termination};
+use tenure_core::ending::{Reason, SpawnError, Termination};
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::signal::Signal;
 use tenure_os::cgroup::Cgroup;
 use tenure_os::clock;
-use tenure_os::lock::Lock;
 use tenure_os::poll;
 use tenure_os::tree::{self, Member};
 
@@ -36,6 +35,18 @@ pub struct Closing {
     pub reason: Reason,
     /// In a person's words.
     pub detail: String,
+}
+
+impl Closing {
+    /// The ending of a run of which nobody was left.
+    pub fn termination(&self) -> Termination {
+        match self.reason {
+            Reason::SpawnError => {
+                Termination::not_started(&SpawnError { detail: self.detail.clone(), not_found: false })
+            }
+            reason => Termination::new(reason, None, Some(self.detail.clone())),
+        }
+    }
 }
 
 impl Forsaken {
@@ -66,14 +77,14 @@ impl Forsaken {
 
     /// Ends whoever is left of it, children first, and writes its ending; returns the one that is on disk. An error
     /// means that it is as it was: a keeper turned up, or something cannot be read or written.
-    pub fn close(self, closing: Closing) -> io::Result<Ending> {
+    pub fn close(self, closing: &Closing) -> io::Result<Ending> {
         // A keeper that is on its way finds the lock taken, or the ending.
         let lock = self.dir.lock()?.ok_or_else(|| io::Error::other("it has a keeper"))?;
         if self.note.is_none() && !lock.is_blank()? {
             return Err(io::Error::other("its keeper has just noted a root"));
         }
         let (ended, left) = self.end_members()?;
-        let mut termination = Termination::new(closing.reason, None, Some(closing.detail));
+        let mut termination = closing.termination();
         // Without a cgroup, one that cleared its environment may live on unseen; what never started left nobody.
         termination.confirmed = left.is_empty() && (self.cgroup.is_some() || self.note.is_none());
         termination.survivors = left.iter().map(Member::note).collect();

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::ids::RunId;
+use tenure_core::lease::Hold;
 use tenure_core::output::Totals;
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_core::run_json::RunView;
@@ -192,7 +193,19 @@ impl RunDir {
             Some(ending) => (ending.output, ending.last_output_at_ms),
             None => (self.totals(), None),
         };
-        Ok(RunView { ticket, note, ending, state, kept, output, last_output_at_ms })
+        let hold = Hold { instance: ticket.owner_instance_id.clone(), epoch: ticket.lease_epoch };
+        let lease_expires_at_ms = None;
+        Ok(RunView {
+            ticket,
+            note,
+            ending,
+            state,
+            hold,
+            lease_expires_at_ms,
+            kept,
+            output,
+            last_output_at_ms,
+        })
     }
 
     /// How much output the files hold.

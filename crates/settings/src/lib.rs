@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::defaults;
+use tenure_core::lease::Rhythm;
 use tenure_core::output::Keep;
 
 /// Every setting.
@@ -155,6 +156,11 @@ impl Settings {
     /// Reads all layers. A flag is the key of its setting with its text.
     pub fn load(flags: &[(&str, &str)]) -> Result<Self, BadSettings> {
         layers::load(flags, &|name| std::env::var_os(name))
+    }
+
+    /// How the leases are renewed.
+    pub fn rhythm(&self) -> Rhythm {
+        Rhythm { ttl: self.lease.ttl, heartbeat: self.lease.heartbeat }
     }
 
     /// The registry's database.

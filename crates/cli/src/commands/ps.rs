@@ -23,7 +23,7 @@ pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
     }
     views.sort_by_key(|view| view.ticket.created_at_ms);
     if args.json {
-        print::json(&views.iter().map(RunView::json).collect())?;
+        print::json(&views.iter().map(RunView::json).collect::<Vec<_>>())?;
     } else {
         print::table(&views)?;
     }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
         }
     }
     if args.json {
-        let views = runs.iter().map(|dir| dir.view().map(|view| view.json())).collect::<Result<_, _>>();
+        let views = runs.iter().map(|dir| dir.view().map(|view| view.json())).collect::<Result<Vec<_>, _>>();
         print::json(&views.map_err(Failure::ours)?).map_err(Failure::of_run)?;
     }
     Ok(codes.into_iter().find(|&code| code != 0).unwrap_or(0))

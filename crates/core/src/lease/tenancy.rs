@@ -51,6 +51,11 @@ impl Tenancy {
         Self { rhythm, incarnation, number: 0, renewed: None, superseded: false }
     }
 
+    /// Which incarnation it is.
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
     /// The row to commit next, on condition that its incarnation is still ours.
     pub fn next(&self, wall_now_ms: u64) -> Beat {
         let ttl = u64::try_from(self.rhythm.ttl.as_millis()).unwrap_or(u64::MAX);

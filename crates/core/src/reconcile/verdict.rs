@@ -160,6 +160,24 @@ impl Verdict {
         }
     }
 
+    /// What the ending that we write ourselves says, in a person's words.
+    pub fn detail(&self) -> String {
+        match self {
+            Verdict::NeverStarted { .. } => {
+                "the run was never started: whoever was to start it is gone".to_owned()
+            }
+            Verdict::EndTree { .. } => {
+                "its keeper and nursery were gone, so its processes were ended".to_owned()
+            }
+            Verdict::CloseAsLost { why, .. } => why.to_string(),
+            Verdict::Leave { .. }
+            | Verdict::RetryLater { .. }
+            | Verdict::Resume { .. }
+            | Verdict::TakeEnding { .. }
+            | Verdict::EndByPolicy => self.to_string(),
+        }
+    }
+
     /// The reason of the ending that we write ourselves.
     pub fn reason(&self) -> Option<Reason> {
         match self {

@@ -175,6 +175,11 @@ impl Keeper {
                 self.see(Seen::HolderReleased);
                 self.peers[at].tell(&Tell::Done);
             }
+            Ask::Abandon if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
+                self.see(Seen::Abandoned);
+                self.peers[at].tell(&Tell::Done);
+            }
+            Ask::Abandon => self.refuse(at, "only the holder of the lease can abandon the run".to_owned()),
             Ask::Release => self.refuse(at, "only the holder of the lease can release the run".to_owned()),
         }
     }

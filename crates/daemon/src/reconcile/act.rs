@@ -1,0 +1,192 @@
+//! Carrying a verdict out.
+
+use crate::daemon::{Daemon, lock};
+use crate::held::Status;
+use crate::link::Link;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use tenure_core::lease::Hold;
+use tenure_core::reconcile::Verdict;
+use tenure_core::record::Ending;
+use tenure_core::state::State;
+use tenure_core::wire::{Ask, Role};
+use tenure_keeper::forsaken::{Closing, Forsaken};
+use tenure_keeper::rundir::RunDir;
+use tenure_os::{clock, pause};
+use tenure_store::{Beat, Change, Count, RunRow};
+
+/// What came of a verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Its ending is recorded.
+    Ended(Box<Ending>),
+    /// This daemon holds it.
+    Held,
+    /// It is another's to settle.
+    NotOurs,
+    /// It is to be looked at again.
+    Unsettled,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Ended(ending) => write!(f, "ended: {}", ending.termination.sentence()),
+            Outcome::Held => f.write_str("held by this daemon"),
+            Outcome::NotOurs => f.write_str("left to its owner"),
+            Outcome::Unsettled => f.write_str("looked at again later"),
+        }
+    }
+}
+
+impl Daemon {
+    pub(super) async fn act(
+        self: &Arc<Self>,
+        row: &RunRow,
+        verdict: &Verdict,
+        link: Option<Link>,
+    ) -> Outcome {
+        let hold = match verdict {
+            _ if verdict.steals() => match self.steal(row).await {
+                Some(hold) => hold,
+                None => return Outcome::NotOurs,
+            },
+            _ => row.hold.clone(),
+        };
+        match verdict {
+            Verdict::Leave { .. } => Outcome::NotOurs,
+            Verdict::RetryLater { .. } => Outcome::Unsettled,
+            Verdict::Resume { .. } => self.resume(row, hold, link).await,
+            Verdict::EndByPolicy => {
+                let outcome = self.resume(row, hold, link).await;
+                if let Some(held) = self.held(&row.ticket.run_id) {
+                    held.say(Ask::Abandon);
+                }
+                outcome
+            }
+            Verdict::TakeEnding { .. } => match RunDir::open(Path::new(&row.directory)).map(|dir| dir.ending()) {
+                Ok(Ok(Some(ending))) => self.record_ending(row, hold, ending, false).await,
+                _ => Outcome::Unsettled,
+            },
+            Verdict::NeverStarted { .. } | Verdict::EndTree { .. } | Verdict::CloseAsLost { .. } => {
+                self.close(row, hold, verdict).await
+            }
+        }
+    }
+
+    /// Takes the run from its lost owner: first the owner's seat, so that it learns of it, then the run. Both are
+    /// committed before anything is done.
+    async fn steal(&self, row: &RunRow) -> Option<Hold> {
+        let owner = &row.hold.instance;
+        let unseated = self.unseat(owner).await?;
+        pause::point("daemon-before-steal");
+        let stolen = self
+            .registry
+            .steal(row.ticket.run_id.clone(), row.hold.clone(), unseated, self.instance.clone(), clock::unix_ms())
+            .await;
+        pause::point("daemon-after-steal");
+        match stolen {
+            Ok(hold) => {
+                self.something_happened();
+                hold
+            }
+            Err(error) => {
+                tracing::error!(run = %row.ticket.run_id, %error, "a lease could not be taken over");
+                None
+            }
+        }
+    }
+
+    /// Raises the incarnation of an owner that was watched being gone. One raise serves for all of its runs.
+    async fn unseat(&self, owner: &tenure_core::ids::InstanceId) -> Option<Beat> {
+        let (now, wall) = (clock::awake(), clock::unix_ms());
+        let expired = lock(&self.observer).expired(owner, wall, now)?;
+        let seen = Beat { incarnation: expired.beat().incarnation, number: expired.beat().number };
+        if let Some((before, after)) = lock(&self.unseated).get(owner).copied()
+            && before == seen
+        {
+            return Some(after);
+        }
+        let after = self.registry.unseat(owner.clone(), seen, wall).await.ok()??;
+        lock(&self.unseated).insert(owner.clone(), (seen, after));
+        Some(after)
+    }
+
+    /// Takes a keeper on: nothing was lost.
+    async fn resume(self: &Arc<Self>, row: &RunRow, hold: Hold, link: Option<Link>) -> Outcome {
+        let Ok(dir) = RunDir::open(Path::new(&row.directory)) else { return Outcome::Unsettled };
+        let link = match link {
+            Some(link) => link,
+            None => match Link::dial(&dir, Role::Holder { epoch: hold.epoch }).await {
+                Ok(link) => link,
+                Err(error) => {
+                    tracing::warn!(run = %dir.id(), %error, "a keeper does not take us on");
+                    return Outcome::Unsettled;
+                }
+            },
+        };
+        let note = dir.note().ok().flatten();
+        if let (State::Starting, Some(note)) = (row.state, &note) {
+            // The row of a command that executed while nobody held it.
+            let change = Change::Started(Box::new(note.clone()));
+            let run = row.ticket.run_id.clone();
+            if let Err(error) = self.registry.record(run, hold.clone(), change, clock::unix_ms()).await {
+                tracing::error!(run = %dir.id(), %error, "a start could not be recorded");
+                return Outcome::Unsettled;
+            }
+        }
+        let status = Status { note, leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms), ..Status::default() };
+        self.hold(dir, row.ticket.clone(), hold, status, link, self.admission.seat());
+        Outcome::Held
+    }
+
+    /// Ends whoever is left of a run that nobody keeps, and closes it.
+    async fn close(self: &Arc<Self>, row: &RunRow, hold: Hold, verdict: &Verdict) -> Outcome {
+        let Some(reason) = verdict.reason() else { return Outcome::Unsettled };
+        let closing = Closing { reason, detail: verdict.detail() };
+        let directory = row.directory.clone();
+        let closed = match RunDir::open(Path::new(&directory)) {
+            Ok(dir) => {
+                let close = move || {
+                    Forsaken::read(dir).map_err(std::io::Error::other)?.close(&closing)
+                };
+                tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
+            }
+            // It never had a directory, so there is nobody and nothing to write to.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Ok(Ending::unseen(row.ticket.run_id.clone(), closing.termination(), clock::unix_ms())))
+            }
+            Err(error) => Err(error),
+        };
+        match closed {
+            Ok(Ok(ending)) => self.record_ending(row, hold, ending, true).await,
+            Ok(Err(error)) | Err(error) => {
+                tracing::warn!(run = %row.ticket.run_id, %error, "a run without a keeper could not be closed");
+                Outcome::Unsettled
+            }
+        }
+    }
+
+    async fn record_ending(self: &Arc<Self>, row: &RunRow, hold: Hold, ending: Ending, orphan: bool) -> Outcome {
+        let change = Change::Ended(Box::new(ending.clone()));
+        let run = row.ticket.run_id.clone();
+        match self.registry.record(run, hold, change, clock::unix_ms()).await {
+            Ok(taken) => {
+                if taken && orphan {
+                    // A crash between the two loses a count, never an ending.
+                    let _ = self.registry.count(self.instance.clone(), Count::Orphan).await;
+                }
+                self.something_happened();
+                for heir in &ending.handed_over_to {
+                    Box::pin(self.adopt_unregistered(heir)).await;
+                }
+                Outcome::Ended(Box::new(ending))
+            }
+            Err(error) => {
+                tracing::error!(run = %row.ticket.run_id, %error, "an ending could not be recorded");
+                Outcome::Unsettled
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What the system says now of a recorded run.
+
+use crate::daemon::{Daemon, lock};
+use crate::link::Link;
+use std::io;
+use std::path::Path;
+use tenure_core::identity::Evidence;
+use tenure_core::lease::Hold;
+use tenure_core::record::{BadRecord, KeeperNote};
+use tenure_core::reconcile::{
+    Case, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, NurseryEvidence, Recorded, RootEvidence,
+};
+use tenure_core::wire::Role;
+use tenure_keeper::forsaken::Forsaken;
+use tenure_keeper::nursery;
+use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_os::{clock, process};
+use tenure_store::RunRow;
+
+/// Everything that a verdict depends on, and the connection to the keeper if it is ours and answers.
+pub(super) struct Looked {
+    pub(super) case: Case,
+    pub(super) link: Option<Link>,
+}
+
+impl Daemon {
+    pub(super) async fn look(&self, row: &RunRow) -> Looked {
+        let (now, wall) = (clock::awake(), clock::unix_ms());
+        let expired = lock(&self.observer).is_expired(&row.hold.instance, wall, now);
+        let lease = LeaseView::of(&row.hold, &self.instance, expired);
+        let case = Case {
+            record: Recorded { state: row.state, orphan: row.ticket.orphan },
+            us: self.tenancy().standing(now, wall),
+            lease,
+            ending: EndingEvidence::Missing,
+            keeper: KeeperEvidence::LockFree,
+            nursery: NurseryEvidence::Disclaims,
+            root: RootEvidence::NoIdentity,
+            leftovers: Leftovers::Known(0),
+        };
+        if case.lease == LeaseView::OtherHealthy {
+            // It is not touched, so it is not looked at either.
+            return Looked { case, link: None };
+        }
+        match RunDir::open(Path::new(&row.directory)) {
+            Ok(dir) => look_into(&dir, &row.hold, case).await,
+            // Its row was written and its directory was not: nothing was started.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Looked { case, link: None },
+            Err(error) => {
+                Looked { case: Case { keeper: KeeperEvidence::Unreadable(error.to_string()), ..case }, link: None }
+            }
+        }
+    }
+}
+
+async fn look_into(dir: &RunDir, hold: &Hold, mut case: Case) -> Looked {
+    let (keeper, link) = keeper(dir, hold, &case.lease).await;
+    case.keeper = keeper;
+    // After the keeper: one that left in between has written it.
+    case.ending = match dir.ending() {
+        Ok(Some(_)) => EndingEvidence::Found,
+        Ok(None) | Err(Unread::Bad { source: BadRecord::Torn, .. }) => EndingEvidence::Missing,
+        Err(error) => EndingEvidence::Unreadable(error.to_string()),
+    };
+    let note = match dir.note() {
+        Ok(note) => note,
+        // A note that was cut off was never finished, so its root never executed.
+        Err(Unread::Bad { source: BadRecord::Torn, .. }) => None,
+        Err(error) => {
+            case.root = RootEvidence::Unreadable(error.to_string());
+            return Looked { case, link };
+        }
+    };
+    case.nursery = nursery_of(dir, note.as_ref());
+    case.root = root(note.as_ref());
+    let nobody_acts = case.keeper == KeeperEvidence::LockFree && case.nursery != NurseryEvidence::LockHeld;
+    if nobody_acts && case.ending == EndingEvidence::Missing && case.root != RootEvidence::Rebooted {
+        case.leftovers = leftovers(dir);
+    }
+    Looked { case, link }
+}
+
+/// A keeper that is ours is dialled as its holder; another's is only asked whether it answers.
+async fn keeper(dir: &RunDir, hold: &Hold, lease: &LeaseView) -> (KeeperEvidence, Option<Link>) {
+    match dir.kept() {
+        Ok(false) => return (KeeperEvidence::LockFree, None),
+        Ok(true) => {}
+        Err(error) => return (KeeperEvidence::Unreadable(error.to_string()), None),
+    }
+    let mine = *lease == LeaseView::Mine;
+    let role = if mine { Role::Holder { epoch: hold.epoch } } else { Role::Viewer };
+    match Link::dial(dir, role).await {
+        Ok(link) => (KeeperEvidence::Answers, mine.then_some(link)),
+        Err(error) => {
+            tracing::debug!(run = %dir.id(), %error, "a keeper does not answer");
+            (KeeperEvidence::LockHeldButSilent, None)
+        }
+    }
+}
+
+/// Without a note there is no nursery that could write an ending; one that is about to fork a keeper finds the
+/// lock or the ending of whoever closes the run.
+fn nursery_of(dir: &RunDir, note: Option<&KeeperNote>) -> NurseryEvidence {
+    let Some(note) = note else { return NurseryEvidence::Disclaims };
+    let Some(state) = dir.path().parent().and_then(Path::parent) else { return NurseryEvidence::LockFree };
+    match nursery::lives(state, &note.nursery_id) {
+        Ok(true) => NurseryEvidence::LockHeld,
+        Ok(false) => NurseryEvidence::LockFree,
+        Err(error) => NurseryEvidence::Unreadable(error.to_string()),
+    }
+}
+
+fn root(note: Option<&KeeperNote>) -> RootEvidence {
+    let Some(note) = note else { return RootEvidence::NoIdentity };
+    match process::look(&note.root).0 {
+        Evidence::Same(held) => RootEvidence::Same(held),
+        Evidence::Other => RootEvidence::Other,
+        Evidence::Gone if note.root.place.boot_id != process::here().boot_id => RootEvidence::Rebooted,
+        Evidence::Gone => RootEvidence::Gone,
+        Evidence::Unreadable(why) => RootEvidence::Unreadable(why),
+    }
+}
+
+fn leftovers(dir: &RunDir) -> Leftovers {
+    let listed = RunDir::open(dir.path())
+        .map_err(|error| error.to_string())
+        .and_then(|dir| Forsaken::read(dir).map_err(|error| error.to_string()))
+        .and_then(|forsaken| forsaken.members().map_err(|error| error.to_string()));
+    match listed {
+        Ok(members) => Leftovers::Known(u32::try_from(members.len()).unwrap_or(u32::MAX)),
+        Err(why) => Leftovers::Unreadable(why),
+    }
+}
