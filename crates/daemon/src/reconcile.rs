@@ -13,8 +13,7 @@ use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
 use tenure_core::reconcile::{Verdict, decide};
-use tenure_os::clock;
-use tenure_store::{NewEvent, RunRow};
+use tenure_store::RunRow;
 
 /// The pauses between two looks at a run that could not be settled.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -141,18 +140,9 @@ impl Daemon {
             };
         }
         tracing::info!(%run, verdict = verdict.name(), evidence = told, outcome = happened, "reconciled");
-        let event = NewEvent {
-            at_ms: clock::unix_ms(),
-            kind: "reconciled".to_owned(),
-            instance: self.instance.clone(),
-            run_id: Some(run.clone()),
-            session: row.ticket.session_id.clone(),
-            detail: serde_json::json!({"verdict": verdict.name(), "evidence": told, "outcome": happened}),
-        };
-        if let Err(error) = self.registry.tell(event).await {
-            tracing::error!(%run, %error, "an event could not be recorded");
-        }
-        self.something_happened();
+        let detail =
+            serde_json::json!({"verdict": verdict.name(), "evidence": told, "outcome": happened});
+        self.tell_run(row, "reconciled", detail).await;
     }
 }
 

@@ -37,6 +37,11 @@ impl StateRoot {
         Ok(Self { dir: open().map_err(unusable)?, runs })
     }
 
+    /// It, held open.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -75,6 +80,27 @@ impl StateRoot {
     /// Opens the directory of a run.
     pub fn run(&self, id: &RunId) -> io::Result<RunDir> {
         RunDir::open(&self.run_path(id))
+    }
+
+    /// Marks a run that is started without a daemon, so that the next one finds it without looking at all of them.
+    pub fn mark_unregistered(&self, id: &RunId) -> io::Result<()> {
+        Dir::ensure(&self.unregistered_path())?.write_new(id.as_str(), b"")
+    }
+
+    /// The runs that were started without a daemon.
+    pub fn unregistered(&self) -> Vec<RunId> {
+        let Ok(entries) = std::fs::read_dir(self.unregistered_path()) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// A run is in the registry now.
+    pub fn registered(&self, id: &RunId) {
+        // One that stays is looked at once more.
+        let _ = std::fs::remove_file(self.unregistered_path().join(id.as_str()));
+    }
+
+    fn unregistered_path(&self) -> PathBuf {
+        self.dir.path().join("unregistered")
     }
 
     /// Every run that there is a directory of.

@@ -122,6 +122,20 @@ pub fn here() -> &'static Place {
     linux::here()
 }
 
+/// A process, its parent, and so on up, as far as can be read. For hints only: a pid may be reused meanwhile.
+pub fn ancestors(pid: i32) -> Vec<i32> {
+    let mut above = Vec::new();
+    let mut next = pid;
+    while next > 1 && !above.contains(&next) {
+        above.push(next);
+        next = match Stat::read(next) {
+            Ok(Some(stat)) => stat.parent,
+            Ok(None) | Err(_) => break,
+        };
+    }
+    above
+}
+
 /// This process.
 pub fn own() -> io::Result<Identity> {
     let pid = rustix::process::getpid().as_raw_nonzero().get();

@@ -1,0 +1,70 @@
+//! Housekeeping: runs that have ended go by age, number and size; old events go; the daemon's own logs are rotated.
+
+use crate::daemon::{Daemon, Phase};
+use crate::log;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_os::clock;
+use tenure_store::Retention;
+
+/// How often.
+const EVERY: Duration = Duration::from_mins(10);
+/// How soon after the start: whoever waits for the daemon comes first.
+const FIRST: Duration = Duration::from_secs(20);
+/// How many runs go at a time.
+const BATCH: usize = 100;
+
+/// Cleans up now and then, until the daemon leaves.
+pub(crate) async fn forever(daemon: Arc<Daemon>) {
+    let mut phase = daemon.phase.subscribe();
+    let mut pause = FIRST;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = phase.wait_for(|phase| *phase != Phase::Serving) => return,
+        }
+        pause = EVERY;
+        daemon.tidy().await;
+    }
+}
+
+fn millis(length: Option<Duration>) -> u64 {
+    length.map_or(u64::MAX, |length| u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl Daemon {
+    /// Removes what has outlived its use.
+    pub(crate) async fn tidy(&self) {
+        let keep = self.settings.retention;
+        let keep = Retention {
+            age_ms: millis(keep.age),
+            count: keep.count.unwrap_or(u64::MAX),
+            bytes: keep.bytes.unwrap_or(u64::MAX),
+        };
+        loop {
+            match self.registry.outlived(keep, clock::unix_ms(), BATCH).await {
+                Ok(rows) => {
+                    for row in rows.iter().filter(|row| row.hold.instance == self.instance) {
+                        self.discard(row).await;
+                    }
+                    if rows.len() < BATCH {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, "ended runs cannot be looked through");
+                    break;
+                }
+            }
+        }
+        let events = self.settings.events;
+        let before = clock::unix_ms().saturating_sub(millis(events.age));
+        if let Err(error) = self.registry.trim_events(before, events.count.unwrap_or(u64::MAX)).await {
+            tracing::error!(%error, "old events cannot be removed");
+        }
+        let limits = self.settings.log;
+        for name in ["nursery.log", "daemon.log"] {
+            log::rotate(&self.state.path().join(name), limits.bytes, limits.files);
+        }
+    }
+}

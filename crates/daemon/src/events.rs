@@ -1,0 +1,48 @@
+//! Events that the daemon itself tells, and how rows become what clients read.
+
+use crate::daemon::Daemon;
+use serde_json::Value;
+use tenure_core::api::Event;
+use tenure_os::clock;
+use tenure_store::{EventRow, NewEvent, RunRow};
+
+impl Daemon {
+    /// Tells of something about a run. What cannot be recorded is only an event lost.
+    pub(crate) async fn tell_run(&self, row: &RunRow, kind: &str, detail: Value) {
+        self.tell(NewEvent {
+            at_ms: clock::unix_ms(),
+            kind: kind.to_owned(),
+            instance: self.instance.clone(),
+            run_id: Some(row.ticket.run_id.clone()),
+            session: row.ticket.session_id.clone(),
+            detail,
+        })
+        .await;
+    }
+
+    /// Tells of something about the daemon.
+    pub(crate) async fn tell_own(&self, kind: &str, detail: Value) {
+        self.tell(NewEvent {
+            at_ms: clock::unix_ms(),
+            kind: kind.to_owned(),
+            instance: self.instance.clone(),
+            run_id: None,
+            session: None,
+            detail,
+        })
+        .await;
+    }
+
+    pub(crate) async fn tell(&self, event: NewEvent) {
+        if let Err(error) = self.registry.tell(event).await {
+            tracing::error!(%error, "an event could not be recorded");
+        }
+        self.something_happened();
+    }
+}
+
+/// An event as clients read it.
+pub(crate) fn shown(row: EventRow) -> Event {
+    let NewEvent { at_ms, kind, instance, run_id, session, detail } = row.event;
+    Event { seq: row.seq, at_ms, kind, run_id, session_id: session, instance_id: instance, detail }
+}

@@ -1,0 +1,95 @@
+//! The daemon's own log: a file in the state root that is begun anew before it grows too long.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use tenure_settings::Log;
+use tracing_subscriber::EnvFilter;
+
+/// Sends what the daemon has to say to its log, or to standard error if it runs in somebody's sight.
+pub fn begin(path: Option<&Path>, limits: Log) {
+    let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_ansi(false);
+    // A second beginning, as in a test, changes nothing.
+    let _ = match path {
+        Some(path) => subscriber.with_writer(Mutex::new(Rotated::new(path, limits))).try_init(),
+        None => subscriber.with_writer(io::stderr).try_init(),
+    };
+}
+
+/// A log file of bounded length.
+struct Rotated {
+    path: PathBuf,
+    limits: Log,
+    file: Option<fs::File>,
+    written: u64,
+}
+
+impl Rotated {
+    fn new(path: &Path, limits: Log) -> Self {
+        let written = fs::metadata(path).map_or(0, |meta| meta.len());
+        Self { path: path.to_owned(), limits, file: None, written }
+    }
+}
+
+impl Write for Rotated {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.written > self.limits.bytes {
+            self.file = None;
+            self.written = 0;
+            rotate(&self.path, 0, self.limits.files);
+        }
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?,
+        };
+        let file = self.file.insert(file);
+        let n = file.write(bytes)?;
+        self.written += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), fs::File::flush)
+    }
+}
+
+/// Puts a log that is longer than `most` bytes aside as `.1`, that one as `.2`, and so on; the oldest goes. Whoever
+/// has it open goes on writing to the one that was put aside.
+pub(crate) fn rotate(path: &Path, most: u64, files: u64) {
+    if fs::metadata(path).map_or(0, |meta| meta.len()) <= most {
+        return;
+    }
+    let aside = |n: u64| PathBuf::from(format!("{}.{n}", path.display()));
+    let kept = files.saturating_sub(1);
+    if kept == 0 {
+        let _ = fs::remove_file(path);
+        return;
+    }
+    for n in (1..kept).rev() {
+        let _ = fs::rename(aside(n), aside(n + 1));
+    }
+    let _ = fs::rename(path, aside(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_begun_anew_and_the_oldest_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        let mut log = Rotated::new(&path, Log { bytes: 10, files: 3 });
+        for n in 0..5 {
+            log.write_all(format!("{n}: more than ten bytes\n").as_bytes()).unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+        assert!(read("daemon.log").starts_with('4'));
+        assert!(read("daemon.log.1").starts_with('3'));
+        assert!(read("daemon.log.2").starts_with('2'));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+    }
+}

@@ -1,0 +1,78 @@
+//! Who asks. Somebody at this machine, as this user or the superuser, may see and do everything; a process of one of
+//! our own runs acts as that run's session, which keeps an agent from reaching into another's by accident. It is no
+//! wall: only another user is one.
+
+use crate::daemon::Daemon;
+use std::fmt;
+use tenure_core::ids::RunId;
+use tenure_os::process;
+use tenure_store::RunRow;
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Requester {
+    /// A person or a gateway.
+    Operator {
+        /// Which process or address, for people.
+        about: String,
+    },
+    /// A process of one of our runs.
+    Member {
+        /// Which run.
+        run: RunId,
+        /// The session that it acts as; without one it is nobody's agent.
+        session: Option<String>,
+    },
+}
+
+impl Requester {
+    /// The only session whose runs it may see, if it is bound to one.
+    pub(crate) fn only_session(&self) -> Option<&str> {
+        match self {
+            Requester::Operator { .. } => None,
+            Requester::Member { session, .. } => session.as_deref(),
+        }
+    }
+
+    pub(crate) fn may_see(&self, row: &RunRow) -> bool {
+        match self {
+            Requester::Operator { .. } | Requester::Member { session: None, .. } => true,
+            Requester::Member { run, session: Some(session) } => {
+                row.ticket.run_id == *run || row.ticket.session_id.as_ref() == Some(session)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Requester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Requester::Operator { about } => f.write_str(about),
+            Requester::Member { run, session: Some(session) } => write!(f, "session {session} (run {run})"),
+            Requester::Member { run, session: None } => write!(f, "a process of run {run}"),
+        }
+    }
+}
+
+impl Daemon {
+    /// Who is behind a connection of this process. It is asked when the connection is made: one whose process is gone
+    /// by then is an operator's, since our runs' processes live below a keeper.
+    pub(crate) fn requester(&self, uid: u32, pid: Option<i32>) -> Requester {
+        let about = match pid {
+            Some(pid) => format!("uid {uid}, pid {pid}"),
+            None => format!("uid {uid}"),
+        };
+        let held = self.all_held();
+        let keeper_of = |pid: i32| {
+            held.iter().find(|held| held.status().note.is_some_and(|note| note.keeper.pid == pid))
+        };
+        let above = pid.map(process::ancestors).unwrap_or_default();
+        match above.into_iter().find_map(keeper_of) {
+            Some(held) => Requester::Member {
+                run: held.ticket.run_id.clone(),
+                session: held.ticket.session_id.clone(),
+            },
+            None => Requester::Operator { about },
+        }
+    }
+}

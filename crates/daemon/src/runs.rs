@@ -1,0 +1,277 @@
+//! What can be asked of one run, whoever asks: finding it, showing it, waiting for it, ending it, removing it.
+
+use crate::daemon::Daemon;
+use crate::link::{Link, unexpected};
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::api::Selector;
+use tenure_core::ids::RunId;
+use tenure_core::output::Totals;
+use tenure_core::run_json::RunView;
+use tenure_core::state::State;
+use tenure_core::wire::{Ask, ProcessView, Role, Tell};
+use tenure_keeper::rundir::RunDir;
+use tenure_store::{Cursor, Query, RunRow};
+use tokio::time::{Instant, timeout_at};
+
+/// How often a run of another instance is looked at while somebody waits for it.
+const LOOK: Duration = Duration::from_secs(1);
+/// How many runs are found at once when all of some kind are meant.
+const BATCH: usize = 500;
+
+/// The states of a run that has not ended.
+pub(crate) const LIVE: [State; 3] = [State::Starting, State::Running, State::Exiting];
+
+impl Daemon {
+    /// The run that an id, or a unique beginning of one, means to this requester.
+    pub(crate) async fn find(&self, text: &str, who: &Requester) -> Result<RunRow, Refusal> {
+        let unknown = || {
+            let shown: String = text.chars().take(64).collect();
+            Refusal::no_such_run(format!("no run has the id {shown:?}: `tenure ps --all` lists them"))
+        };
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(unknown());
+        }
+        let mut visible = Vec::new();
+        for id in self.registry.find(text.to_owned(), 20).await? {
+            if let Some(row) = self.registry.run(id).await?
+                && who.may_see(&row)
+            {
+                visible.push(row);
+            }
+        }
+        match visible.len() {
+            0 => Err(unknown()),
+            1 => Ok(visible.remove(0)),
+            n => Err(Refusal::ambiguous(format!("{n} runs have ids that begin with {text}: write more of it"))),
+        }
+    }
+
+    /// A page of runs that this requester may see.
+    pub(crate) async fn list(
+        &self,
+        query: Query,
+        who: &Requester,
+    ) -> Result<(Vec<RunRow>, Option<Cursor>), Refusal> {
+        let query = match who.only_session() {
+            Some(session) => {
+                if query.session.as_deref().is_some_and(|asked| asked != session) {
+                    return Ok((Vec::new(), None));
+                }
+                Query { session: Some(session.to_owned()), ..query }
+            }
+            None => query,
+        };
+        let page = self.registry.runs(query).await?;
+        Ok((page.runs, page.next))
+    }
+
+    /// What is known of a run now, from the records.
+    pub(crate) fn view(&self, row: &RunRow) -> RunView {
+        let status = self.held(&row.ticket.run_id).map(|held| held.status());
+        let (mut output, mut last_output_at_ms) = (Totals::default(), None);
+        match &row.ending {
+            Some(ending) => (output, last_output_at_ms) = (ending.output, ending.last_output_at_ms),
+            None => {
+                let dir = Path::new(&row.directory).join("output");
+                output = tenure_output::totals(&dir).unwrap_or(output);
+            }
+        }
+        RunView {
+            ticket: row.ticket.clone(),
+            note: row.note.clone(),
+            ending: row.ending.clone(),
+            state: status.map_or(row.state, |status| status.state().max(row.state)),
+            hold: row.hold.clone(),
+            lease_expires_at_ms: row.ending.is_none().then_some(row.expires_at_ms),
+            // One that nobody keeps is being looked after; it is lost when that says so.
+            kept: true,
+            output,
+            last_output_at_ms,
+        }
+    }
+
+    /// The same, and what its keeper says while it lives.
+    pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
+        let mut view = self.view(row);
+        if row.ending.is_none()
+            && let Ok(mut link) = self.viewer(row).await
+            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) = link.ask(&Ask::Status, &[]).await
+        {
+            view.output = output;
+            view.last_output_at_ms = last_output_at_ms;
+            // It has ended for others when that is recorded, and runs when that is.
+            view.state = view.state.max(state.min(State::Exiting)).min(if row.note.is_some() {
+                State::Exiting
+            } else {
+                row.state
+            });
+        }
+        view
+    }
+
+    /// A connection of one's own to a run's keeper.
+    pub(crate) async fn viewer(&self, row: &RunRow) -> Result<Link, Refusal> {
+        let run = &row.ticket.run_id;
+        if row.ending.is_some() {
+            return Err(Refusal::wrong_state(format!("run {run} has ended")));
+        }
+        let dialled = match RunDir::open(Path::new(&row.directory)) {
+            Ok(dir) => Link::dial(&dir, Role::Viewer).await,
+            Err(error) => Err(error),
+        };
+        dialled.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::UnexpectedEof => {
+                Refusal::wrong_state(format!("run {run} has no keeper now: it is ending, or being looked after"))
+            }
+            _ => Refusal::keeper_silent(format!("the keeper of run {run} does not answer: {error}")),
+        })
+    }
+
+    /// Asks a run's keeper one thing.
+    pub(crate) async fn ask(&self, row: &RunRow, ask: &Ask, body: &[u8]) -> Result<Tell, Refusal> {
+        let mut link = self.viewer(row).await?;
+        answer(link.ask(ask, body).await)
+    }
+
+    /// The live processes of a run.
+    pub(crate) async fn tree(&self, row: &RunRow) -> Result<Vec<ProcessView>, Refusal> {
+        if row.ending.is_some() {
+            return Ok(Vec::new());
+        }
+        match self.ask(row, &Ask::Tree, &[]).await? {
+            Tell::Tree { processes } => Ok(processes),
+            other => Err(Refusal::internal(unexpected(&other))),
+        }
+    }
+
+    /// Asks for the end of a run. One that has ended is as cancelled as it can be.
+    pub(crate) async fn cancel_run(&self, row: &RunRow, now: bool, who: &Requester) -> Result<(), Refusal> {
+        if row.ending.is_some() {
+            return Ok(());
+        }
+        let run = &row.ticket.run_id;
+        match self.held(run) {
+            // First the keeper: the registry is not waited for.
+            Some(held) => self.cancel(&held, now),
+            None if row.hold.instance != self.instance => {
+                return Err(Refusal::held_elsewhere(format!(
+                    "run {run} is held by instance {}: ask its daemon",
+                    row.hold.instance
+                )));
+            }
+            None => match self.ask(row, &Ask::Cancel { now }, &[]).await? {
+                Tell::Done | Tell::Ended { .. } => {}
+                other => return Err(Refusal::internal(unexpected(&other))),
+            },
+        }
+        self.tell_run(row, "cancel-asked", serde_json::json!({"askedBy": who.to_string(), "now": now})).await;
+        Ok(())
+    }
+
+    /// Asks for the end of every live run that is meant.
+    pub(crate) async fn cancel_many(
+        &self,
+        which: &Selector,
+        now: bool,
+        who: &Requester,
+    ) -> Result<Vec<RunId>, Refusal> {
+        let named = [&which.run, &which.scope, &which.session, &which.agent];
+        if named.into_iter().flatten().count() != 1 {
+            return Err(Refusal::invalid("say which: exactly one of run, scope, session and agent"));
+        }
+        if let Some(run) = &which.run {
+            let row = self.find(run, who).await?;
+            self.cancel_run(&row, now, who).await?;
+            return Ok(vec![row.ticket.run_id]);
+        }
+        let mut query = Query {
+            states: LIVE.to_vec(),
+            session: which.session.clone(),
+            scope: which.scope.clone(),
+            agent: which.agent.clone(),
+            after: None,
+            limit: BATCH,
+        };
+        let mut cancelled = Vec::new();
+        loop {
+            let (rows, next) = self.list(query.clone(), who).await?;
+            for row in rows {
+                self.cancel_run(&row, now, who).await?;
+                cancelled.push(row.ticket.run_id);
+            }
+            match next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(cancelled),
+            }
+        }
+    }
+
+    /// Waits until a run has ended; returns it as it is then, or as it is at the deadline.
+    pub(crate) async fn wait(&self, run: &RunId, deadline: Option<Instant>) -> Result<RunRow, Refusal> {
+        loop {
+            let gone = || Refusal::no_such_run(format!("run {run} was removed"));
+            let row = self.registry.run(run.clone()).await?.ok_or_else(gone)?;
+            if row.ending.is_some() || deadline.is_some_and(|at| Instant::now() >= at) {
+                return Ok(row);
+            }
+            let settled = async {
+                match self.held(run) {
+                    Some(held) => drop(held.over().await),
+                    None => tokio::time::sleep(LOOK).await,
+                }
+            };
+            match deadline {
+                // At the deadline it is looked at a last time.
+                Some(at) => drop(timeout_at(at, settled).await),
+                None => settled.await,
+            }
+        }
+    }
+
+    /// Removes a run: its record and its output. A live one is cancelled, hidden at once, and removed when it has
+    /// ended.
+    pub(crate) async fn remove(self: &Arc<Self>, row: &RunRow, who: &Requester) -> Result<(), Refusal> {
+        if row.ending.is_none() {
+            self.cancel_run(row, false, who).await?;
+            self.registry.hide(row.ticket.run_id.clone()).await?;
+            let (daemon, run) = (Arc::clone(self), row.ticket.run_id.clone());
+            tokio::spawn(async move {
+                if let Ok(row) = daemon.wait(&run, None).await {
+                    daemon.discard(&row).await;
+                }
+            });
+            return Ok(());
+        }
+        self.discard(row).await;
+        Ok(())
+    }
+
+    /// Removes what is left of a run that has ended: the files first, so that a record is never missing for them.
+    pub(crate) async fn discard(&self, row: &RunRow) {
+        if let Err(error) = std::fs::remove_dir_all(&row.directory)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(run = %row.ticket.run_id, %error, "a run's directory could not be removed");
+            return;
+        }
+        if let Err(error) = self.registry.forget(vec![row.ticket.run_id.clone()]).await {
+            tracing::error!(run = %row.ticket.run_id, %error, "a run's record could not be removed");
+        }
+        self.something_happened();
+    }
+}
+
+/// What a keeper answered, unless it refused.
+pub(crate) fn answer(told: io::Result<Tell>) -> Result<Tell, Refusal> {
+    match told {
+        Ok(Tell::Refused { why } | Tell::StdinRefused { why }) => Err(Refusal::wrong_state(why)),
+        Ok(Tell::StdinClosed) => Err(Refusal::wrong_state("the command takes no more input")),
+        Ok(tell) => Ok(tell),
+        Err(error) => Err(Refusal::keeper_silent(error)),
+    }
+}

@@ -1,0 +1,171 @@
+//! The daemon's life: its lock, its seat in the registry, its runs, its sockets, and how it leaves.
+
+use crate::care;
+use crate::daemon::{Daemon, Phase};
+use crate::{http, lease};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::wire::Ask;
+use tenure_keeper::launch::Nursery;
+use tenure_keeper::state_root::StateRoot;
+use tenure_os::lock::Lock;
+use tenure_os::{descriptors, file, program, reaper};
+use tenure_settings::Settings;
+use tenure_store::Registry;
+use tenure_store::sqlite::{OpenFailed, Sqlite};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long requests that are being answered may take when the daemon leaves.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Why there is no daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotServe {
+    /// There is one already.
+    #[error("a daemon is running on {}: one state root has one daemon", .0.display())]
+    AlreadyRunning(PathBuf),
+    /// The registry cannot be used.
+    #[error(transparent)]
+    Registry(#[from] OpenFailed),
+    /// The registry does not take us.
+    #[error("{0}")]
+    Seat(tenure_store::Failed),
+    /// The state root cannot be used.
+    #[error(transparent)]
+    State(#[from] tenure_keeper::state_root::Unusable),
+    /// The system failed us.
+    #[error("{what}: {source}")]
+    Io {
+        /// Doing what.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> CannotServe {
+    let what = what.into();
+    move |source| CannotServe::Io { what, source }
+}
+
+/// Runs the daemon until it is told to leave.
+pub fn run(settings: Settings) -> Result<(), CannotServe> {
+    file::make_private();
+    descriptors::raise_limit();
+    program::set_name(c"tenure-daemon");
+    let state = StateRoot::open(&settings.state)?;
+    let lock = Lock::take(state.dir(), "daemon.lock").map_err(failed("daemon.lock"))?;
+    let Some(lock) = lock else {
+        return Err(CannotServe::AlreadyRunning(state.path().to_owned()));
+    };
+    lock.write(format!("{:<10}\n", std::process::id()).as_bytes()).map_err(failed("daemon.lock"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(1 << 20)
+        .enable_all()
+        .build()
+        .map_err(failed("the daemon's threads"))?;
+    let result = runtime.block_on(serve(settings, state));
+    runtime.shutdown_timeout(FAREWELL);
+    drop(lock);
+    result
+}
+
+async fn serve(settings: Settings, state: StateRoot) -> Result<(), CannotServe> {
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&settings.database())?);
+    let instance = state.instance().map_err(failed("the instance's id"))?;
+    let about = lease::about(&state);
+    let (tenancy, beat) = lease::enrol(&*registry, instance.clone(), about, settings.rhythm())
+        .await
+        .map_err(CannotServe::Seat)?;
+    let daemon = Arc::new(Daemon::new(settings, state, instance, registry, tenancy));
+    // Before anybody can ask: a run that is not held yet would look lost.
+    daemon.reconcile_all().await;
+    daemon.adopt_marked().await;
+    let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
+    *crate::daemon::lock(&daemon.nursery) = Some(nursery);
+    let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
+    tokio::spawn(Arc::clone(&daemon).beat(beat));
+    tokio::spawn(care::forever(Arc::clone(&daemon)));
+    tokio::spawn(bury_children());
+    tokio::spawn(hear_signals(Arc::clone(&daemon)));
+    daemon.tell_own("daemon-started", serde_json::json!({"pid": std::process::id(), "version": crate::VERSION})).await;
+    tracing::info!(pid = std::process::id(), state = %daemon.state.path().display(), "serving");
+    // Whoever runs us under systemd waits for this; elsewhere nobody listens.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    let connections = http::serve(Arc::clone(&daemon), doors);
+    leave(&daemon, connections).await;
+    Ok(())
+}
+
+/// Serves until told to leave, and leaves: runs are released or ended, answers are finished, the seat is kept.
+async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
+    let mut phase = daemon.phase.subscribe();
+    let told = phase.wait_for(|phase| *phase != Phase::Serving).await.map(|phase| *phase);
+    let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
+    tracing::info!(cancel_runs, "leaving");
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    let held = daemon.all_held();
+    if cancel_runs {
+        held.iter().for_each(|held| daemon.cancel(held, false));
+        for one in &held {
+            one.over().await;
+        }
+    } else {
+        // They go on without us for as long as it takes.
+        held.iter().for_each(|held| held.say(Ask::Release));
+    }
+    daemon.tell_own("daemon-stopped", serde_json::json!({"cancelRuns": cancel_runs, "runsLeft": daemon.live_runs()})).await;
+    connections.finish(FAREWELL).await;
+    daemon.rest().await;
+    daemon.phase.send_replace(Phase::Gone);
+}
+
+/// Nurseries are our children; one that has left is taken off the list.
+async fn bury_children() {
+    let Ok(mut children) = signal(SignalKind::child()) else { return };
+    while children.recv().await.is_some() {
+        reaper::reap_now();
+    }
+}
+
+/// A polite signal is a request to stop; runs go on.
+async fn hear_signals(daemon: Arc<Daemon>) {
+    let (Ok(mut term), Ok(mut int), Ok(mut hup)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
+    else {
+        return;
+    };
+    loop {
+        tokio::select! {
+            _ = term.recv() => break,
+            _ = int.recv() => break,
+            // The terminal that it was started from is not its own.
+            _ = hup.recv() => {}
+        }
+    }
+    daemon.drain(false);
+}
+
+impl Daemon {
+    /// Takes no more runs, and leaves. The first word on whether runs are ended stands.
+    pub(crate) fn drain(&self, cancel_runs: bool) {
+        self.phase.send_if_modified(|phase| {
+            let serving = *phase == Phase::Serving;
+            if serving {
+                *phase = Phase::Draining { cancel_runs };
+            }
+            serving
+        });
+    }
+
+    /// Takes in the runs that callers started while there was no daemon.
+    async fn adopt_marked(self: &Arc<Self>) {
+        for run in self.state.unregistered() {
+            self.adopt_unregistered(&run).await;
+            self.state.registered(&run);
+        }
+    }
+}
