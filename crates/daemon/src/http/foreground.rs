@@ -1,0 +1,72 @@
+//! A foreground run: the caller's connection to the daemon becomes its connection to the keeper, so that its end is
+//! the caller's end from the first moment. `POST /v1/runs` with `Upgrade: tenure-keeper`, on the Unix socket.
+
+use crate::asked::{self, Asked};
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::sync::Arc;
+use tenure_core::api::RunRequest;
+use tenure_core::wire::{self, Tell};
+use tenure_os::socket::Conn;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+
+/// What the connection is to become.
+pub(super) const PROTOCOL: &str = "tenure-keeper";
+
+/// Whether a request asks for that.
+pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
+    headers.get(header::UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()))
+}
+
+/// Agrees, and starts the run once the connection is no more HTTP's.
+pub(super) fn start(
+    daemon: Arc<Daemon>,
+    request: &RunRequest,
+    who: Requester,
+    upgrade: OnUpgrade,
+) -> Result<Response, Refusal> {
+    let asked = asked::read(request, &daemon.state_text(), &who)?;
+    tokio::spawn(async move {
+        match upgrade.await {
+            Ok(upgraded) => go_on(daemon, asked, who, upgraded).await,
+            Err(error) => tracing::debug!(%error, "a foreground caller left before its run began"),
+        }
+    });
+    let switched = Response::builder()
+        .status(StatusCode::SWITCHING_PROTOCOLS)
+        .header(header::CONNECTION, "upgrade")
+        .header(header::UPGRADE, PROTOCOL)
+        .body(Body::empty());
+    switched.map_err(Refusal::internal)
+}
+
+/// From here on the caller hears frames: from us until there is a keeper, then from that.
+async fn go_on(daemon: Arc<Daemon>, asked: Asked, who: Requester, upgraded: Upgraded) {
+    let mut stream = match upgraded.downcast::<TokioIo<UnixStream>>() {
+        Ok(parts) if parts.read_buf.is_empty() => parts.io.into_inner(),
+        Ok(_) => return tracing::warn!("a foreground caller spoke before it was spoken to"),
+        Err(_) => return tracing::error!("a foreground caller came over something else than the socket"),
+    };
+    let copy = match copy(&stream) {
+        Ok(copy) => copy,
+        Err(error) => return tracing::error!(%error, "a caller's connection cannot be passed on"),
+    };
+    let welcome = |run_id| Tell::Welcome { version: wire::VERSION, run_id };
+    if let Err(refusal) = daemon.start_for(asked, who.to_string(), copy, welcome).await {
+        let why = refusal.detail;
+        let _ = stream.write_all(&wire::encode(&Tell::Refused { why }, &[])).await;
+    }
+}
+
+fn copy(stream: &UnixStream) -> io::Result<Conn> {
+    use std::os::fd::AsFd;
+    Conn::from_fd(stream.as_fd().try_clone_to_owned()?)
+}

@@ -1,0 +1,210 @@
+//! Runs: start, list, show, end, wait for, remove.
+
+use super::answer::{Asks, Body};
+use super::door::Local;
+use super::foreground;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use crate::runs::LIVE;
+use crate::{asked, why};
+use axum::Json;
+use axum::extract::{FromRequest, Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use hyper::upgrade::OnUpgrade;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::api::{
+    CancelManyRequest, CancelRequest, Problem, RunList, RunRequest, StoryLine, WaitRequest,
+};
+use tenure_core::ids::RunId;
+use tenure_core::run_json::{RunJson, RunView};
+use tenure_core::state;
+use tenure_core::wire::ProcessView;
+use tenure_store::{Cursor, Query};
+use tokio::time::Instant;
+use utoipa::IntoParams;
+
+/// How many runs a page has, and at most.
+const PAGE: usize = 200;
+const LONGEST_PAGE: usize = 1000;
+
+/// Start a run. Answers when its command executes, or could not be.
+#[utoipa::path(post, path = "/v1/runs", request_body = RunRequest, responses(
+    (status = 201, body = RunJson), (status = 101, description = "with `Upgrade: tenure-keeper`, a foreground run"),
+    (status = "4XX", body = Problem), (status = "5XX", body = Problem)))]
+pub(super) async fn start(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    let upgrade = request.extensions_mut().remove::<OnUpgrade>();
+    let local = request.extensions().get::<Local>().is_some();
+    let foreground = foreground::is_asked_for(request.headers());
+    let Body(asked_for) = Body::<RunRequest>::from_request(request, &daemon).await?;
+    if foreground {
+        return match upgrade {
+            Some(upgrade) if local => foreground::start(daemon, &asked_for, who, upgrade),
+            _ => Err(Refusal::bad_request("a foreground run is for callers on the Unix socket")),
+        };
+    }
+    let asked = asked::read(&asked_for, &daemon.state_text(), &who)?;
+    let held = daemon.start(asked, who.to_string()).await?;
+    let row = daemon.row(&held.ticket.run_id).await?;
+    Ok((StatusCode::CREATED, Json(daemon.view(&row).json())).into_response())
+}
+
+/// What `GET /v1/runs` can be narrowed by.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListAsks {
+    /// Also those that have ended.
+    all: bool,
+    /// Only those in these states, separated by commas.
+    state: Option<String>,
+    /// Only this session's.
+    session: Option<String>,
+    /// Only this scope's.
+    scope: Option<String>,
+    /// Only this agent's.
+    agent: Option<String>,
+    /// Where the page begins: the `next` of the page before.
+    after: Option<String>,
+    /// At most so many.
+    limit: Option<usize>,
+}
+
+/// List runs, the newest first.
+#[utoipa::path(get, path = "/v1/runs", params(ListAsks), responses(
+    (status = 200, body = RunList), (status = "4XX", body = Problem)))]
+pub(super) async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Asks(asks): Asks<ListAsks>,
+) -> Result<Json<RunList>, Refusal> {
+    let states = match &asks.state {
+        Some(text) => text.split(',').map(state_named).collect::<Result<Vec<_>, _>>()?,
+        None if asks.all => Vec::new(),
+        None => LIVE.to_vec(),
+    };
+    let query = Query {
+        states,
+        session: asks.session,
+        scope: asks.scope,
+        agent: asks.agent,
+        after: asks.after.as_deref().map(cursor).transpose()?,
+        limit: asks.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
+    };
+    let (rows, next) = daemon.list(query, &who).await?;
+    let runs = rows.iter().map(|row| daemon.view(row)).map(|view: RunView| view.json()).collect();
+    let next = next.map(|Cursor { created_at_ms, run_id }| format!("{created_at_ms}-{run_id}"));
+    Ok(Json(RunList { runs, next }))
+}
+
+fn state_named(text: &str) -> Result<state::State, Refusal> {
+    let all = [state::State::Starting, state::State::Running, state::State::Exiting, state::State::Exited];
+    all.into_iter().find(|state| state.to_string() == text).ok_or_else(|| {
+        Refusal::bad_request(format!("{text:?} is no state: starting, running, exiting and exited are"))
+    })
+}
+
+fn cursor(text: &str) -> Result<Cursor, Refusal> {
+    let parsed = text.split_once('-').and_then(|(at, id)| {
+        Some(Cursor { created_at_ms: at.parse().ok()?, run_id: id.parse::<RunId>().ok()? })
+    });
+    parsed.ok_or_else(|| Refusal::bad_request("after is not the `next` of a page"))
+}
+
+/// Show a run.
+#[utoipa::path(get, path = "/v1/runs/{id}", params(("id" = String, Path)), responses(
+    (status = 200, body = RunJson), (status = "4XX", body = Problem)))]
+pub(super) async fn show(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+) -> Result<Json<RunJson>, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    Ok(Json(daemon.view_closely(&row).await.json()))
+}
+
+/// Remove a run; a live one is cancelled and hidden at once.
+#[utoipa::path(delete, path = "/v1/runs/{id}", params(("id" = String, Path)), responses(
+    (status = 204), (status = "4XX", body = Problem)))]
+pub(super) async fn remove(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    daemon.remove(&row, &who).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ask for the end of a run.
+#[utoipa::path(post, path = "/v1/runs/{id}/cancel", params(("id" = String, Path)), request_body = CancelRequest,
+    responses((status = 202), (status = "4XX", body = Problem)))]
+pub(super) async fn cancel(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+    Body(request): Body<CancelRequest>,
+) -> Result<StatusCode, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    daemon.cancel_run(&row, request.now, &who).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Ask for the end of every live run of a scope, session or agent.
+#[utoipa::path(post, path = "/v1/cancel", request_body = CancelManyRequest, responses(
+    (status = 202, body = Vec<String>), (status = "4XX", body = Problem)))]
+pub(super) async fn cancel_many(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<CancelManyRequest>,
+) -> Result<(StatusCode, Json<Vec<RunId>>), Refusal> {
+    let cancelled = daemon.cancel_many(&request.which, request.now, &who).await?;
+    Ok((StatusCode::ACCEPTED, Json(cancelled)))
+}
+
+/// Wait for the end of a run. Answers with the run as it is then, or as it is when the time is up.
+#[utoipa::path(post, path = "/v1/runs/{id}/wait", params(("id" = String, Path)), request_body = WaitRequest,
+    responses((status = 200, body = RunJson), (status = "4XX", body = Problem)))]
+pub(super) async fn wait(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+    Body(request): Body<WaitRequest>,
+) -> Result<Json<RunJson>, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    let deadline =
+        request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+    let row = daemon.wait(&row.ticket.run_id, deadline).await?;
+    Ok(Json(daemon.view(&row).json()))
+}
+
+/// The live processes of a run.
+#[utoipa::path(get, path = "/v1/runs/{id}/tree", params(("id" = String, Path)), responses(
+    (status = 200, body = Vec<Object>), (status = "4XX", body = Problem)))]
+pub(super) async fn tree(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<ProcessView>>, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    Ok(Json(daemon.tree(&row).await?))
+}
+
+/// A run's whole story, in order.
+#[utoipa::path(get, path = "/v1/runs/{id}/why", params(("id" = String, Path)), responses(
+    (status = 200, body = Vec<StoryLine>), (status = "4XX", body = Problem)))]
+pub(super) async fn why(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<StoryLine>>, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    Ok(Json(why::story(&daemon, &row).await?))
+}
