@@ -13,6 +13,7 @@ pub mod limits;
 pub mod output;
 pub mod reconcile;
 pub mod record;
+pub mod redact;
 pub mod run_json;
 pub mod signal;
 pub mod spec;
