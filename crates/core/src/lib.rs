@@ -8,6 +8,7 @@ pub mod ending;
 pub mod hash;
 pub mod identity;
 pub mod ids;
+pub mod keys;
 pub mod lease;
 pub mod limits;
 pub mod output;
