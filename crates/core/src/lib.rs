@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod defaults;
+pub mod detach;
 pub mod duration;
 pub mod ending;
 pub mod hash;
