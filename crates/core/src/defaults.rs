@@ -46,3 +46,5 @@ pub const STDIN_QUEUE: u64 = 256 << 10;
 pub const LEASE_TTL: Duration = Duration::from_secs(15);
 /// How often a holder renews all its leases at once, and looks at the others'.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
+/// What is typed to let go of an attached run.
+pub const DETACH_KEYS: &str = "C-p C-q";

@@ -4,16 +4,19 @@
 
 pub mod api;
 pub mod defaults;
+pub mod detach;
 pub mod duration;
 pub mod ending;
 pub mod hash;
 pub mod identity;
 pub mod ids;
+pub mod keys;
 pub mod lease;
 pub mod limits;
 pub mod output;
 pub mod reconcile;
 pub mod record;
+pub mod redact;
 pub mod run_json;
 pub mod signal;
 pub mod spec;

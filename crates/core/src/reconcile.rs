@@ -3,6 +3,9 @@
 //! healthy owner is about to write the true ending. What is unreadable or silent is left alone (I6).
 
 mod legacy;
+pub mod members;
+#[cfg(test)]
+mod simulator;
 #[cfg(test)]
 mod tests;
 mod verdict;

@@ -1,0 +1,92 @@
+//! Secrets known by their shape alone: the tokens that issuers made recognisable on purpose, and private keys.
+
+use super::HIDDEN;
+use std::borrow::Cow;
+
+/// How a token begins and how many characters at least follow.
+const TOKENS: [(&str, usize); 22] = [
+    ("github_pat_", 20),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghu_", 20),
+    ("ghs_", 20),
+    ("ghr_", 20),
+    ("glpat-", 16),
+    ("xoxb-", 10),
+    ("xoxa-", 10),
+    ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("xoxe-", 10),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("rk_live_", 16),
+    ("npm_", 36),
+    ("hf_", 30),
+    ("AIza", 35),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("ya29.", 20),
+];
+
+/// How far a run is searched for what makes it a token: a run may begin anew at every dash, so no look may go to its end.
+const LONGEST_LOOK: usize = 128;
+
+/// A run of name characters, with the token in it hidden from its beginning to the run's end.
+pub(super) fn tokens(run: &str) -> Cow<'_, str> {
+    let mut before = '-';
+    for (at, c) in run.char_indices() {
+        if !before.is_ascii_alphanumeric() && is_token(&run[at..]) {
+            return Cow::Owned(format!("{}{HIDDEN}", &run[..at]));
+        }
+        before = c;
+    }
+    Cow::Borrowed(run)
+}
+
+fn is_token(text: &str) -> bool {
+    let known = TOKENS.iter().any(|(start, least)| {
+        text.strip_prefix(start)
+            .is_some_and(|rest| rest.len() >= *least && rest.is_ascii() && has_no_gap(rest, *least))
+    });
+    known || is_api_key(text) || is_jwt(text)
+}
+
+/// Whether the least part is letters, digits and the two joiners, without the dots of a file's or host's name.
+fn has_no_gap(rest: &str, least: usize) -> bool {
+    rest.bytes().take(least).all(|b| b != b'.')
+}
+
+/// `sk-` is also how words begin: a key is long and has a digit.
+fn is_api_key(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("sk-") else { return false };
+    let body = &rest.as_bytes()[..rest.len().min(LONGEST_LOOK)];
+    let body = body.split(|&b| b == b'.').next().unwrap_or_default();
+    body.len() >= 20 && body.iter().any(u8::is_ascii_digit)
+}
+
+/// `eyJ` is base64 for the brace and quote that a JSON object begins with.
+fn is_jwt(text: &str) -> bool {
+    if !text.starts_with("eyJ") {
+        return false;
+    }
+    let head = text.as_bytes().iter().take(LONGEST_LOOK).position(|&b| b == b'.').unwrap_or_default();
+    head >= 12 && text.bytes().skip(head + 1).take(4).filter(|&b| b != b'.').count() == 4
+}
+
+/// The length of the private key that the text begins with. One that is cut off goes to the end.
+pub(super) fn private_key(text: &str) -> Option<usize> {
+    const HEAD: &str = "PRIVATE KEY-----";
+    const FOOT: &str = "-----END ";
+    const LONGEST_KIND: usize = 32;
+    let kind = text.strip_prefix("-----BEGIN ")?;
+    let label = kind.as_bytes().get(..kind.len().min(LONGEST_KIND + HEAD.len()))?;
+    let head = label.windows(HEAD.len()).position(|it| it == HEAD.as_bytes())?;
+    let plain = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b' ';
+    if !label[..head].iter().all(plain) {
+        return None;
+    }
+    let Some(foot) = text.find(FOOT) else { return Some(text.len()) };
+    let close = foot + FOOT.len();
+    Some(text[close..].find("-----").map_or(text.len(), |at| close + at + 5))
+}
