@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 pub mod defaults;
+pub mod detach;
 pub mod duration;
 pub mod ending;
 pub mod hash;
 pub mod identity;
 pub mod ids;
+pub mod keys;
 pub mod limits;
 pub mod output;
 pub mod record;
