@@ -18,8 +18,8 @@ use crate::failure::Failure;
 use std::time::Duration;
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
-use tenure_core::wire::{self, Ask, Role, Tell};
-use tenure_keeper::frames::Frames;
+use tenure_core::wire::{Ask, Role, Tell};
+use tenure_keeper::frames::{Broken, Frames};
 use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_keeper::state_root::StateRoot;
 
@@ -56,7 +56,7 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
             return Err(Failure::refused(format!("the keeper of run {} does not answer: {error}", dir.id())));
         }
     };
-    match ask(&mut frames, &Ask::Hello { version: wire::VERSION, role: Role::Viewer }, &[]) {
+    match understood(frames.hello(Role::Viewer, PATIENCE)) {
         Ok(Tell::Welcome { .. }) => Ok(Some(frames)),
         Ok(Tell::Ended { .. }) => Ok(None),
         Ok(other) => Err(unexpected(&other)),
@@ -85,9 +85,14 @@ pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
 /// Asks a keeper one thing.
 pub(crate) fn ask(frames: &mut Frames, ask: &Ask, body: &[u8]) -> Result<Tell, Failure> {
     frames.send(ask, body);
-    match frames.receive::<Tell>(PATIENCE) {
-        Ok((Tell::Refused { why } | Tell::StdinRefused { why }, _)) => Err(Failure::refused(why)),
-        Ok((tell, _)) => Ok(tell),
+    understood(frames.receive::<Tell>(PATIENCE).map(|(tell, _)| tell))
+}
+
+/// What a keeper answered, unless it refuses.
+fn understood(answer: Result<Tell, Broken>) -> Result<Tell, Failure> {
+    match answer {
+        Ok(Tell::Refused { why } | Tell::StdinRefused { why }) => Err(Failure::refused(why)),
+        Ok(tell) => Ok(tell),
         Err(error) => Err(Failure::refused(error)),
     }
 }

@@ -101,6 +101,12 @@ pub struct KeeperNote {
     pub boundary: Boundary,
     /// When the root was forked.
     pub started_at_ms: u64,
+    /// The root's executable, where it could be found; its path is absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exe: Option<String>,
+    /// The root's process group; a note of the first version means the root's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_group: Option<i32>,
 }
 
 /// How it ended.
@@ -241,6 +247,7 @@ mod tests {
         let note: KeeperNote = decode(include_bytes!("../fixtures/keeper-v1")).unwrap();
         assert_eq!((note.keeper.pidfs_inode, note.root.pidfs_inode), (Some(77), None));
         assert_eq!(note.boundary, Boundary::Cgroup { path: "/sys/fs/cgroup/tenure-x/y".into() });
+        assert_eq!((note.exe, note.process_group), (None, None));
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub enum Seen {
         /// Without the grace.
         now: bool,
     },
+    /// A foreground caller is connected: the run is its own until it goes, whoever else does.
+    CallerHere,
     /// The foreground caller's connection ended.
     CallerGone,
     /// The lease holder's connection ended.
@@ -112,6 +114,8 @@ pub struct Watch {
     left: Left,
     /// Whether the holder left on purpose.
     released: bool,
+    /// Whether a foreground caller is there: then no holder is missed.
+    caller: bool,
     overall: Option<Duration>,
     silence: Option<Silence>,
     orphan: Option<Duration>,
@@ -139,6 +143,7 @@ impl Watch {
             exit: None,
             left: Left::default(),
             released: false,
+            caller: false,
             overall: None,
             silence: None,
             orphan: None,
@@ -154,6 +159,11 @@ impl Watch {
     /// Why somebody other than the command itself ends it.
     pub fn cause(&self) -> Option<Cause> {
         self.cause
+    }
+
+    /// The cause in a person's words.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     /// Whose absence [`Seen::Empty`] reports.
@@ -180,6 +190,7 @@ impl Watch {
                     self.blame(Cause::ManualCancel, None);
                     self.ladder.kill(&self.policy.limits, now)
                 }
+                Seen::CallerHere => self.attended(),
                 Seen::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
                 Seen::Told => self.end(Cause::OwnerLost, Some("the keeper was told to end".into()), now),
                 Seen::HolderGone => self.holder_gone(now),
@@ -203,6 +214,7 @@ impl Watch {
                 | Seen::Output
                 | Seen::Sampled(_)
                 | Seen::Cancel { now: false }
+                | Seen::CallerHere
                 | Seen::CallerGone
                 | Seen::Told
                 | Seen::HolderGone
@@ -275,7 +287,7 @@ impl Watch {
         let grace = self.policy.limits.orphan_grace;
         match self.policy.orphan {
             Orphan::Keep => Do::Nothing,
-            Orphan::Terminate if self.released || self.orphan.is_some() => Do::Nothing,
+            Orphan::Terminate if self.caller || self.released || self.orphan.is_some() => Do::Nothing,
             Orphan::Terminate if grace.is_zero() => self.orphaned(now),
             Orphan::Terminate => {
                 self.orphan = Some(now.saturating_add(grace));
@@ -287,6 +299,13 @@ impl Watch {
     /// Nobody is awaited: the holder is back or, if it released the run, will not be missed.
     fn hold(&mut self, released: bool) -> Do {
         self.released = released;
+        self.orphan = None;
+        Do::Nothing
+    }
+
+    /// The caller owns the run; when it goes, so does the run.
+    fn attended(&mut self) -> Do {
+        self.caller = true;
         self.orphan = None;
         Do::Nothing
     }

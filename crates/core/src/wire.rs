@@ -1,8 +1,9 @@
 //! What is said over the sockets of the nursery and of each keeper. A frame is two little-endian lengths, a
 //! JSON head of the first length and raw bytes of the second. The first head on a keeper's socket is
-//! [`Ask::Hello`] with a version. Unknown fields are ignored, so that a version can grow.
+//! [`Ask::Hello`] with a version. Unknown fields are ignored, so that a version can grow; what a version lacks is not
+//! said to whoever speaks it ([`Tell::since`]), and a keeper understands every version that there ever was.
 
-use crate::ending::{ProcessNote, SpawnError};
+use crate::ending::{Cause, ProcessNote, SpawnError};
 use crate::ids::RunId;
 use crate::output::{Stream, Totals};
 use crate::record::{Ending, KeeperNote};
@@ -12,8 +13,9 @@ use crate::state::State;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The version of the keeper's socket.
-pub const VERSION: u32 = 1;
+/// The version of the keeper's socket, which the first connections speak without a hello. The second added
+/// [`Tell::Leaving`] and [`Ask::Unfollow`].
+pub const VERSION: u32 = 2;
 /// The bytes before a frame's head.
 pub const PREFIX: usize = 8;
 /// The longest head.
@@ -21,14 +23,15 @@ pub const MAX_HEAD: usize = 1 << 20;
 /// The longest body: an environment and an argument list as large as the system takes.
 pub const MAX_BODY: usize = 16 << 20;
 
-/// What a client says to a nursery. The descriptor of the keeper's first connection comes with it.
+/// What a client says to a nursery. The descriptors of the keeper's first connections come with it, one for each
+/// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launch {
     /// The run's directory, absolute.
     pub directory: String,
-    /// Who sits on the first connection.
-    pub role: Role,
+    /// Who sits on each of the first connections; there is at least one.
+    pub roles: Vec<Role>,
     /// The parts of the spec that no record keeps, beside those in the body.
     pub umask: u32,
     /// The soft and hard limits of open descriptors that the command gets.
@@ -89,6 +92,8 @@ pub enum Ask {
     },
     /// Tell me when the output grows, and the ending.
     Follow,
+    /// No more of that; the holder of the lease hears of the ending all the same.
+    Unfollow,
     /// A foreground caller has taken the output up to here.
     Taken {
         /// The offset.
@@ -135,6 +140,12 @@ pub enum Tell {
         stdin_offset: u64,
         /// Whether standard input can still be written.
         stdin_open: bool,
+        /// Why somebody other than the command itself ends the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
+        /// The lease's fencing number; a keeper of the first version does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        epoch: Option<u64>,
     },
     /// Done as asked.
     Done,
@@ -179,6 +190,13 @@ pub enum Tell {
         /// Whether somebody waits for the run's own input: `None` is "cannot be told".
         waiting_for_input: Option<bool>,
     },
+    /// The run is `exiting` (a hint for the holder and for followers).
+    Leaving {
+        /// Why somebody other than the command itself ends it; `None`: the command ended by itself.
+        cause: Option<Cause>,
+        /// More, in a person's words.
+        detail: Option<String>,
+    },
     /// It has ended, but the disk would not take the ending. Nothing is known of it but this.
     Unrecorded {
         /// How it ended, and what went wrong.
@@ -189,6 +207,30 @@ pub enum Tell {
         /// The ending.
         ending: Box<Ending>,
     },
+}
+
+impl Tell {
+    /// The first version of the wire that has it.
+    pub fn since(&self) -> u32 {
+        match self {
+            Tell::Leaving { .. } => 2,
+            Tell::Welcome { .. }
+            | Tell::Started { .. }
+            | Tell::NotStarted { .. }
+            | Tell::Status { .. }
+            | Tell::Done
+            | Tell::StdinTaken { .. }
+            | Tell::StdinClosed
+            | Tell::StdinRefused { .. }
+            | Tell::Refused { .. }
+            | Tell::Grown { .. }
+            | Tell::Unkept { .. }
+            | Tell::Tree { .. }
+            | Tell::Blocked { .. }
+            | Tell::Unrecorded { .. }
+            | Tell::Ended { .. } => 1,
+        }
+    }
 }
 
 /// How a process belongs to its run.
@@ -318,6 +360,15 @@ mod tests {
         frame.extend_from_slice(&[0; 4]);
         frame.extend_from_slice(head);
         assert_eq!(decode::<Ask>(&frame).unwrap().unwrap().0, Ask::Cancel { now: true });
+    }
+
+    #[test]
+    fn the_status_of_version_one_is_still_read() {
+        let head = br#"{"tell":"status","state":"running","output":{"bytes":3,"droppedBytes":0},"lastOutputAtMs":null,"stdinOffset":7,"stdinOpen":true}"#;
+        let Ok(Tell::Status { stdin_offset: 7, cause: None, epoch: None, .. }) = serde_json::from_slice(head)
+        else {
+            panic!("not read");
+        };
     }
 
     #[test]

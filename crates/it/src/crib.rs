@@ -4,9 +4,15 @@ use crate::PATIENCE;
 use crate::install::Install;
 use std::os::fd::AsFd;
 use std::process::{Child, Stdio};
+use tenure_core::ids::NurseryId;
+use tenure_core::limits::Limits;
+use tenure_core::output::Keep;
+use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
 use tenure_core::wire::{self, Launch, Role, Tell};
 use tenure_keeper::frames::Frames;
-use tenure_keeper::state_root;
+use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
+use tenure_keeper::rundir::RunDir;
+use tenure_keeper::state_root::{self, StateRoot};
 use tenure_os::socket::Conn;
 
 /// The nursery; it leaves when this is dropped, unless a keeper of it lives.
@@ -20,11 +26,7 @@ impl Crib {
     /// Starts a nursery for an installation.
     #[track_caller]
     pub fn new(install: &Install) -> Self {
-        let id = state_root::new_nursery().expect("an id");
-        let (conn, theirs) = Conn::pair().expect("a connection");
-        let state = install.state().to_str().expect("UTF-8");
-        let mut command = install.command(&["nursery", id.as_str(), state]);
-        let child = command.stdin(Stdio::from(theirs.into_fd())).spawn().expect("a nursery starts");
+        let (conn, _, child) = start(install);
         Self { conn, child }
     }
 
@@ -34,7 +36,7 @@ impl Crib {
         let (mine, theirs) = Conn::pair().expect("a connection");
         let launch = Launch {
             directory: directory.to_owned(),
-            role: Role::Caller,
+            roles: vec![Role::Caller],
             umask: 0o022,
             nofile: (1024, 1024),
             argc: command.len(),
@@ -53,5 +55,87 @@ impl Drop for Crib {
     fn drop(&mut self) {
         // Its connection ends with this, so it leaves; a zombie it may stay until the test ends.
         let _ = self.child.try_wait();
+    }
+}
+
+#[track_caller]
+fn start(install: &Install) -> (Conn, NurseryId, Child) {
+    let id = state_root::new_nursery().expect("an id");
+    let (conn, theirs) = Conn::pair().expect("a connection");
+    let state = install.state().to_str().expect("UTF-8");
+    let mut command = install.command(&["nursery", id.as_str(), state]);
+    let child = command.stdin(Stdio::from(theirs.into_fd())).spawn().expect("a nursery starts");
+    (conn, id, child)
+}
+
+/// A warm nursery, as a daemon keeps one: each run gets the first connections that the test wants.
+#[derive(Debug)]
+pub struct Warm {
+    nursery: Nursery,
+    state: StateRoot,
+    child: Child,
+    /// What the runs are held to.
+    pub limits: Limits,
+}
+
+impl Warm {
+    /// Starts a nursery for an installation.
+    #[track_caller]
+    pub fn new(install: &Install) -> Self {
+        let state = StateRoot::open(install.state()).expect("a state root");
+        let (conn, id, child) = start(install);
+        let instance = state.instance().expect("an instance");
+        let nursery = Nursery::new(conn, id, child.id().cast_signed(), instance);
+        Self { nursery, state, child, limits: Limits::default() }
+    }
+
+    /// Launches a command; returns its run and the keeper's first connections, one for each role.
+    #[track_caller]
+    pub fn launch(&self, command: &[&str], roles: &[Role]) -> (RunDir, Vec<Frames>) {
+        let spec = self.spec(command);
+        let terms = Terms { backend: "exec", cgroup: false, keep: Keep::default() };
+        let lease = Lease::new(self.state.instance().expect("an instance")).expect("a lease");
+        let ticket = lease.ticket(&spec, &terms);
+        let pairs: Vec<_> = roles.iter().map(|_| Conn::pair().expect("a connection")).collect();
+        let (mine, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let peers = roles.iter().copied().zip(theirs).collect();
+        let order = Order { ticket: &ticket, spec: &spec, cgroup: terms.cgroup };
+        let dir = self.nursery.launch(&self.state, &order, peers).expect("a launch");
+        (dir, mine.into_iter().map(Frames::new).collect())
+    }
+
+    fn spec(&self, command: &[&str]) -> Spec {
+        let words = command.iter().map(|word| word.as_bytes().to_vec()).collect();
+        Spec {
+            transport: Transport::Pipes { command: Argv::new(words).expect("a command"), stdin: true },
+            cwd: b"/".to_vec(),
+            env: vec![b"PATH=/usr/bin:/bin".to_vec()],
+            env_names: Vec::new(),
+            umask: 0o022,
+            session: None,
+            scope: None,
+            label: None,
+            limits: self.limits.clone(),
+            on_escape: OnEscape::default(),
+            orphan: Orphan::default(),
+        }
+    }
+}
+
+impl Drop for Warm {
+    fn drop(&mut self) {
+        // As above.
+        let _ = self.child.try_wait();
+    }
+}
+
+/// Waits until a keeper says this; what else it says meanwhile is dropped.
+#[track_caller]
+pub fn hear<T>(keeper: &mut Frames, what: impl Fn(Tell) -> Option<T>) -> T {
+    loop {
+        let (tell, _) = keeper.receive::<Tell>(PATIENCE).expect("the keeper speaks");
+        if let Some(heard) = what(tell) {
+            return heard;
+        }
     }
 }

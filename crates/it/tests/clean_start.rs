@@ -184,3 +184,14 @@ fn without_a_pty_there_is_no_terminal() {
     let state = state(&Install::new(), &[]);
     assert_eq!((&state["controllingTty"], &state["winsize"]), (&json!(false), &Value::Null), "{state}");
 }
+
+#[test]
+fn the_record_names_the_executable_and_the_group() {
+    let install = Install::new();
+    let output = install.tenure(&["run", "--json", "--", "sh", "-c", "true"]);
+    assert!(output.status.success(), "{output:?}");
+    let record = install.show(&install.only_run());
+    let exe = std::path::Path::new(text(&record["exe"]));
+    assert!(exe.is_absolute() && exe.ends_with("sh") && exe.exists(), "{record}");
+    assert_eq!(record["processGroupId"], record["pid"]);
+}

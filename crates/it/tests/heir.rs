@@ -29,6 +29,10 @@ fn what_escapes_is_handed_over_to_a_run_of_its_own() {
     assert_eq!(view["state"], "running");
     assert!(proc::runs(i32::try_from(view["pid"].as_i64().expect("a pid")).expect("a pid")));
     assert!(!witness.all_dead());
+    let pid = i32::try_from(view["pid"].as_i64().expect("a pid")).expect("a pid");
+    let (_, _, group, ..) = proc::stat(pid).expect("it lives");
+    assert_eq!(view["processGroupId"], group);
+    assert_eq!(view["exe"], install.actor());
     install.cancel(&heir);
     witness.wait_all_dead();
     assert_eq!(install.show(&heir)["termination"]["reason"], "manual-cancel");

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
-use tenure_core::wire::{self, BadFrame};
+use tenure_core::wire::{self, Ask, BadFrame, Role, Tell};
 use tenure_os::clock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::socket::{Conn, Got};
@@ -147,6 +147,20 @@ impl Frames {
         }
     }
 
+    /// Says hello to a keeper in the newest version that both speak, and returns its answer: a keeper that is
+    /// older than this program refuses what it does not know, and listens on.
+    pub fn hello(&mut self, role: Role, patience: Duration) -> Result<Tell, Broken> {
+        let mut version = wire::VERSION;
+        loop {
+            self.send(&Ask::Hello { version, role }, &[]);
+            let (answer, _) = self.receive(patience)?;
+            if version == 1 || !matches!(answer, Tell::Refused { .. }) {
+                return Ok(answer);
+            }
+            version -= 1;
+        }
+    }
+
     /// Waits until everything is sent.
     pub fn send_all(&mut self, patience: Duration) -> Result<(), Broken> {
         let deadline = clock::awake() + patience;
@@ -164,5 +178,33 @@ impl Frames {
             }
             poll::wait(&[Interest { read: false, ..self.interest() }], Some(left))?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::ids::RunId;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_keeper_of_the_first_version_is_spoken_to_in_that() {
+        let (mine, theirs) = Conn::pair().expect("a connection");
+        let keeper = std::thread::spawn(move || {
+            let mut frames = Frames::new(theirs);
+            loop {
+                match frames.receive::<Ask>(PATIENCE).expect("hello").0 {
+                    Ask::Hello { version: 1, role: Role::Viewer } => {
+                        let run_id = RunId::from_random([1; 12]);
+                        return frames.send(&Tell::Welcome { version: 1, run_id }, &[]);
+                    }
+                    _ => frames.send(&Tell::Refused { why: "this keeper speaks version 1".into() }, &[]),
+                }
+            }
+        });
+        let answer = Frames::new(mine).hello(Role::Viewer, PATIENCE).expect("an answer");
+        assert!(matches!(answer, Tell::Welcome { version: 1, .. }), "{answer:?}");
+        keeper.join().expect("the keeper");
     }
 }

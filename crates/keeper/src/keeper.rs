@@ -94,8 +94,8 @@ struct Draining {
 }
 
 /// What a forked keeper does; returns its exit code. Zero means that the ending is written.
-pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conn: &Conn) -> u8 {
-    match begin::begin(alone, nursery, launch, body, conn) {
+pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conns: &[Conn]) -> u8 {
+    match begin::begin(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
         // There is nothing to keep, and whoever asked was told.
         Ok(None) => 0,
@@ -270,6 +270,7 @@ impl Keeper {
                 pause::point("keeper-started");
                 self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
                 self.see(Seen::Started);
+                self.tell_leaving();
             }
             Outcome::Failed(error) => {
                 self.start = None;
@@ -283,7 +284,12 @@ impl Keeper {
     fn see(&mut self, seen: Seen) {
         let mut next = Some(seen);
         while let Some(seen) = next.take() {
-            next = match self.watch.see(seen, clock::awake()) {
+            let before = self.state();
+            let due = self.watch.see(seen, clock::awake());
+            if before != self.state() {
+                self.tell_leaving();
+            }
+            next = match due {
                 Do::Nothing => None,
                 Do::Sample => Some(Seen::Sampled(self.sample())),
                 Do::Look => Some(Seen::Alive(self.survivors())),

@@ -6,6 +6,7 @@ use crate::frames::Frames;
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::SpawnError;
@@ -19,7 +20,7 @@ use tenure_os::poll::{self, Interest};
 use tenure_os::socket::Conn;
 use tenure_os::{clock, descriptors, pause, program};
 
-/// A nursery that this process started.
+/// A nursery that this process launches runs through. Its descriptor is readable once it is gone: it says nothing.
 #[derive(Debug)]
 pub struct Nursery {
     conn: Conn,
@@ -42,14 +43,73 @@ pub struct Launched {
 /// What else a launch needs to know.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// Who sits on the first connection.
-    pub role: Role,
     /// Which face asks.
     pub backend: &'static str,
     /// Whether to use a cgroup where one can be had.
     pub cgroup: bool,
     /// How much output to keep.
     pub keep: Keep,
+}
+
+/// A new run's name and the right to act on it, settled before anything is started, so that a registry can hold
+/// them by then (I2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The run.
+    pub run_id: RunId,
+    /// The lease.
+    pub lease_id: LeaseId,
+    /// Its fencing number.
+    pub epoch: u64,
+    /// Whose it is.
+    pub owner: InstanceId,
+}
+
+impl Lease {
+    /// The first epoch of a new lease on a new run.
+    pub fn new(owner: InstanceId) -> io::Result<Self> {
+        let (run_id, lease_id) = (state_root::new_run_id()?, state_root::new_lease()?);
+        Ok(Self { run_id, lease_id, epoch: 1, owner })
+    }
+
+    /// What is asked for.
+    pub fn ticket(self, spec: &Spec, terms: &Terms) -> Ticket {
+        let argv = spec.transport.argv();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ticket {
+            run_id: self.run_id,
+            lease_id: self.lease_id,
+            lease_epoch: self.epoch,
+            owner_instance_id: self.owner,
+            backend_id: terms.backend.to_owned(),
+            session_id: spec.session.clone(),
+            scope: spec.scope.clone(),
+            label: spec.label.clone(),
+            command: argv.words().iter().map(|word| text(word)).collect(),
+            command_hash: command_hash(argv.words()),
+            cwd: text(&spec.cwd),
+            env_names: spec.env_names.clone(),
+            pty_size: spec.transport.size(),
+            stdin: matches!(spec.transport, Transport::Pty { .. } | Transport::Pipes { stdin: true, .. }),
+            limits: spec.limits.clone(),
+            on_escape: spec.on_escape,
+            orphan: spec.orphan,
+            keep: terms.keep,
+            created_at_ms: clock::unix_ms(),
+            escaped_from: None,
+        }
+    }
+}
+
+/// A run that is recorded and may be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// What the records keep of it.
+    pub ticket: &'a Ticket,
+    /// What they do not.
+    pub spec: &'a Spec,
+    /// Whether to use a cgroup where one can be had.
+    pub cgroup: bool,
 }
 
 /// How long a nursery may take to read a launch. It does nothing but fork, so this is for a machine that
@@ -68,7 +128,12 @@ impl Nursery {
             theirs,
             &state_path.join("nursery.log"),
         )?;
-        Ok(Self { conn, id, pid, instance })
+        Ok(Self::new(conn, id, pid, instance))
+    }
+
+    /// A nursery that was started otherwise, at the other end of this connection.
+    pub fn new(conn: Conn, id: NurseryId, pid: i32, instance: InstanceId) -> Self {
+        Self { conn, id, pid, instance }
     }
 
     /// Its id.
@@ -76,62 +141,82 @@ impl Nursery {
         &self.id
     }
 
-    /// Its pid; it is a child of this process.
+    /// Its pid; it is a child of the process that started it.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Starts one run.
-    pub fn launch(&self, state: &StateRoot, spec: &Spec, terms: &Terms) -> io::Result<Launched> {
-        let dir = state.make_run(state_root::new_run_id()?)?;
-        let ticket = ticket(dir.id().clone(), self.instance.clone(), spec, terms)?;
-        dir.write_ticket(&ticket)?;
-        pause::point("caller-before-launch");
+    /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection.
+    pub fn run(&self, state: &StateRoot, spec: &Spec, terms: &Terms, role: Role) -> io::Result<Launched> {
+        let ticket = Lease::new(self.instance.clone())?.ticket(spec, terms);
         let (mine, theirs) = Conn::pair()?;
+        let order = Order { ticket: &ticket, spec, cgroup: terms.cgroup };
+        let dir = self.launch(state, &order, vec![(role, theirs)])?;
+        Ok(Launched { dir, ticket, keeper: Frames::new(mine) })
+    }
+
+    /// Starts the run that was ordered. Its keeper gets the `peers` as its first connections; each of them
+    /// is told `Started`, `NotStarted` or `Refused` first, and one that is closed was left without a keeper.
+    pub fn launch(
+        &self,
+        state: &StateRoot,
+        order: &Order<'_>,
+        peers: Vec<(Role, Conn)>,
+    ) -> io::Result<RunDir> {
+        let &Order { ticket, spec, cgroup } = order;
+        let dir = state.make_run(ticket.run_id.clone())?;
+        dir.write_ticket(ticket)?;
+        pause::point("caller-before-launch");
+        let (roles, conns): (Vec<_>, Vec<_>) = peers.into_iter().unzip();
         let argv = spec.transport.argv();
         let launch = Launch {
             directory: path_text(dir.path())?,
-            role: terms.role,
+            roles,
             umask: spec.umask,
             nofile: descriptors::limit(),
             argc: argv.words().len(),
-            cgroup: terms.cgroup,
+            cgroup,
         };
-        let body = body(spec, argv.words(), &ticket);
-        if let Err(error) = self.send(&wire::encode(&launch, &body), &theirs) {
+        let body = body(spec, argv.words(), ticket);
+        if let Err(error) = self.send(&wire::encode(&launch, &body), &conns) {
             // The nursery has no whole launch, so there will be no keeper to say this.
             let why =
                 SpawnError { detail: format!("the nursery cannot be asked: {error}"), not_found: false };
             dir.write_ending(&Ending::not_started(dir.id().clone(), &why, clock::unix_ms()), None)?;
             return Err(io::Error::new(error.kind(), why.detail));
         }
-        Ok(Launched { dir, ticket, keeper: Frames::new(mine) })
+        Ok(dir)
     }
 
-    /// Sends a whole frame, the descriptor with its first byte.
-    fn send(&self, frame: &[u8], descriptor: &Conn) -> io::Result<()> {
-        use std::os::fd::AsFd;
+    /// Sends a whole frame: a descriptor with each of its first bytes, and the rest of it with the last.
+    fn send(&self, frame: &[u8], mut descriptors: &[Conn]) -> io::Result<()> {
         let deadline = clock::awake() + PATIENCE;
         let mut sent = 0;
         while sent < frame.len() {
             let rest = &frame[sent..];
-            let n = match sent {
-                0 => self.conn.write_with_fd(rest, descriptor.as_fd())?,
-                _ => self.conn.write(rest)?,
+            let n = match descriptors {
+                [] => self.conn.write(rest)?,
+                [last] => self.conn.write_with_fd(rest, last.as_fd())?,
+                [next, ..] => self.conn.write_with_fd(&rest[..1], next.as_fd())?,
             };
             sent += n;
-            if n == 0 {
-                let left = deadline.saturating_sub(clock::awake());
-                if left.is_zero() {
-                    return Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "the nursery does not take the launch",
-                    ));
-                }
-                poll::wait(&[Interest { on: self.conn.as_fd(), read: false, write: true }], Some(left))?;
+            if n > 0 {
+                descriptors = descriptors.get(1..).unwrap_or_default();
+                continue;
             }
+            let left = deadline.saturating_sub(clock::awake());
+            if left.is_zero() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the nursery does not take the launch"));
+            }
+            poll::wait(&[Interest { on: self.conn.as_fd(), read: false, write: true }], Some(left))?;
         }
         Ok(())
+    }
+}
+
+impl AsFd for Nursery {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.conn.as_fd()
     }
 }
 
@@ -178,31 +263,4 @@ fn names_same(a: &[u8], b: &[u8]) -> bool {
         entry.split(|&b| b == b'=').next()
     }
     name(a) == name(b)
-}
-
-fn ticket(run_id: RunId, instance: InstanceId, spec: &Spec, terms: &Terms) -> io::Result<Ticket> {
-    let argv = spec.transport.argv();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(Ticket {
-        run_id,
-        lease_id: state_root::new_lease()?,
-        lease_epoch: 1,
-        owner_instance_id: instance,
-        backend_id: terms.backend.to_owned(),
-        session_id: spec.session.clone(),
-        scope: spec.scope.clone(),
-        label: spec.label.clone(),
-        command: argv.words().iter().map(|word| text(word)).collect(),
-        command_hash: command_hash(argv.words()),
-        cwd: text(&spec.cwd),
-        env_names: spec.env_names.clone(),
-        pty_size: spec.transport.size(),
-        stdin: matches!(spec.transport, Transport::Pty { .. } | Transport::Pipes { stdin: true, .. }),
-        limits: spec.limits.clone(),
-        on_escape: spec.on_escape,
-        orphan: spec.orphan,
-        keep: terms.keep,
-        created_at_ms: clock::unix_ms(),
-        escaped_from: None,
-    })
 }

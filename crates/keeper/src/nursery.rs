@@ -49,6 +49,13 @@ struct Client {
     descriptors: VecDeque<OwnedFd>,
 }
 
+/// One launch, with the keeper's first connections.
+struct Asked {
+    launch: Launch,
+    body: Vec<u8>,
+    conns: Vec<Conn>,
+}
+
 /// Runs the nursery until its last keeper is gone and nobody can ask for another.
 pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let conn = program::inherited_conn()?;
@@ -152,7 +159,7 @@ impl Nursery {
         let mut open = client.read();
         loop {
             match client.next_launch() {
-                Ok(Some((launch, body, conn))) => self.launch(&launch, body, conn),
+                Ok(Some(asked)) => self.launch(asked),
                 Ok(None) => break,
                 Err(error) => {
                     complain(format_args!("the nursery's client is cut off: {error}"));
@@ -164,20 +171,21 @@ impl Nursery {
         self.client = open.then_some(client);
     }
 
-    fn launch(&mut self, launch: &Launch, body: Vec<u8>, conn: Conn) {
+    fn launch(&mut self, Asked { launch, body, conns }: Asked) {
         pause::point("nursery-before-fork");
         let forked = {
-            let (alone, id) = (&self.alone, &self.id);
-            let fork_conn = &conn;
-            alone.fork(move || keeper::main(alone, id, launch, body, fork_conn))
+            let (alone, id, launch, conns) = (&self.alone, &self.id, &launch, &conns);
+            alone.fork(move || keeper::main(alone, id, launch, body, conns))
         };
         match forked {
             Ok(pid) => {
-                self.keepers.insert(pid, launch.directory.clone());
+                self.keepers.insert(pid, launch.directory);
             }
             Err(error) => {
                 let why = format!("the nursery cannot fork a keeper: {error}");
-                Frames::new(conn).send(&Tell::Refused { why }, &[]);
+                for conn in conns {
+                    Frames::new(conn).send(&Tell::Refused { why: why.clone() }, &[]);
+                }
             }
         }
     }
@@ -209,8 +217,8 @@ impl Client {
         }
     }
 
-    /// The next whole launch and its keeper's first connection. A client that sends anything else is cut off.
-    fn next_launch(&mut self) -> io::Result<Option<(Launch, Vec<u8>, Conn)>> {
+    /// The next whole launch and its keeper's first connections. A client that sends anything else is cut off.
+    fn next_launch(&mut self) -> io::Result<Option<Asked>> {
         let decoded = wire::decode::<Launch>(&self.incoming).map_err(io::Error::other)?;
         let Some((launch, body, taken)) = decoded else { return Ok(None) };
         let body = body.to_vec();
@@ -218,9 +226,12 @@ impl Client {
         if self.incoming.is_empty() {
             self.incoming = Vec::new(); // what is forked from here shares no stale buffer
         }
-        let descriptor = self.descriptors.pop_front();
-        let descriptor = descriptor.ok_or_else(|| io::Error::other("a launch without a connection"))?;
-        Ok(Some((launch, body, Conn::from_fd(descriptor)?)))
+        let count = launch.roles.len();
+        if count == 0 || count > self.descriptors.len() {
+            return Err(io::Error::other("a launch without a connection for each role"));
+        }
+        let conns = self.descriptors.drain(..count).map(Conn::from_fd).collect::<io::Result<_>>()?;
+        Ok(Some(Asked { launch, body, conns }))
     }
 }
 

@@ -21,14 +21,17 @@ pub fn close_all_but(wanted: &[BorrowedFd<'_>]) -> io::Result<()> {
     close_range(from.unsigned_abs(), u32::MAX)
 }
 
-/// Closes every descriptor from 3 up but this one, which is moved to where it belongs to the caller alone. For a
-/// forked process that leaves without returning to the owner of `wanted`.
-pub fn take_only(wanted: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    close_all_but(&[wanted])?;
-    let moved = rustix::io::fcntl_dupfd_cloexec(wanted, 3)?;
-    // A second copy would hold a connection open that the caller means to end.
-    let number = wanted.as_raw_fd().unsigned_abs();
-    close_range(number, number)?;
+/// Closes every descriptor from 3 up but these, which are moved to where they belong to the caller alone. For a
+/// forked process that leaves without returning to the owner of the `wanted`.
+pub fn take_only(wanted: &[BorrowedFd<'_>]) -> io::Result<Vec<OwnedFd>> {
+    close_all_but(wanted)?;
+    let mut moved = Vec::with_capacity(wanted.len());
+    for fd in wanted {
+        moved.push(rustix::io::fcntl_dupfd_cloexec(fd, 3)?);
+        // A second copy would hold a connection open that the caller means to end.
+        let number = fd.as_raw_fd().unsigned_abs();
+        close_range(number, number)?;
+    }
     Ok(moved)
 }
 

@@ -51,6 +51,11 @@ impl Root {
         self.identity().pid
     }
 
+    /// Its process group.
+    pub fn group(&self) -> i32 {
+        if self.leads { self.pid() } else { self.process.stat().group }
+    }
+
     /// How it ended, if it has; it stays unreaped.
     pub fn exit(&self) -> Option<Exit> {
         reaper::peek(self.pid())

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tenure_core::ending::SpawnError;
 
 /// What the root executes.
@@ -46,6 +46,14 @@ impl Plan {
     #[must_use]
     pub fn with(self, umask: u32, nofile: (u64, u64)) -> Self {
         Self { umask, nofile, ..self }
+    }
+
+    /// The file that will be executed, by its absolute path, as a look beforehand finds it; `None` if that finds none.
+    pub fn executable(&self) -> Option<String> {
+        use rustix::fs::{Access, access};
+        let is_executable = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+        let found = self.programs.iter().map(|program| self.resolve(program)).find(is_executable)?;
+        found.is_absolute().then(|| found.to_string_lossy().into_owned())
     }
 
     /// What a failed step means to a person.
@@ -88,7 +96,7 @@ impl Plan {
         self.programs.iter().any(|program| self.resolve(program).is_dir())
     }
 
-    fn resolve(&self, program: &CString) -> std::path::PathBuf {
+    fn resolve(&self, program: &CString) -> PathBuf {
         let path = |text: &CString| Path::new(OsStr::from_bytes(text.as_bytes())).to_owned();
         path(&self.cwd).join(path(program))
     }
@@ -236,5 +244,41 @@ impl Report {
 impl AsFd for Report {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn executable(program: &str, path: &str, cwd: &Path) -> Option<String> {
+        let env = vec![format!("PATH={path}").into_bytes()];
+        let cwd = cwd.as_os_str().as_bytes().to_vec();
+        Plan::new(vec![program.as_bytes().to_vec()], env, cwd).expect("a plan").executable()
+    }
+
+    #[test]
+    fn the_executable_is_the_first_on_the_path_that_can_be_executed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (name, mode) in [("one", 0o644), ("two", 0o755)] {
+            let below = dir.path().join(name);
+            std::fs::create_dir_all(below.join("tool")).expect("a directory named like a program");
+            std::fs::write(below.join("prog"), "").expect("a file");
+            std::fs::set_permissions(below.join("prog"), PermissionsExt::from_mode(mode)).expect("chmod");
+        }
+        let path = format!("/nowhere:{0}/one:two", dir.path().display());
+        let two = dir.path().join("two/prog").to_str().map(str::to_owned);
+        assert_eq!(executable("prog", &path, dir.path()), two);
+        assert_eq!(
+            executable("./prog", "", &dir.path().join("two")).as_deref(),
+            Some(&*format!("{}/two/./prog", dir.path().display()))
+        );
+        assert_eq!(executable("tool", &path, dir.path()), None, "a directory is no program");
+        assert_eq!(
+            executable("prog", "two", Path::new("relative")),
+            None,
+            "no path that means anything later"
+        );
     }
 }

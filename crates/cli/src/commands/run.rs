@@ -35,7 +35,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let role = Role::Holder { epoch: 1 };
-    let mut launched = nursery.launch(state, spec, &terms(role)?).map_err(Failure::ours)?;
+    let mut launched = nursery.run(state, spec, &terms()?, role).map_err(Failure::ours)?;
     match launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?.0 {
         Tell::Started { .. } => {}
         Tell::NotStarted { error } => {
@@ -63,8 +63,8 @@ fn background(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, Fail
     Ok(0)
 }
 
-fn terms(role: Role) -> Result<Terms, Failure> {
-    Ok(Terms { role, backend: "run", cgroup: settings::cgroup(), keep: settings::keep()? })
+fn terms() -> Result<Terms, Failure> {
+    Ok(Terms { backend: "run", cgroup: settings::cgroup(), keep: settings::keep()? })
 }
 
 /// Prints the record of a run that has ended.

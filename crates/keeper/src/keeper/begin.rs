@@ -36,35 +36,32 @@ pub(super) fn begin(
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
-    conn: &Conn,
+    conns: &[Conn],
 ) -> io::Result<Option<Box<Keeper>>> {
     pause::point("keeper-begun");
-    let conn = descriptors::take_only(conn.as_fd())?;
-    let mut caller = Frames::new(Conn::from_fd(conn)?);
-    let refuse = |caller: &mut Frames, why: String| {
-        caller.send(&Tell::Refused { why }, &[]);
-        // A caller that does not listen has gone, or will see the connection end.
-        let _ = caller.send_all(PATIENCE);
-    };
+    let conns: Vec<_> = conns.iter().map(AsFd::as_fd).collect();
+    let conns = descriptors::take_only(&conns)?;
+    let mut first: Vec<Frames> =
+        conns.into_iter().map(|fd| Conn::from_fd(fd).map(Frames::new)).collect::<io::Result<_>>()?;
     reaper::become_subreaper()?;
     let mut taken = signals::LEAVE.to_vec();
     taken.push(signals::CHILD);
     let signals = Signals::take(&taken)?;
     let dir = RunDir::open(Path::new(&launch.directory))?;
     let Some(lock) = dir.lock()? else {
-        refuse(&mut caller, format!("run {} has a keeper already", dir.id()));
+        refuse(&mut first, format!("run {} has a keeper already", dir.id()));
         return Ok(None);
     };
     pause::point("keeper-locked");
     let ticket = match dir.ticket() {
         Ok(ticket) => ticket,
         Err(error) => {
-            refuse(&mut caller, error.to_string());
+            refuse(&mut first, error.to_string());
             return Ok(None);
         }
     };
     if matches!(dir.ending(), Ok(Some(_))) {
-        refuse(&mut caller, format!("run {} has ended", dir.id()));
+        refuse(&mut first, format!("run {} has ended", dir.id()));
         return Ok(None);
     }
     let made = match make(alone, nursery, launch, body, &Claim { dir: &dir, ticket: &ticket, lock: &lock }) {
@@ -75,9 +72,7 @@ pub(super) fn begin(
             let mut ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
             ending.termination.exit_code = Some(125);
             dir.write_ending(&ending, None)?;
-            caller.send(&Tell::NotStarted { error }, &[]);
-            caller.send(&Tell::Ended { ending: Box::new(ending) }, &[]);
-            let _ = caller.send_all(PATIENCE);
+            tell_all(&mut first, &[Tell::NotStarted { error }, Tell::Ended { ending: Box::new(ending) }]);
             return Ok(None);
         }
     };
@@ -88,7 +83,7 @@ pub(super) fn begin(
     program::set_name(c"tenure-keeper");
     let (outlet, inlet) =
         Outlet::connect(made.stdio.into_ours(), Writer::create(&dir.output(), ticket.keep))?;
-    Ok(Some(Box::new(Keeper {
+    let mut keeper = Box::new(Keeper {
         watch: Watch::new(ticket.policy()),
         note: made.note,
         epoch: ticket.lease_epoch,
@@ -99,7 +94,7 @@ pub(super) fn begin(
         start: Some((made.plan, report)),
         outlet,
         inlet,
-        peers: vec![Peer::first(caller, launch.role)],
+        peers: first.into_iter().zip(&launch.roles).map(|(one, &role)| Peer::first(one, role)).collect(),
         listener: listen(&dir),
         door_opens_at: None,
         signals,
@@ -108,7 +103,23 @@ pub(super) fn begin(
         draining: None,
         dir,
         ticket,
-    })))
+    });
+    launch.roles.iter().for_each(|&role| keeper.take_in(role));
+    Ok(Some(keeper))
+}
+
+/// There will be no run, and whoever asked is told why.
+fn refuse(first: &mut [Frames], why: String) {
+    tell_all(first, &[Tell::Refused { why }]);
+}
+
+/// The last words of a keeper without a run.
+fn tell_all(first: &mut [Frames], tells: &[Tell]) {
+    for one in first {
+        tells.iter().for_each(|tell| one.send(tell, &[]));
+        // One that does not listen has gone, or will see the connection end.
+        let _ = one.send_all(PATIENCE);
+    }
 }
 
 /// A run that is this keeper's alone.
@@ -150,6 +161,8 @@ fn make(
         root: gated.root().identity().clone(),
         boundary,
         started_at_ms: clock::unix_ms(),
+        exe: plan.executable(),
+        process_group: Some(gated.root().group()),
     };
     if let Err(error) = lock.write(&record::encode(&note)) {
         gated.abandon();

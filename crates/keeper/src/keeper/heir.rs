@@ -41,9 +41,9 @@ impl Keeper {
             return Ok(None);
         }
         let mut living = self.living().into_iter();
-        let Some((session, command, root)) =
-            living.find_map(|member| Some((member.session(), member.command(), member.into_root()?)))
-        else {
+        let Some((session, command, exe, root)) = living.find_map(|member| {
+            Some((member.session(), member.command(), member.note().exe, member.into_root()?))
+        }) else {
             return Ok(None);
         };
         let state = self.dir.path().ancestors().nth(2).ok_or_else(|| io::Error::other("no state root"))?;
@@ -58,6 +58,8 @@ impl Keeper {
         let note = KeeperNote {
             root: root.identity().clone(),
             started_at_ms: clock::unix_ms(),
+            exe,
+            process_group: Some(root.group()),
             ..self.note.clone()
         };
         lock.write(&record::encode(&note))?;

@@ -15,6 +15,8 @@ pub(super) struct Peer {
     pub(super) frames: Frames,
     /// `None` until it said hello.
     role: Option<Role>,
+    /// The version of the wire that it speaks.
+    version: u32,
     /// Whether it wants to know of growth and of the ending.
     follows: bool,
     /// Whether it has sent input and wants to know how far that is.
@@ -31,12 +33,13 @@ const MOST_UNSENT: usize = 4 << 20;
 impl Peer {
     /// Whoever asked for the run.
     pub(super) fn first(frames: Frames, role: Role) -> Self {
-        Self { role: Some(role), follows: matches!(role, Role::Caller), ..Self::unknown(frames) }
+        let follows = matches!(role, Role::Caller);
+        Self { role: Some(role), version: wire::VERSION, follows, ..Self::unknown(frames) }
     }
 
     /// Somebody who has not said hello yet.
     pub(super) fn unknown(frames: Frames) -> Self {
-        Self { frames, role: None, follows: false, types: false, told: 0, taken: 0 }
+        Self { frames, role: None, version: 1, follows: false, types: false, told: 0, taken: 0 }
     }
 
     pub(super) fn stays(&self) -> bool {
@@ -58,6 +61,9 @@ impl Peer {
     }
 
     pub(super) fn tell_with(&mut self, tell: &Tell, body: &[u8]) {
+        if tell.since() > self.version {
+            return;
+        }
         self.frames.send(tell, body);
         // One that asks and never listens is let go; a foreground caller is waited for instead.
         if self.frames.unsent() > MOST_UNSENT && !self.is_required() {
@@ -68,6 +74,13 @@ impl Peer {
     pub(super) fn started(&mut self, note: &KeeperNote) {
         if self.role.is_some() {
             self.tell(&Tell::Started { note: Box::new(note.clone()) });
+        }
+    }
+
+    /// The run leaves.
+    fn leaving(&mut self, leaving: &Tell) {
+        if self.follows || matches!(self.role, Some(Role::Holder { .. })) {
+            self.tell(leaving);
         }
     }
 
@@ -147,6 +160,7 @@ impl Keeper {
             Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.inlet.resize(size)),
             Ask::Signal { signal } => self.done_or_refused(at, |keeper| keeper.signal_group(signal)),
             Ask::Follow => self.peers[at].follows = true,
+            Ask::Unfollow => self.peers[at].follows = false,
             Ask::Taken { to } => self.peers[at].taken = self.peers[at].taken.max(to),
             Ask::Tree => {
                 let root = self.note.root.pid;
@@ -200,10 +214,27 @@ impl Keeper {
             }
         }
         self.peers[at].role = Some(role);
+        self.peers[at].version = version.max(1);
         let run_id = self.dir.id().clone();
         self.peers[at].tell(&Tell::Welcome { version, run_id });
-        if matches!(role, Role::Holder { .. }) {
-            self.see(Seen::HolderBack);
+        self.take_in(role);
+    }
+
+    /// Somebody is there who may own the run.
+    pub(super) fn take_in(&mut self, role: Role) {
+        match role {
+            Role::Caller => self.see(Seen::CallerHere),
+            Role::Holder { .. } => self.see(Seen::HolderBack),
+            Role::Viewer => {}
+        }
+    }
+
+    /// Says that the run is `exiting`, if it is. Whether the command was executed is said first.
+    pub(super) fn tell_leaving(&mut self) {
+        if self.state() == State::Exiting && self.start.is_none() {
+            let detail = self.watch.detail().map(str::to_owned);
+            let leaving = Tell::Leaving { cause: self.watch.cause(), detail };
+            self.peers.iter_mut().for_each(|peer| peer.leaving(&leaving));
         }
     }
 
@@ -214,6 +245,8 @@ impl Keeper {
             last_output_at_ms: self.outlet.last_at_ms(),
             stdin_offset: self.inlet.next(),
             stdin_open: self.inlet.is_open(),
+            cause: self.watch.cause(),
+            epoch: Some(self.epoch),
         };
         self.peers[at].tell(&status);
     }

@@ -62,7 +62,7 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, 
     let last_resort = reaper::childless() && reaper::become_subreaper().is_ok();
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
-    let launched = nursery.launch(state, spec, &terms(Role::Caller)?).map_err(Failure::ours)?;
+    let launched = nursery.run(state, spec, &terms()?, Role::Caller).map_err(Failure::ours)?;
     let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
     let mut foreground = Foreground {
         nursery_pid: nursery.pid(),
@@ -165,7 +165,8 @@ impl Foreground<'_> {
                 | Tell::Welcome { .. }
                 | Tell::Status { .. }
                 | Tell::Tree { .. }
-                | Tell::Blocked { .. } => {}
+                | Tell::Blocked { .. }
+                | Tell::Leaving { .. } => {}
             }
         }
         Ok(None)

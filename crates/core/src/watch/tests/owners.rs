@@ -107,11 +107,43 @@ fn a_run_to_keep_still_ends_with_its_foreground_caller() {
 }
 
 #[test]
+fn a_holder_is_not_missed_while_a_caller_is_there() {
+    for grace in [Duration::ZERO, seconds(60)] {
+        let policy = limited(|limits| limits.orphan_grace = grace);
+        for come in [Seen::CallerHere, Seen::HolderBack] {
+            let script = [
+                (0, Seen::CallerHere),
+                (1, Seen::Started),
+                (2, come),
+                (3, Seen::HolderGone),
+                (LONG_AFTER, Seen::Tick),
+            ];
+            assert_eq!(cause_of(policy.clone(), script), (None, None));
+        }
+    }
+}
+
+#[test]
+fn a_caller_that_comes_stops_the_orphan_grace_and_still_takes_its_run_along() {
+    let script = [(0, Seen::Started), (1, Seen::HolderGone), (59_000, Seen::CallerHere)];
+    assert_eq!(cause_of(unlimited(), script), (None, None));
+    let script =
+        [(0, Seen::Started), (1, Seen::HolderGone), (59_000, Seen::CallerHere), (59_001, Seen::CallerGone)];
+    assert_eq!(cause_of(unlimited(), script).0, Some(Cause::OwnerLost));
+}
+
+#[test]
 fn owners_that_come_and_go_change_nothing_of_a_run_that_ends() {
     let zero = limited(|limits| limits.orphan_grace = Duration::ZERO);
-    for seen in
-        [Seen::CallerGone, Seen::Told, Seen::HolderGone, Seen::HolderBack, Seen::HolderReleased, CANCEL]
-    {
+    for seen in [
+        Seen::CallerHere,
+        Seen::CallerGone,
+        Seen::Told,
+        Seen::HolderGone,
+        Seen::HolderBack,
+        Seen::HolderReleased,
+        CANCEL,
+    ] {
         let (before, _) = play(zero.clone(), [(0, Seen::Started), (1, exits(Exit::Code(0)))]);
         let mut after = before.clone();
         assert_eq!(after.see(seen, Duration::from_millis(2)), Do::Nothing);

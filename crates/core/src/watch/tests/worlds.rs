@@ -44,6 +44,7 @@ fn sightings() -> Vec<Seen> {
         left(1, &[7]),
         CANCEL,
         CANCEL_NOW,
+        Seen::CallerHere,
         Seen::CallerGone,
         Seen::HolderGone,
         Seen::HolderBack,
@@ -237,6 +238,7 @@ fn causes(seen: &Seen) -> Vec<Option<Cause>> {
         | Seen::NotStarted(_)
         | Seen::Output
         | Seen::RootExited { .. }
+        | Seen::CallerHere
         | Seen::HolderBack
         | Seen::HolderReleased
         | Seen::Empty

@@ -53,8 +53,8 @@ impl Kept {
     /// Launches a run and goes on.
     pub(crate) fn launch(&self, spec: &Spec, how: How) -> io::Result<Run> {
         let role = Role::Holder { epoch: 1 };
-        let terms = Terms { role, backend: "run", cgroup: how.cgroup, keep: how.keep };
-        self.nursery.launch(&self.state, spec, &terms).map(Run)
+        let terms = Terms { backend: "run", cgroup: how.cgroup, keep: how.keep };
+        self.nursery.run(&self.state, spec, &terms, role).map(Run)
     }
 }
 

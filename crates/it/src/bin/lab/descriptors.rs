@@ -44,8 +44,12 @@ pub(crate) fn all_but_the_wanted_are_closed() {
     });
     assert_eq!(failed, 0);
     let failed = fork_to_do(&alone, || {
-        let only = take_only(kept[3].as_fd()).expect("closing");
-        assert_eq!(open(), [only.as_raw_fd()], "it was moved, not copied");
+        let only = take_only(&[kept[3].as_fd(), kept[1].as_fd()]).expect("closing");
+        assert_eq!(
+            open(),
+            only.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>(),
+            "they were moved, not copied"
+        );
         std::mem::forget(only);
     });
     assert_eq!(failed, 0);
