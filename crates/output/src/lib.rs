@@ -2,13 +2,14 @@
 //! byte: `<offset>.log` is the raw bytes of all streams in the order of their arrival, `<offset>.idx` says
 //! stretch by stretch where they came from and when (the format is `tenure_core::output`'s). The first segments
 //! stay for good, of the others only the newest. Byte `n` stands at `n - <offset>` of its segment, always.
-//! One process writes, any number read, at any time, without a lock.
+//! `sizes` says how large the terminal of a pty run was from which byte on. One process writes, any number read, at any time, without a lock.
 #![forbid(unsafe_code)]
 
 mod at;
 mod growing;
 mod name;
 mod reader;
+mod sizes;
 mod stored;
 mod tail;
 mod writer;
@@ -17,6 +18,7 @@ mod writer;
 mod tests;
 
 pub use reader::{Piece, Reader, totals};
+pub use sizes::{Resized, sizes};
 pub use tail::tail_offset;
 pub use writer::{Appended, Writer};
 

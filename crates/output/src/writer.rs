@@ -3,12 +3,14 @@
 
 use crate::growing::{Growing, MAX_ENTRIES};
 use crate::name;
+use crate::sizes::{self, Resized};
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tenure_core::output::{Entry, Keep, Stream, Totals};
+use tenure_core::spec::Size;
 
 /// A segment after the head holds at most this much.
 const MAX_SEGMENT: u64 = 16 << 20;
@@ -93,6 +95,13 @@ impl Writer {
         }
         self.drop_old();
         Appended { from, to: self.segment.end(), lost }
+    }
+
+    /// The terminal is about to get this size: what is appended from now on is made for it.
+    pub fn resized(&self, size: Size) {
+        let resized = Resized { at: self.segment.end(), size };
+        // Without it a screen that is made of the output has the size before; the run is none the worse for it.
+        let _ = sizes::record(&self.dir, resized);
     }
 
     /// How many bytes may be appended before one is dropped that a reader who has taken everything before
