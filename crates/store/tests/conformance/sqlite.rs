@@ -1,0 +1,1 @@
+//! What the embedded registry promises besides.
