@@ -35,6 +35,7 @@ fn every() -> Vec<Store> {
 }
 
 /// Runs a test on each store, empty.
+#[expect(clippy::needless_pass_by_value, reason = "a test is written where it is called")]
 pub(crate) fn on_every_store(test: impl AsyncFn(&Store)) {
     for store in every() {
         block_on(test(&store));
