@@ -27,11 +27,7 @@ pub(super) enum Shape {
 
 /// Looks at a file without changing it.
 pub(super) fn look(db: &Connection, path: &Path) -> Result<Shape, OpenFailed> {
-    let read = |pragma: &str| db.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let sql = |error| OpenFailed::of_sql(path, error);
-    let tables: i64 =
-        db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
-    let (application, version) = (read("application_id").map_err(sql)?, read("user_version").map_err(sql)?);
+    let (tables, application, version) = marks(db).map_err(|error| OpenFailed::of_sql(path, error))?;
     match (application, version) {
         (0, 0) if tables == 0 => Ok(Shape::Empty),
         (APPLICATION_ID, 1..) => match u32::try_from(version) {
@@ -40,6 +36,17 @@ pub(super) fn look(db: &Connection, path: &Path) -> Result<Shape, OpenFailed> {
         },
         _ => Err(OpenFailed::Foreign { path: path.to_owned() }),
     }
+}
+
+/// How many tables there are, and the two numbers of the header: as they were at one moment, for another process
+/// may be making the file just now.
+fn marks(db: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get(0));
+    db.execute_batch("SAVEPOINT look")?;
+    let tables = number("SELECT count(*) FROM sqlite_schema")?;
+    let marks = (tables, number("PRAGMA application_id")?, number("PRAGMA user_version")?);
+    db.execute_batch("RELEASE look")?;
+    Ok(marks)
 }
 
 /// Brings a file to today's shape, in one exclusive transaction: whoever opens it at the same time waits, and then

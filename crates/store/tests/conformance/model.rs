@@ -1,0 +1,1 @@
+//! The registry against a simple model of it.

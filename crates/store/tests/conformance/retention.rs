@@ -1,0 +1,82 @@
+//! Which runs that have ended are to go.
+
+use crate::sample::{NOW, create_ended, ending, enrolled, ids, new_run, run_id};
+use crate::store::on_every_store;
+use std::sync::Arc;
+use tenure_core::ending::Reason;
+use tenure_core::ids::RunId;
+use tenure_store::{Registry, Retention};
+
+const ALL: Retention = Retention { age_ms: u64::MAX, count: u64::MAX, bytes: u64::MAX };
+
+/// Runs 1 to 5 ended at `NOW` + their number, with ten bytes each; run 6 lives.
+async fn five(registry: &Arc<dyn Registry>) {
+    enrolled(registry).await;
+    for number in [3, 1, 5, 2, 4] {
+        create_ended(registry, new_run(number), ending(number, Reason::Exit)).await;
+    }
+    registry.create(new_run(6)).await.unwrap();
+}
+
+async fn outlived(registry: &Arc<dyn Registry>, keep: Retention, limit: usize) -> Vec<RunId> {
+    let rows = registry.outlived(keep, NOW + 10, limit).await.unwrap();
+    rows.into_iter().map(|run| run.ticket.run_id).collect()
+}
+
+#[test]
+fn what_is_within_all_limits_stays() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        five(&registry).await;
+        assert_eq!(outlived(&registry, ALL, 9).await, []);
+        let exact = Retention { age_ms: 9, count: 5, bytes: 50 };
+        assert_eq!(outlived(&registry, exact, 9).await, []);
+    });
+}
+
+#[test]
+fn each_limit_lets_the_oldest_go_first() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        five(&registry).await;
+        assert_eq!(outlived(&registry, Retention { age_ms: 7, ..ALL }, 9).await, ids(&[1, 2]));
+        assert_eq!(outlived(&registry, Retention { count: 3, ..ALL }, 9).await, ids(&[1, 2]));
+        assert_eq!(outlived(&registry, Retention { bytes: 29, ..ALL }, 9).await, ids(&[1, 2, 3]));
+        assert_eq!(
+            outlived(&registry, Retention { age_ms: 8, count: 4, bytes: 20 }, 9).await,
+            ids(&[1, 2, 3])
+        );
+        assert_eq!(outlived(&registry, Retention { count: 0, ..ALL }, 9).await, ids(&[1, 2, 3, 4, 5]));
+        assert_eq!(outlived(&registry, Retention { count: 0, ..ALL }, 2).await, ids(&[1, 2]));
+    });
+}
+
+#[test]
+fn hidden_runs_go_first_once_they_have_ended() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        five(&registry).await;
+        for number in [4, 6] {
+            registry.hide(run_id(number)).await.unwrap();
+        }
+        assert_eq!(outlived(&registry, ALL, 9).await, ids(&[4]));
+        let few = Retention { count: 3, ..ALL };
+        assert_eq!(outlived(&registry, few, 9).await, ids(&[4, 1]), "hidden ones are not counted");
+        assert_eq!(outlived(&registry, few, 1).await, ids(&[4]));
+        assert_eq!(outlived(&registry, few, 0).await, []);
+    });
+}
+
+#[test]
+fn dropped_output_takes_no_room() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        enrolled(&registry).await;
+        let mut dropped = ending(1, Reason::Exit);
+        dropped.output.bytes = 1000;
+        dropped.output.dropped_bytes = 995;
+        create_ended(&registry, new_run(1), dropped).await;
+        assert_eq!(outlived(&registry, Retention { bytes: 5, ..ALL }, 9).await, []);
+        assert_eq!(outlived(&registry, Retention { bytes: 4, ..ALL }, 9).await, ids(&[1]));
+    });
+}

@@ -1,0 +1,10 @@
+//! What the embedded registry promises besides: about its file (`file`, `shapes`, `disk`), processes that share it
+//! (`sharing`), processes that die (`crash`), and its speed (`figures`, by hand).
+
+mod crash;
+mod disk;
+mod figures;
+mod file;
+mod helper;
+mod shapes;
+mod sharing;

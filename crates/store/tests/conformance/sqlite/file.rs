@@ -1,0 +1,103 @@
+//! The registry's file: whose it is, what it leaves behind, what a copy of it holds.
+
+use crate::sample::{create_ended, ending, enrolled, new_run, run_id};
+use crate::store::block_on;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tenure_core::ending::Reason;
+use tenure_store::Registry;
+use tenure_store::sqlite::{OpenFailed, Sqlite};
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_files_are_their_owners_alone_also_where_others_may_read_by_default() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    // Made before, with the widest mode there is: no umask can be laxer.
+    std::fs::write(&path, "").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(enrolled(&registry));
+    for file in ["tenure.db", "tenure.db-wal", "tenure.db-shm"] {
+        assert_eq!(mode(&directory.path().join(file)), 0o600, "{file}");
+    }
+    let copy = directory.path().join("copy.db");
+    block_on(registry.backup(copy.clone())).unwrap();
+    assert_eq!(mode(&copy), 0o600);
+}
+
+#[test]
+fn a_copy_is_a_whole_registry() {
+    let directory = TempDir::new().unwrap();
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&directory.path().join("tenure.db")).unwrap());
+    let copy = directory.path().join("it's a copy.db");
+    block_on(async {
+        enrolled(&registry).await;
+        create_ended(&registry, new_run(1), ending(1, Reason::Exit)).await;
+        registry.backup(copy.clone()).await.unwrap();
+        registry.create(new_run(2)).await.unwrap();
+        let copied = Sqlite::open(&copy).unwrap();
+        assert_eq!(copied.check().await.unwrap(), None);
+        assert_eq!(copied.run(run_id(1)).await.unwrap(), registry.run(run_id(1)).await.unwrap());
+        assert_eq!(copied.run(run_id(2)).await.unwrap(), None);
+        assert_eq!(copied.last_event().await.unwrap(), registry.last_event().await.unwrap() - 1);
+    });
+}
+
+#[test]
+fn a_copy_that_cannot_be_written_leaves_nothing() {
+    let directory = TempDir::new().unwrap();
+    let registry = Sqlite::open(&directory.path().join("tenure.db")).unwrap();
+    let nowhere = directory.path().join("no/such/place.db");
+    assert!(block_on(registry.backup(nowhere.clone())).is_err());
+    assert!(!nowhere.exists());
+}
+
+#[test]
+fn the_threads_end_with_the_last_handle_and_tidy_up() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    let registry = Sqlite::open(&path).unwrap();
+    let clone = registry.clone();
+    drop(registry);
+    let clone: Arc<dyn Registry> = Arc::new(clone);
+    block_on(enrolled(&clone));
+    drop(clone);
+    // The log goes when the last connection is closed.
+    let log = directory.path().join("tenure.db-wal");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while log.exists() {
+        assert!(Instant::now() < deadline, "the threads are still there");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_said() {
+    let directory = TempDir::new().unwrap();
+    let failed = Sqlite::open(&directory.path().join("none/tenure.db")).unwrap_err();
+    assert!(matches!(&failed, OpenFailed::System { .. }), "{failed}");
+    assert!(failed.to_string().contains("none/tenure.db"), "{failed}");
+}
+
+#[test]
+fn damage_is_found_by_the_check() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        enrolled(&registry).await;
+        registry.create(new_run(1)).await.unwrap();
+        // As another program could, with the guard of the reference off.
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM instances").unwrap();
+        let wrong = registry.check().await.unwrap().unwrap();
+        assert!(wrong.contains("runs") && wrong.contains("instances"), "{wrong}");
+    });
+}

@@ -1,0 +1,124 @@
+//! This test program again, as another process: a job by name, on a registry by path. It says what it has been
+//! answered, line by line. The parent ends it by the very child it started, if at all.
+
+use crate::sample::{NOW, ended, ending, enrolled, hold, instance, new_run, run_id, started};
+use crate::store::block_on;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use tenure_core::ending::Reason;
+use tenure_store::sqlite::Sqlite;
+use tenure_store::{Beat, Change, Registry};
+
+const JOB: &str = "TENURE_STORE_JOB";
+const PATH: &str = "TENURE_STORE_PATH";
+/// What a helper's own lines begin with; the test harness writes others.
+const SAYS: &str = "@@";
+
+/// Another process at work.
+pub(crate) struct Helper {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Helper {
+    /// Starts a job.
+    pub(crate) fn start(job: &str, path: &Path) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the processes of this test are its own copies")]
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "sqlite::helper::helper", "--ignored", "--nocapture", "--test-threads=1"])
+            .env(JOB, job)
+            .env(PATH, path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Kills it where it is, and what it had said by then that was not yet read.
+    pub(crate) fn kill(mut self) -> Vec<String> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.by_ref().collect()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(mut self) -> Vec<String> {
+        let said = self.by_ref().collect();
+        assert!(self.child.wait().unwrap().success());
+        said
+    }
+}
+
+impl Iterator for Helper {
+    type Item = String;
+
+    /// What it says next; `None` when it has ended.
+    fn next(&mut self) -> Option<String> {
+        // The harness does not end its own line before the test's first.
+        self.lines.by_ref().map_while(Result::ok).find_map(|line| Some(line.split_once(SAYS)?.1.to_owned()))
+    }
+}
+
+#[test]
+#[ignore = "the other process of other tests"]
+fn helper() {
+    let (Ok(job), Some(path)) = (std::env::var(JOB), std::env::var_os(PATH)) else { return };
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(Path::new(&path)).unwrap());
+    let (job, argument) = job.split_once(' ').unwrap_or((&job, ""));
+    match job {
+        "open" => block_on(async { println!("{SAYS}{}", registry.last_event().await.unwrap()) }),
+        "live" => live(&registry, argument.parse().unwrap()),
+        "steal" => steal(&registry, argument),
+        other => panic!("no such job: {other}"),
+    }
+}
+
+/// Whole lives of runs, many at once, from this number on, until it is killed.
+fn live(registry: &Arc<dyn Registry>, first: u64) {
+    const AT_ONCE: u64 = 16;
+    block_on(async {
+        enrolled(registry).await;
+        let lives = (0..AT_ONCE).map(|lane| {
+            let registry = registry.clone();
+            async move {
+                for number in (first + lane..).step_by(usize::try_from(AT_ONCE).unwrap()) {
+                    registry.create(new_run(number)).await.unwrap();
+                    println!("{SAYS}created {number}.");
+                    assert!(registry.record(run_id(number), hold(1), started(), NOW).await.unwrap());
+                    println!("{SAYS}started {number}.");
+                    assert!(registry.record(run_id(number), hold(1), ended(number), NOW).await.unwrap());
+                    println!("{SAYS}ended {number}.");
+                }
+            }
+        });
+        let set: Vec<_> = lives.map(tokio::spawn).collect();
+        for life in set {
+            life.await.unwrap();
+        }
+    });
+}
+
+/// Takes every run it can get from instance 1: "thief runs incarnation number".
+fn steal(registry: &Arc<dyn Registry>, argument: &str) {
+    let words: Vec<u64> = argument.split(' ').map(|word| word.parse().unwrap()).collect();
+    let [thief, runs, incarnation, number] = words[..] else { panic!("{argument}") };
+    let thief = instance(u8::try_from(thief).unwrap());
+    block_on(async {
+        for run in 0..runs {
+            let unseated = Beat { incarnation, number };
+            if registry.steal(run_id(run), hold(1), unseated, thief.clone(), NOW + 1).await.unwrap().is_some()
+            {
+                println!("{SAYS}{run}");
+            }
+        }
+    });
+}
+
+/// The ending that a helper gives a run.
+pub(crate) fn expected_ending(number: u64) -> Change {
+    Change::Ended(Box::new(ending(number, Reason::Exit)))
+}
