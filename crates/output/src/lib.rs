@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod at;
+mod clean;
 mod growing;
 mod name;
 mod reader;
@@ -16,6 +17,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use clean::Cleaner;
 pub use reader::{Piece, Reader, totals};
 pub use tail::tail_offset;
 pub use writer::{Appended, Writer};
