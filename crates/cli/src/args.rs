@@ -4,7 +4,7 @@ mod parse;
 mod view;
 
 pub(crate) use parse::{Parsed, parse};
-pub(crate) use view::{LogsArgs, PsArgs, ShowArgs, StreamArg};
+pub(crate) use view::{LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -44,12 +44,8 @@ Examples:
   tenure show 3f2
   tenure show 3f2 --json")]
     Show(ShowArgs),
-    /// Show the live processes of a run.
-    #[command(after_help = "\
-Examples:
-  tenure tree 3f2
-  tenure tree 3f2 --json")]
-    Tree(ShowArgs),
+    /// Show the live processes of a run, or of all.
+    Tree(TreeArgs),
     /// Print a run's output.
     Logs(LogsArgs),
     /// Wait for runs to end; exits with the first one's code that is not zero.

@@ -4,13 +4,29 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Colours: on a terminal, unless NO_COLOR is set; TENURE_COLOR=always or never decides otherwise.
+
 Examples:
   tenure ps
+  tenure ps --all --limit 20
+  tenure ps --session agent:main --state running
   tenure ps --all --json")]
 pub(crate) struct PsArgs {
     /// Also those that have ended.
     #[arg(long, short)]
     pub(crate) all: bool,
+    /// Only those of this session.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) session: Option<String>,
+    /// Only those in this state; `exited` needs no --all.
+    #[arg(long, value_name = "STATE", value_enum)]
+    pub(crate) state: Option<StateArg>,
+    /// Only that of this scope.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) scope: Option<String>,
+    /// Only the newest so many.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -22,6 +38,24 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each process stands below its parent, with the CPU time and memory it uses, and how it belongs to the run:
+as a child, adopted (its parent died), or by the run's cgroup.
+
+Examples:
+  tenure tree
+  tenure tree 3f2
+  tenure tree --json")]
+pub(crate) struct TreeArgs {
+    /// The run, any unique beginning of its id; all live runs if it is left out.
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Print JSON: of one run an object, of all an array.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -82,4 +116,26 @@ pub(crate) enum StreamArg {
     Stdout,
     /// Standard error.
     Stderr,
+}
+
+/// Where a run is in its life, as `ps` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateArg {
+    /// Its command has not been executed yet.
+    Starting,
+    /// Its command runs.
+    Running,
+    /// It is being ended.
+    Exiting,
+    /// It has ended.
+    Exited,
+    /// It has neither keeper nor ending.
+    Lost,
+}
+
+impl StateArg {
+    /// Whether that is what a run's state is called.
+    pub(crate) fn is(self, state: &str) -> bool {
+        self.to_possible_value().is_some_and(|value| value.matches(state, false))
+    }
 }
