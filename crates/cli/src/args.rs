@@ -1,8 +1,10 @@
 //! The command line.
 
 mod parse;
+mod view;
 
 pub(crate) use parse::{Parsed, parse};
+pub(crate) use view::{LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -42,12 +44,8 @@ Examples:
   tenure show 3f2
   tenure show 3f2 --json")]
     Show(ShowArgs),
-    /// Show the live processes of a run.
-    #[command(after_help = "\
-Examples:
-  tenure tree 3f2
-  tenure tree 3f2 --json")]
-    Tree(ShowArgs),
+    /// Show the live processes of a run, or of all.
+    Tree(TreeArgs),
     /// Print a run's output.
     Logs(LogsArgs),
     /// Wait for runs to end; exits with the first one's code that is not zero.
@@ -148,60 +146,6 @@ pub(crate) struct RunArgs {
     /// The program and its arguments.
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure ps
-  tenure ps --all --json")]
-pub(crate) struct PsArgs {
-    /// Also those that have ended.
-    #[arg(long, short)]
-    pub(crate) all: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    /// The run; any unique beginning of its id.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Bytes that are gone are named on standard error.
-
-Examples:
-  tenure logs 3f2
-  tenure logs --tail 20 --follow 3f2
-  tenure logs --stream stderr 3f2
-  tenure logs --offset 1000000 --limit 4096 3f2")]
-pub(crate) struct LogsArgs {
-    /// The run; any unique beginning of its id.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    /// Go on as the output grows, until the run has ended.
-    #[arg(long, short)]
-    pub(crate) follow: bool,
-    /// Only this stream.
-    #[arg(long, value_enum)]
-    pub(crate) stream: Option<StreamArg>,
-    /// Begin at this byte of the merged output.
-    #[arg(long, value_name = "BYTES", conflicts_with = "tail")]
-    pub(crate) offset: Option<u64>,
-    /// Print at most so many bytes.
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) limit: Option<u64>,
-    /// Begin with the last so many lines.
-    #[arg(long, value_name = "LINES")]
-    pub(crate) tail: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -403,14 +347,6 @@ pub(crate) enum StdinArg {
     Open,
     /// At its end from the start.
     Closed,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StreamArg {
-    /// Standard output, or the terminal.
-    Stdout,
-    /// Standard error.
-    Stderr,
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::frames::{Broken, Frames};
 use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_keeper::state_root::StateRoot;
+use tenure_os::complaint::complain;
 
 /// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,6 +69,12 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
 /// What is known of a run: its records, and what its keeper says while it lives.
 pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
     let mut view = dir.view()?;
+    refresh(dir, &mut view);
+    Ok(view)
+}
+
+/// Adds what a run's keeper says, while it lives, to what the records say.
+pub(crate) fn refresh(dir: &RunDir, view: &mut RunView) {
     // A keeper that leaves or hangs while it is asked has said all it will in the records.
     if view.kept
         && view.ending.is_none()
@@ -79,7 +86,28 @@ pub(crate) fn view(dir: &RunDir) -> Result<RunView, Unread> {
         // It has ended for others when the ending is written, which comes after.
         view.state = state.min(State::Exiting);
     }
-    Ok(view)
+}
+
+/// The runs whose records are wanted, the oldest first. Only the keepers of those are asked.
+pub(crate) fn listed(
+    state: &StateRoot,
+    wanted: impl Fn(&RunView) -> bool,
+) -> Result<Vec<(RunDir, RunView)>, Failure> {
+    let mut found = Vec::new();
+    for id in state.runs().map_err(Failure::refused)? {
+        let Ok(dir) = state.run(&id) else { continue };
+        match dir.view() {
+            Ok(mut view) if wanted(&view) => {
+                refresh(&dir, &mut view);
+                found.push((dir, view));
+            }
+            // A directory whose ticket is not written yet, or that is being removed, is no run.
+            Ok(_) | Err(Unread::Missing { .. }) => {}
+            Err(error) => complain(format_args!("{error}")),
+        }
+    }
+    found.sort_by_key(|(_, view)| view.ticket.created_at_ms);
+    Ok(found)
 }
 
 /// Asks a keeper one thing.

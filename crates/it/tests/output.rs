@@ -242,3 +242,28 @@ fn the_ending_is_one_line_on_stderr_unless_quiet() {
     assert_eq!((err.lines().count(), err.contains("exit 3")), (1, true), "{err}");
     assert_eq!(install.tenure(&["run", "--quiet", "--", "true"]).stderr, b"");
 }
+
+#[test]
+fn logs_come_as_text_with_times_or_as_json() {
+    let install = Install::new();
+    let script = r"printf '\033[1mbold\033[0m\007\r\n'; sleep 0.05; printf 'err\n' >&2; sleep 0.05; printf '\303'; sleep 0.05; printf '\251\n'";
+    assert!(install.tenure(&["run", "--quiet", "--", "sh", "-c", script]).status.success());
+    let id = install.only_run();
+    assert_eq!(String::from_utf8_lossy(&install.logs(&["--text", &id])), "bold\\x07\nerr\né\n");
+    assert_eq!(install.logs(&["--text", "--follow", "--tail", "1", &id]), "é\n".as_bytes());
+    assert_eq!(install.logs(&["--text", "--stream", "stderr", &id]), b"err\n");
+    assert_eq!(install.logs(&["--text", "--offset", "4", "--limit", "2", &id]), b"bo");
+    let stamped = install.logs(&["--timestamps", "--utc", "--stream", "stderr", &id]);
+    let stamped = String::from_utf8(stamped).expect("text");
+    let (time, rest) = stamped.split_once(' ').expect("a time");
+    assert_eq!((time.len(), &time[10..11], &time[23..], rest), (24, "T", "Z", "err\n"));
+    let pieces = install.logs(&["--json", &id]);
+    let pieces: Vec<serde_json::Value> = pieces
+        .split_inclusive(|&b| b == b'\n')
+        .map(|line| serde_json::from_slice(line).expect("JSON"))
+        .collect();
+    assert_eq!(pieces[0]["offset"], 0);
+    assert_eq!(pieces[0]["text"], "\u{1b}[1mbold\u{1b}[0m\u{7}\r\n");
+    assert_eq!((&pieces[1]["stream"], &pieces[1]["text"]), (&"stderr".into(), &"err\n".into()));
+    assert!(pieces.iter().all(|piece| piece["atMs"].as_u64().is_some_and(|at| at > 1_600_000_000_000)));
+}

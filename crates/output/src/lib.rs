@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod at;
+mod clean;
 mod growing;
 mod name;
 mod reader;
@@ -17,6 +18,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use clean::Cleaner;
 pub use reader::{Piece, Reader, totals};
 pub use sizes::{Resized, sizes};
 pub use tail::tail_offset;

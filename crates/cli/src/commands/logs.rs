@@ -1,15 +1,17 @@
 //! `tenure logs`: a run's output, from the files.
 
+mod form;
+
 use super::{FOR_EVER, dial, find};
 use crate::args::{LogsArgs, StreamArg};
 use crate::failure::Failure;
 use crate::settings;
+use form::{Form, Missing};
 use std::io::{self, Write};
 use tenure_core::output::Stream;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
-use tenure_os::complaint::complain;
 use tenure_output::{Piece, Reader};
 
 pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
@@ -29,8 +31,11 @@ pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
         stream,
         left: args.limit.unwrap_or(u64::MAX),
         buffer: vec![0; 64 << 10],
+        form: Form::new(args),
+        out: Vec::new(),
     };
     let result = if args.follow { follow(&dir, &mut printer) } else { printer.print() };
+    let result = result.and_then(|()| printer.finish());
     match result {
         // A reader that is gone has read enough.
         Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
@@ -71,35 +76,49 @@ struct Printer {
     stream: Option<Stream>,
     left: u64,
     buffer: Vec<u8>,
+    form: Form,
+    out: Vec<u8>,
 }
 
 impl Printer {
     /// Prints all that is there now.
     fn print(&mut self) -> Result<(), Stopped> {
-        let mut out = io::stdout().lock();
         while self.left > 0 {
             let piece = self
                 .reader
                 .read(self.at, &mut self.buffer)
                 .map_err(|e| Stopped::Failed(Failure::refused(e)))?;
-            self.at = piece.end();
+            let mut end = piece.end();
             match piece {
-                Piece::Bytes { len, stream, .. } => {
+                Piece::Bytes { from, len, stream, at_ms } => {
                     if self.stream.is_none_or(|only| only == stream) {
                         let len = len.min(usize::try_from(self.left).unwrap_or(usize::MAX));
-                        out.write_all(&self.buffer[..len]).map_err(Stopped::Output)?;
-                        self.left -= len as u64;
+                        let bytes = form::Bytes { from, stream, at_ms, bytes: &self.buffer[..len] };
+                        let taken = self.form.bytes(&bytes, &mut self.out) as u64;
+                        self.left -= taken;
+                        end = if taken == len as u64 { end } else { from + taken };
                     }
                 }
-                Piece::Gap { from, to } => {
-                    complain(format_args!("bytes {from} to {to} were dropped to keep newer ones"));
-                }
-                Piece::Lost { from, to, .. } => {
-                    complain(format_args!("bytes {from} to {to} were lost: the disk was full"));
-                }
+                Piece::Gap { from, to } => self.form.missing(from, to, Missing::Dropped, &mut self.out),
+                Piece::Lost { from, to, .. } => self.form.missing(from, to, Missing::Lost, &mut self.out),
                 Piece::End { .. } => break,
             }
+            self.at = end;
+            self.write()?;
         }
-        out.flush().map_err(Stopped::Output)
+        io::stdout().lock().flush().map_err(Stopped::Output)
+    }
+
+    /// Prints what waited for more.
+    fn finish(&mut self) -> Result<(), Stopped> {
+        self.form.finish(self.at, &mut self.out);
+        self.write()?;
+        io::stdout().lock().flush().map_err(Stopped::Output)
+    }
+
+    fn write(&mut self) -> Result<(), Stopped> {
+        let written = io::stdout().lock().write_all(&self.out);
+        self.out.clear();
+        written.map_err(Stopped::Output)
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests share: a place on disk, chance that repeats itself, and output in which every byte tells its
 //! own offset and stream, so that whatever a reader hands out can be checked without a copy of it.
 
+mod clean;
 mod crash;
 mod follow;
 mod full_disk;

@@ -1,0 +1,165 @@
+//! How pieces of output become what `logs` prints: as they are, as clean text, with times, or as JSON.
+
+use crate::args::LogsArgs;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::json;
+use tenure_core::output::Stream;
+use tenure_os::complaint::complain;
+use tenure_output::Cleaner;
+
+/// Some bytes of one stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bytes<'a> {
+    pub(super) from: u64,
+    pub(super) stream: Stream,
+    pub(super) at_ms: u64,
+    pub(super) bytes: &'a [u8],
+}
+
+/// Why bytes are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// To keep newer ones.
+    Dropped,
+    /// The disk was full.
+    Lost,
+}
+
+/// See the module.
+pub(super) struct Form {
+    json: bool,
+    /// One for each stream: what one begins is not ended by the other.
+    cleaners: Option<[Cleaner; 2]>,
+    stamps: Option<Stamps>,
+    /// When the last bytes came.
+    last_ms: u64,
+}
+
+/// Puts the time before each line.
+struct Stamps {
+    zone: TimeZone,
+    /// Whether the next byte begins a line.
+    at_start: bool,
+}
+
+impl Form {
+    pub(super) fn new(args: &LogsArgs) -> Self {
+        let zone = if args.utc { TimeZone::UTC } else { TimeZone::system() };
+        Self {
+            json: args.json,
+            cleaners: args.text.then(Default::default),
+            stamps: args.timestamps.then_some(Stamps { zone, at_start: true }),
+            last_ms: 0,
+        }
+    }
+
+    /// Adds what is printed of these bytes; returns how many were taken. The others come again.
+    pub(super) fn bytes(&mut self, piece: &Bytes<'_>, out: &mut Vec<u8>) -> usize {
+        self.last_ms = piece.at_ms;
+        let bytes = piece.bytes;
+        match &mut self.cleaners {
+            Some(cleaners) => {
+                let mut text = String::new();
+                cleaners[piece.stream as usize].push(bytes, &mut text);
+                self.text(piece, &text, out);
+                bytes.len()
+            }
+            None if self.json => {
+                let whole = &bytes[..whole_characters(bytes)];
+                match std::str::from_utf8(whole) {
+                    Ok(text) => object(piece, "text", text, out),
+                    Err(_) => object(piece, "base64", &STANDARD.encode(whole), out),
+                }
+                whole.len()
+            }
+            None => {
+                self.plain(piece.at_ms, bytes, out);
+                bytes.len()
+            }
+        }
+    }
+
+    /// Says that bytes are gone. What was begun before them is not ended after.
+    pub(super) fn missing(&mut self, from: u64, to: u64, why: Missing, out: &mut Vec<u8>) {
+        self.finish(from, out);
+        match (self.json, why) {
+            (true, Missing::Dropped) => line(&json!({ "offset": from, "droppedBytes": to - from }), out),
+            (true, Missing::Lost) => line(&json!({ "offset": from, "lostBytes": to - from }), out),
+            (false, Missing::Dropped) => {
+                complain(format_args!("bytes {from} to {to} were dropped to keep newer ones"));
+            }
+            (false, Missing::Lost) => {
+                complain(format_args!("bytes {from} to {to} were lost: the disk was full"));
+            }
+        }
+    }
+
+    /// Adds what waited for more that does not come.
+    pub(super) fn finish(&mut self, at: u64, out: &mut Vec<u8>) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let Some(cleaners) = &mut self.cleaners else { return };
+            let mut text = String::new();
+            cleaners[stream as usize].finish(&mut text);
+            if !text.is_empty() {
+                let piece = Bytes { from: at, stream, at_ms: self.last_ms, bytes: &[] };
+                self.text(&piece, &text, out);
+            }
+        }
+    }
+
+    fn text(&mut self, piece: &Bytes<'_>, text: &str, out: &mut Vec<u8>) {
+        if self.json {
+            object(piece, "text", text, out);
+        } else {
+            self.plain(piece.at_ms, text.as_bytes(), out);
+        }
+    }
+
+    fn plain(&mut self, at_ms: u64, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some(stamps) = &mut self.stamps else {
+            out.extend_from_slice(bytes);
+            return;
+        };
+        let mut stamp = None;
+        for line in bytes.split_inclusive(|&b| b == b'\n') {
+            if std::mem::replace(&mut stamps.at_start, line.ends_with(b"\n")) {
+                let stamp = stamp.get_or_insert_with(|| time(at_ms, &stamps.zone));
+                out.extend_from_slice(stamp.as_bytes());
+                out.push(b' ');
+            }
+            out.extend_from_slice(line);
+        }
+    }
+}
+
+fn object(piece: &Bytes<'_>, name: &str, content: &str, out: &mut Vec<u8>) {
+    let &Bytes { from, stream, at_ms, .. } = piece;
+    line(&json!({ "offset": from, "stream": stream, "atMs": at_ms, (name): content }), out);
+}
+
+fn line(value: &serde_json::Value, out: &mut Vec<u8>) {
+    out.extend_from_slice(value.to_string().as_bytes());
+    out.push(b'\n');
+}
+
+/// A moment as RFC 3339 has it, to the millisecond.
+fn time(at_ms: u64, zone: &TimeZone) -> String {
+    let at =
+        i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
+    let form = if *zone == TimeZone::UTC { "%Y-%m-%dT%H:%M:%S%.3fZ" } else { "%Y-%m-%dT%H:%M:%S%.3f%:z" };
+    at.to_zoned(zone.clone()).strftime(form).to_string()
+}
+
+/// How many bytes there are before a character that only the next piece ends; all, if there is nothing before it.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

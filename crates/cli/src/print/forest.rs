@@ -1,0 +1,145 @@
+//! The live processes of runs, each below its parent.
+
+use super::runs::{name, since};
+use super::{Face, Table, Tone, ago, bytes, line, plain, short, state};
+use crate::failure::Failure;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::run_json::RunView;
+use tenure_core::wire::{ProcessView, Via};
+
+/// Branches that are longer than this, in bytes, grow no further to the right: a chain of forks may be thousands deep.
+const DEEPEST: usize = 100;
+
+/// Prints runs with their processes.
+pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failure> {
+    let face = Face::of_stdout();
+    for (at, (view, processes)) in trees.iter().enumerate() {
+        if at > 0 {
+            line("")?;
+        }
+        header(face, view)?;
+        let mut table = Table::new(face, &["", ">", ">", "", ""]);
+        for (branch, process) in branches(processes) {
+            let via = match process.via {
+                Via::Child => ("child", Tone::Quiet),
+                Via::Adopted => ("adopted", Tone::Odd),
+                Via::Cgroup => ("cgroup", Tone::Odd),
+            };
+            table.row([
+                (format!("{branch}{}", process.note.pid), Tone::Plain),
+                (show(Duration::from_millis(process.cpu_ms)), Tone::Plain),
+                (bytes(process.rss_bytes), Tone::Plain),
+                (via.0.to_owned(), via.1),
+                (plain(&process.command), Tone::Plain),
+            ]);
+        }
+        table.print()?;
+    }
+    Ok(())
+}
+
+fn header(face: Face, view: &RunView) -> Result<(), Failure> {
+    let (state, tone) = state(view);
+    let id = face.paint(Tone::Title, short(view.ticket.run_id.as_str()));
+    let age = ago(since(view.ticket.created_at_ms));
+    let rest = face.width.saturating_sub(30).max(20).into();
+    let name: String = name(view).chars().take(rest).collect();
+    line(&format!("{id}  {}  {age}  {name}", face.paint(tone, &state)))
+}
+
+/// Each process with the branches before it, parents first. One whose parent is not among them hangs on the run.
+fn branches(processes: &[ProcessView]) -> Vec<(String, &ProcessView)> {
+    let pids: HashSet<i32> = processes.iter().map(|process| process.note.pid).collect();
+    let mut children: HashMap<i32, Vec<&ProcessView>> = HashMap::new();
+    let mut tops = Vec::new();
+    for process in processes {
+        if pids.contains(&process.ppid) && process.ppid != process.note.pid {
+            children.entry(process.ppid).or_default().push(process);
+        } else {
+            tops.push(process);
+        }
+    }
+    let mut drawn = Vec::new();
+    // A stack of our own: the chain may be deeper than the thread's.
+    let mut due = Vec::new();
+    put_off(&tops, "", &mut due);
+    while let Some((branch, trunk, process)) = due.pop() {
+        drawn.push((branch, process));
+        // Taken out, so that each is drawn once whatever the list says.
+        put_off(&children.remove(&process.note.pid).unwrap_or_default(), &trunk, &mut due);
+    }
+    // A list that was made while they came and went may have a ring in it, which hangs on nobody.
+    let seen: HashSet<i32> = drawn.iter().map(|(_, process)| process.note.pid).collect();
+    let rest = processes.iter().filter(|process| !seen.contains(&process.note.pid));
+    drawn.extend(rest.map(|process| ("├─ ".to_owned(), process)));
+    drawn
+}
+
+/// A process with the branch that it hangs on, and the trunk that its children grow from.
+type Due<'a> = (String, String, &'a ProcessView);
+
+/// Puts siblings on the stack, the first on top.
+fn put_off<'a>(siblings: &[&'a ProcessView], trunk: &str, due: &mut Vec<Due<'a>>) {
+    for (at, process) in siblings.iter().enumerate().rev() {
+        let (branch, more) = if at + 1 == siblings.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        let below = if trunk.len() > DEEPEST { trunk.to_owned() } else { format!("{trunk}{more}") };
+        due.push((format!("{trunk}{branch}"), below, process));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::ending::ProcessNote;
+
+    fn process(pid: i32, parent: i32) -> ProcessView {
+        ProcessView {
+            note: ProcessNote { pid, exe: None },
+            ppid: parent,
+            pgid: pid,
+            sid: pid,
+            command: String::new(),
+            started_at_ms: 0,
+            cpu_ms: 0,
+            rss_bytes: 0,
+            via: Via::Child,
+        }
+    }
+
+    fn drawn(pairs: &[(i32, i32)]) -> Vec<String> {
+        let processes: Vec<_> = pairs.iter().map(|&(pid, ppid)| process(pid, ppid)).collect();
+        branches(&processes)
+            .into_iter()
+            .map(|(branch, process)| format!("{branch}{}", process.note.pid))
+            .collect()
+    }
+
+    #[test]
+    fn each_process_hangs_on_its_parent() {
+        let tree = drawn(&[(10, 9), (11, 10), (12, 11), (13, 10), (20, 9), (21, 20)]);
+        assert_eq!(tree, ["├─ 10", "│  ├─ 11", "│  │  └─ 12", "│  └─ 13", "└─ 20", "   └─ 21"]);
+    }
+
+    #[test]
+    fn a_chain_of_thousands_is_drawn() {
+        let chain: Vec<(i32, i32)> = (2..5000).map(|pid| (pid, pid - 1)).collect();
+        let tree = drawn(&chain);
+        assert_eq!(tree.len(), chain.len());
+        assert!(tree.iter().all(|line| line.len() < 150));
+    }
+
+    #[test]
+    fn a_parent_may_come_after_its_child() {
+        assert_eq!(drawn(&[(11, 10), (10, 1)]), ["└─ 10", "   └─ 11"]);
+    }
+
+    #[test]
+    fn nobody_is_lost_or_drawn_twice_whatever_the_list_says() {
+        let mut ring = drawn(&[(10, 11), (11, 10), (12, 12), (13, 1)]);
+        ring.sort();
+        assert_eq!(ring, ["└─ 13", "├─ 10", "├─ 11", "├─ 12"]);
+        assert!(drawn(&[]).is_empty());
+    }
+}

@@ -1,0 +1,176 @@
+//! Runs: many as a table, one in full.
+
+use super::{Face, Table, Tone, ago, bytes, line, plain, short};
+use crate::failure::Failure;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::ending::{Reason, Termination};
+use tenure_core::record::Boundary;
+use tenure_core::run_json::{LeaseState, RunView};
+use tenure_core::state::State;
+use tenure_os::clock;
+
+/// The runs as a table.
+pub(crate) fn runs(views: &[RunView]) -> Result<(), Failure> {
+    let face = Face::of_stdout();
+    let headings = ["RUN", "STATE", ">AGE", ">PID", "SESSION", "ENDING", ">OUTPUT", "COMMAND"];
+    let mut table = Table::new(face, &headings);
+    for view in views {
+        let ticket = &view.ticket;
+        let pid = view.note.as_ref().map_or("-".to_owned(), |note| note.root.pid.to_string());
+        let (ending, ending_tone) = view.ending.as_ref().map_or(("-".to_owned(), Tone::Quiet), |ending| {
+            (brief(&ending.termination), tone(&ending.termination))
+        });
+        let (state, state_tone) = state(view);
+        table.row([
+            (short(ticket.run_id.as_str()).to_owned(), Tone::Plain),
+            (state, state_tone),
+            (ago(since(ticket.created_at_ms)), Tone::Plain),
+            (pid, Tone::Plain),
+            (ticket.session_id.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key))), Tone::Plain),
+            (ending, ending_tone),
+            (bytes(view.output.bytes), Tone::Plain),
+            (name(view), Tone::Plain),
+        ]);
+    }
+    table.print()
+}
+
+/// One run, in groups.
+pub(crate) fn run(view: &RunView) -> Result<(), Failure> {
+    let face = Face::of_stdout();
+    for (at, (title, rows)) in groups(view).into_iter().enumerate() {
+        if at > 0 {
+            line("")?;
+        }
+        line(&face.paint(Tone::Title, title))?;
+        // Nothing of a record is cut.
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in rows {
+            line(format!("  {name:width$}  {value}").trim_end())?;
+        }
+    }
+    Ok(())
+}
+
+type Rows = Vec<(&'static str, String)>;
+
+fn groups(view: &RunView) -> Vec<(&'static str, Rows)> {
+    let ticket = &view.ticket;
+    let some = |name: &'static str, text: &Option<String>| text.as_ref().map(|text| (name, plain(text)));
+    let mut run: Rows = vec![("id", ticket.run_id.to_string()), ("state", state(view).0)];
+    run.extend(
+        [some("label", &ticket.label), some("session", &ticket.session_id), some("scope", &ticket.scope)]
+            .into_iter()
+            .flatten(),
+    );
+    run.push(("asked for", moment(ticket.created_at_ms)));
+    run.extend(view.note.as_ref().map(|note| ("started", moment(note.started_at_ms))));
+    let mut command: Rows =
+        vec![("command", plain(&ticket.command.join(" "))), ("directory", plain(&ticket.cwd))];
+    if !ticket.env_names.is_empty() {
+        command.push(("set", plain(&ticket.env_names.join(", "))));
+    }
+    command.extend(ticket.pty_size.map(|size| ("terminal", format!("{}x{}", size.cols, size.rows))));
+    let limits = &ticket.limits;
+    let mut limit: Rows = Vec::new();
+    limit.extend(limits.overall.map(|length| ("timeout", show(length))));
+    limit.extend(limits.no_output.map(|length| ("silence", show(length))));
+    limit.push(("grace", show(limits.grace)));
+    let mut groups = vec![("Run", run), ("Command", command), ("Limits", limit)];
+    groups.extend(view.note.as_ref().map(|note| {
+        let rows = vec![
+            ("pid", note.root.pid.to_string()),
+            ("keeper", note.keeper.pid.to_string()),
+            ("boundary", plain(&boundary(&note.boundary))),
+        ];
+        ("Processes", rows)
+    }));
+    groups.push(("Output", output(view)));
+    groups.extend(view.ending.as_ref().map(|ending| {
+        let rows = vec![
+            ("how", plain(&ending.termination.sentence())),
+            ("reason", ending.termination.reason.to_string()),
+            ("when", moment(ending.ended_at_ms)),
+        ];
+        ("Ending", rows)
+    }));
+    groups
+}
+
+fn output(view: &RunView) -> Rows {
+    let mut rows = vec![("bytes", format!("{} ({})", view.output.bytes, bytes(view.output.bytes)))];
+    if view.output.dropped_bytes > 0 {
+        rows.push(("gone", bytes(view.output.dropped_bytes)));
+    }
+    rows.extend(view.last_output_at_ms.map(|at| ("last", moment(at))));
+    rows
+}
+
+/// Where it is in its life, for people: a run without keeper and ending is lost to them.
+pub(crate) fn state(view: &RunView) -> (String, Tone) {
+    if view.lease_state() == LeaseState::Lost && view.ending.is_none() {
+        return ("lost".to_owned(), Tone::Bad);
+    }
+    let tone = match view.state {
+        State::Starting | State::Exiting => Tone::Odd,
+        State::Running => Tone::Good,
+        State::Exited => Tone::Quiet,
+    };
+    (view.state.to_string(), tone)
+}
+
+/// How it ended, in a word or two.
+fn brief(termination: &Termination) -> String {
+    match (termination.reason, termination.exit_code, termination.signal) {
+        (Reason::Exit, Some(code), _) => format!("exit {code}"),
+        (Reason::Signal, _, Some(signal)) => format!("signal {signal}"),
+        (reason, _, _) => reason.to_string(),
+    }
+}
+
+fn tone(termination: &Termination) -> Tone {
+    match (termination.code(), termination.confirmed) {
+        (0, true) => Tone::Quiet,
+        // Somebody wanted it.
+        (123, true) => Tone::Odd,
+        _ => Tone::Bad,
+    }
+}
+
+/// What people call it: its label, or its command.
+pub(super) fn name(view: &RunView) -> String {
+    plain(&view.ticket.label.clone().unwrap_or_else(|| view.ticket.command.join(" ")))
+}
+
+/// A key is often long; its end says more than its middle.
+fn shortened(key: &str) -> String {
+    const MOST: usize = 24;
+    let count = key.chars().count();
+    if count <= MOST {
+        return key.to_owned();
+    }
+    let tail: String = key.chars().skip(count - (MOST - 1)).collect();
+    format!("…{tail}")
+}
+
+pub(super) fn since(at_ms: u64) -> Duration {
+    Duration::from_millis(clock::unix_ms().saturating_sub(at_ms))
+}
+
+fn moment(at_ms: u64) -> String {
+    let at =
+        i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
+    let at: Zoned = at.to_zoned(TimeZone::system());
+    format!("{} ({} ago)", at.strftime("%Y-%m-%d %H:%M:%S"), ago(since(at_ms)))
+}
+
+fn boundary(boundary: &Boundary) -> String {
+    match boundary {
+        Boundary::Cgroup { path } => format!("keeper and cgroup {path}"),
+        Boundary::Subreaper { why: Some(why) } => format!("keeper (no cgroup: {why})"),
+        Boundary::Subreaper { why: None } => "keeper".to_owned(),
+    }
+}

@@ -1,0 +1,115 @@
+//! A table without lines: columns as wide as they must be, and a last one that takes what is left and is cut there.
+
+use super::{Face, Tone, line};
+use crate::failure::Failure;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Row};
+
+/// A table that is being made.
+pub(crate) struct Table {
+    inner: comfy_table::Table,
+    colour: bool,
+    /// The columns that stand to the right.
+    right: Vec<usize>,
+}
+
+impl Table {
+    /// A table with these headings, or none; those that begin with `>` are of columns that stand to the right.
+    pub(crate) fn new(face: Face, headings: &[&str]) -> Self {
+        let mut inner = comfy_table::Table::new();
+        inner.set_content_arrangement(ContentArrangement::Dynamic).set_width(face.width);
+        inner.load_style(comfy_table::presets::NOTHING);
+        // Colours are for us to decide, not for the table.
+        if face.colour {
+            inner.enforce_styling()
+        } else {
+            inner.force_no_tty()
+        };
+        let right =
+            headings.iter().enumerate().filter(|(_, heading)| heading.starts_with('>')).map(|(at, _)| at);
+        let mut table = Self { inner, colour: face.colour, right: right.collect() };
+        let titles: Vec<&str> = headings.iter().map(|heading| heading.trim_start_matches('>')).collect();
+        if titles.iter().any(|title| !title.is_empty()) {
+            table.row(titles.iter().map(|title| ((*title).to_owned(), Tone::Title)));
+        }
+        table
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Tone)>) {
+        let colour = self.colour;
+        let cells = cells
+            .into_iter()
+            .map(|(text, tone)| if colour { toned(text, tone) } else { Cell::new_owned(text) });
+        let mut row = Row::from(cells.collect::<Vec<_>>());
+        row.max_height(1);
+        self.inner.add_row(row);
+    }
+
+    /// The lines of it.
+    pub(crate) fn lines(mut self) -> Vec<String> {
+        let last = self.inner.column_count().saturating_sub(1);
+        for (at, column) in self.inner.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if self.right.contains(&at) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            if at < last {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        self.inner.trim_fmt().lines().map(str::to_owned).collect()
+    }
+
+    /// Prints it.
+    pub(crate) fn print(self) -> Result<(), Failure> {
+        self.lines().iter().try_for_each(|text| line(text))
+    }
+}
+
+fn toned(text: String, tone: Tone) -> Cell {
+    let cell = Cell::new_owned(text);
+    match tone {
+        Tone::Plain => cell,
+        Tone::Title => cell.add_attribute(Attribute::Bold),
+        Tone::Good => cell.fg(Color::DarkGreen),
+        Tone::Odd => cell.fg(Color::DarkYellow),
+        Tone::Bad => cell.fg(Color::DarkRed),
+        Tone::Quiet => cell.add_attribute(Attribute::Dim),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(face: Face) -> Vec<String> {
+        let mut table = Table::new(face, &["RUN", ">AGE", "COMMAND"]);
+        let long = "sh -c ".to_owned() + &"word ".repeat(50);
+        for (run, age, command) in [("a", "3 s", "true"), ("bcd", "15 min", &long)] {
+            table.row([run, age, command].map(|text| (text.to_owned(), Tone::Plain)));
+        }
+        table.lines()
+    }
+
+    #[test]
+    fn columns_stand_below_each_other_and_the_last_is_cut_to_the_width() {
+        let lines = lines(Face { width: 40, colour: false });
+        assert_eq!(lines[..2], ["RUN     AGE  COMMAND", "a       3 s  true"]);
+        assert!(lines[2].starts_with("bcd  15 min  sh -c word") && lines[2].ends_with('…'), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 40) && lines.len() == 3, "{lines:?}");
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_columns() {
+        let mut table = Table::new(Face { width: 40, colour: false }, &["A", "B"]);
+        table.row([("中文".to_owned(), Tone::Plain), ("x".to_owned(), Tone::Plain)]);
+        table.row([("abcd".to_owned(), Tone::Plain), ("x".to_owned(), Tone::Plain)]);
+        assert_eq!(table.lines(), ["A     B", "中文  x", "abcd  x"]);
+    }
+
+    #[test]
+    fn colours_come_only_where_they_are_wanted() {
+        assert!(lines(Face { width: 40, colour: true })[0].contains("\x1b[1m"));
+        assert!(!lines(Face { width: 40, colour: false }).concat().contains('\x1b'));
+    }
+}

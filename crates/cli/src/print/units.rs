@@ -1,0 +1,53 @@
+//! Lengths of time and amounts of memory, as people say them.
+
+use std::time::Duration;
+
+/// How long ago, to the unit that matters.
+pub(crate) fn ago(length: Duration) -> String {
+    let s = length.as_secs();
+    match s {
+        0 => format!("{} ms", length.as_millis()),
+        1..120 => format!("{s} s"),
+        120..7_200 => format!("{} min", s / 60),
+        7_200..172_800 => format!("{} h", s / 3600),
+        _ => format!("{} d", s / 86_400),
+    }
+}
+
+/// An amount of bytes in the largest unit that it reaches.
+pub(crate) fn bytes(amount: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if amount < 1024 {
+        return format!("{amount} B");
+    }
+    // In tenths, so that no amount is too large for a float to tell.
+    let (mut tenths, mut unit) = (u128::from(amount) * 10 / 1024, 0);
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    match tenths {
+        0..1000 => format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit]),
+        _ => format!("{} {}", tenths / 10, UNITS[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_said_in_the_unit_that_matters() {
+        let said = |s| ago(Duration::from_secs(s));
+        assert_eq!(ago(Duration::from_millis(350)), "350 ms");
+        assert_eq!([said(5), said(119), said(120), said(7_199)], ["5 s", "119 s", "2 min", "119 min"]);
+        assert_eq!([said(7_200), said(172_799), said(172_800)], ["2 h", "47 h", "2 d"]);
+    }
+
+    #[test]
+    fn an_amount_is_said_in_the_largest_unit_it_reaches() {
+        assert_eq!([bytes(0), bytes(1023), bytes(1024)], ["0 B", "1023 B", "1.0 KiB"]);
+        assert_eq!([bytes(1536 << 10), bytes(150 << 20)], ["1.5 MiB", "150 MiB"]);
+        assert_eq!(bytes(u64::MAX), "16383 PiB");
+    }
+}
