@@ -1,6 +1,7 @@
 //! What a request to run something means: the spec that a keeper is given.
 
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::time::Duration;
@@ -11,7 +12,17 @@ use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env
 
 /// The variables of the daemon's own environment that runs from the API begin with.
 const HANDED_DOWN: [&str; 12] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "TERM",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+    "TERM",
     "HOSTNAME",
 ];
 
@@ -34,7 +45,15 @@ struct Process {
 }
 
 /// Makes sense of a request.
-pub(crate) fn read(request: &RunRequest, state_root: &str) -> Result<Asked, Refusal> {
+pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> Result<Asked, Refusal> {
+    let session = named("session", request.session.as_ref())?;
+    let session = match (session, who.only_session()) {
+        (Some(asked), Some(own)) if asked != own => {
+            return Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")));
+        }
+        (Some(session), _) => Some(session),
+        (None, own) => own.map(str::to_owned),
+    };
     let mut process = match &request.exact {
         Some(exact) => of_caller(request, exact)?,
         None => of_daemon(request, state_root)?,
@@ -47,13 +66,12 @@ pub(crate) fn read(request: &RunRequest, state_root: &str) -> Result<Asked, Refu
         env_names: process.env_names,
         umask: process.umask,
         nofile: process.nofile,
-        session: named("session", request.session.as_ref())?,
+        session,
         scope: named("scope", request.scope.as_ref())?,
         label: request.label.clone(),
         limits: limits(request),
         on_escape: request.on_escape.unwrap_or_default(),
         orphan: request.orphan.unwrap_or_default(),
-        resources: request.resources.clone().unwrap_or_default(),
     };
     if request.replace && spec.scope.is_none() {
         return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
@@ -65,16 +83,20 @@ pub(crate) fn read(request: &RunRequest, state_root: &str) -> Result<Asked, Refu
 /// A key that is given is not empty, and is one line.
 fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
     match key {
-        Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => Err(
-            Refusal::invalid(format!("the {what} is to be one line of 1 to 512 bytes, not {key:?}")),
-        ),
+        Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => {
+            Err(Refusal::invalid(format!("the {what} is to be one line of 1 to 512 bytes, not {key:?}")))
+        }
         other => Ok(other.cloned()),
     }
 }
 
 /// The caller's own process hands everything down.
 fn of_caller(request: &RunRequest, exact: &Exact) -> Result<Process, Refusal> {
-    if !request.command.is_empty() || request.pty_command.is_some() || request.cwd.is_some() || !request.env.is_empty() {
+    if !request.command.is_empty()
+        || request.pty_command.is_some()
+        || request.cwd.is_some()
+        || !request.env.is_empty()
+    {
         return Err(Refusal::invalid("exact stands instead of command, ptyCommand, cwd and env"));
     }
     let malformed = || Refusal::invalid("exact.words is base64 of words that each end with a NUL");

@@ -1,6 +1,6 @@
 //! Housekeeping: runs that have ended go by age, number and size; old events go; the daemon's own logs are rotated.
 
-use crate::daemon::{Daemon, Phase};
+use crate::daemon::{Daemon, Phase, until};
 use crate::log;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) async fn forever(daemon: Arc<Daemon>) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            _ = phase.wait_for(|phase| *phase != Phase::Serving) => return,
+            () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
         }
         pause = EVERY;
         daemon.tidy().await;

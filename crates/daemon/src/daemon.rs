@@ -6,6 +6,7 @@ use crate::latency::Latency;
 use crate::link::Link;
 use crate::scopes::Scopes;
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::lease::{Hold, Observer, Tenancy};
@@ -89,6 +90,11 @@ impl Daemon {
         lock(&self.tenancy)
     }
 
+    /// The state root's path, for people and environments.
+    pub(crate) fn state_text(&self) -> String {
+        self.state.path().to_string_lossy().into_owned()
+    }
+
     /// Whether our heartbeat is fresh enough to act on what we hold.
     pub(crate) fn may_act(&self) -> bool {
         self.tenancy().may_act(clock::awake(), clock::unix_ms())
@@ -148,7 +154,15 @@ impl Daemon {
 
     /// Takes a run into the registry that was started without it: by a caller without a daemon, or by a keeper that
     /// handed over what escaped. It is ours, since it is in our state root.
-    pub(crate) async fn adopt_unregistered(self: &Arc<Self>, run: &RunId) {
+    pub(crate) fn adopt_unregistered<'a>(
+        self: &'a Arc<Self>,
+        run: &'a RunId,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        // Boxed: an adopted run may have ended and handed over in turn.
+        Box::pin(self.adopt(run))
+    }
+
+    async fn adopt(self: &Arc<Self>, run: &RunId) {
         let Ok(dir) = self.state.run(run) else { return };
         let ticket = match dir.ticket() {
             Ok(ticket) => ticket,
@@ -184,8 +198,13 @@ impl Daemon {
     }
 }
 
+/// Waits until what is watched is so; nothing of it is held then.
+pub(crate) async fn until<T>(watched: &mut watch::Receiver<T>, is: impl FnMut(&T) -> bool) {
+    // If nobody can change it any more, there is nothing to wait for.
+    let _ = watched.wait_for(is).await;
+}
+
 /// A lock whose holder panicked guards data that is whole: nothing here is changed in two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-

@@ -1,9 +1,10 @@
 //! One run that this daemon holds: the connection to its keeper, what the keeper says, and the recording of it.
 //! Everything is recorded before it is told (I4): whoever waits here hears of an ending that is on disk.
 
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, until};
 use crate::link::Link;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tenure_core::ending::SpawnError;
 use tenure_core::lease::Hold;
@@ -27,6 +28,7 @@ pub(crate) struct Held {
     pub(crate) hold: Hold,
     orders: mpsc::UnboundedSender<Ask>,
     status: watch::Sender<Status>,
+    followers: AtomicUsize,
 }
 
 /// What is known of it now.
@@ -80,7 +82,7 @@ impl Held {
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
-        (Arc::new(Self { dir, ticket, hold, orders, status }), receiver)
+        (Arc::new(Self { dir, ticket, hold, orders, status, followers: AtomicUsize::new(0) }), receiver)
     }
 
     /// Says something to the keeper; the answer, if there is one, is not awaited.
@@ -149,7 +151,7 @@ pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
                     break;
                 }
             }
-            _ = status.wait_for(Status::is_over) => break,
+            () = until(&mut status, Status::is_over) => break,
         }
         if held.status().is_over() {
             break;
@@ -237,4 +239,39 @@ async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) -> bool {
 async fn is_ours(daemon: &Daemon, held: &Held) -> bool {
     let row = daemon.registry.run(held.ticket.run_id.clone()).await;
     matches!(row, Ok(Some(row)) if row.hold == held.hold)
+}
+
+/// Somebody who wants to know when the output grows. The keeper tells only while there is one.
+pub(crate) struct Follower {
+    held: Arc<Held>,
+    status: watch::Receiver<Status>,
+}
+
+impl Follower {
+    pub(crate) fn new(held: Arc<Held>) -> Self {
+        if held.followers.fetch_add(1, Ordering::Relaxed) == 0 {
+            held.say(Ask::Follow);
+        }
+        let status = held.watch();
+        Self { held, status }
+    }
+
+    /// Whether there will be no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.status.borrow().is_over()
+    }
+
+    /// Waits until the output has grown beyond this, or there will be no more.
+    pub(crate) async fn grown_beyond(&mut self, at: u64) {
+        // The sender lives in what we hold.
+        let _ = self.status.wait_for(|status| status.grown > at || status.is_over()).await;
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        if self.held.followers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.held.say(Ask::Unfollow);
+        }
+    }
 }

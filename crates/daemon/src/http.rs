@@ -57,7 +57,9 @@ fn about() -> OpenApi {
     let info = InfoBuilder::new()
         .title("Tenure")
         .version(crate::VERSION)
-        .description(Some("Holds every process tree that an agent starts: watched, recorded, and ended whole."))
+        .description(Some(
+            "Holds every process tree that an agent starts: watched, recorded, and ended whole.",
+        ))
         .build();
     OpenApiBuilder::new().info(info).build()
 }
@@ -70,7 +72,9 @@ pub fn description() -> OpenApi {
 fn router(daemon: &Arc<Daemon>) -> Router {
     let (router, _) = routes().split_for_parts();
     router
-        .fallback(async || Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is"))
+        .fallback(async || {
+            Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is")
+        })
         .method_not_allowed_fallback(async || Refusal {
             status: 405,
             code: "method-not-allowed",

@@ -6,8 +6,7 @@ use std::time::Duration;
 use tenure_core::record::Ending;
 
 /// From half a millisecond to a minute.
-const BUCKETS: [f64; 13] =
-    [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0];
+const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0];
 
 /// The histograms.
 #[derive(Debug)]

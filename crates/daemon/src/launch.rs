@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::lease::Hold;
 use tenure_core::state::State;
-use tenure_core::wire::Role;
+use tenure_core::wire::{self, Role, Tell};
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::pause;
@@ -56,6 +56,11 @@ impl Daemon {
         self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by }).await?;
         self.something_happened();
         pause::point("daemon-row-written");
+        if let Some(caller) = &caller {
+            // It hears of its run before the keeper speaks. One that does not listen is gone.
+            let welcome = Tell::Welcome { version: wire::VERSION, run_id: ticket.run_id.clone() };
+            let _ = caller.write(&wire::encode(&welcome, &[]));
+        }
         let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
@@ -64,7 +69,10 @@ impl Daemon {
             Ok(dir) => dir,
             Err(error) => {
                 self.reconcile_run(&ticket.run_id).await;
-                return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
+                return Err(Refusal::internal(format!(
+                    "run {} could not be started: {error}",
+                    ticket.run_id
+                )));
             }
         };
         pause::point("daemon-launched");

@@ -1,6 +1,6 @@
 //! The heartbeat that keeps our leases, and the watch over the heartbeats of others who share the registry.
 
-use crate::daemon::{Daemon, Phase, lock};
+use crate::daemon::{Daemon, Phase, lock, until};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tenure_core::ids::InstanceId;
@@ -37,7 +37,7 @@ impl Daemon {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.settings.lease.heartbeat) => {}
-                _ = phase.wait_for(|phase| *phase == Phase::Gone) => return,
+                () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
             }
             match self.renew(last).await {
                 Ok(beat) => last = beat,
@@ -88,7 +88,11 @@ impl Daemon {
             let mut observer = lock(&self.observer);
             for row in instances.iter().filter(|row| row.instance != self.instance) {
                 let Beat { number, incarnation } = row.beat;
-                observer.see(&row.instance, Seen { number, incarnation, expires_at_ms: row.expires_at_ms }, now);
+                observer.see(
+                    &row.instance,
+                    Seen { number, incarnation, expires_at_ms: row.expires_at_ms },
+                    now,
+                );
                 if observer.is_expired(&row.instance, wall, now) {
                     // Once for each heartbeat that stood still: what could not be settled is looked at anyway.
                     gone |= handled.insert(row.instance.clone(), row.beat) != Some(row.beat);

@@ -1,2 +1,30 @@
-//! The daemon.
+//! The daemon: registry and API. It starts runs through a nursery, holds their leases, records what becomes of them
+//! and answers whoever asks. It is never the parent of a run: killed, upgraded or restarted, it loses nothing.
 #![forbid(unsafe_code)]
+
+mod admission;
+mod asked;
+mod care;
+mod daemon;
+mod events;
+mod held;
+mod http;
+mod latency;
+mod launch;
+mod lease;
+mod link;
+pub mod log;
+mod metrics;
+mod reconcile;
+mod refusal;
+mod requester;
+mod runs;
+mod scopes;
+mod serve;
+mod why;
+
+pub use http::description;
+pub use serve::{CannotServe, run};
+
+/// The program's version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");

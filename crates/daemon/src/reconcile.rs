@@ -140,8 +140,7 @@ impl Daemon {
             };
         }
         tracing::info!(%run, verdict = verdict.name(), evidence = told, outcome = happened, "reconciled");
-        let detail =
-            serde_json::json!({"verdict": verdict.name(), "evidence": told, "outcome": happened});
+        let detail = serde_json::json!({"verdict": verdict.name(), "evidence": told, "outcome": happened});
         self.tell_run(row, "reconciled", detail).await;
     }
 }

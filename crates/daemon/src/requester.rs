@@ -63,15 +63,13 @@ impl Daemon {
             None => format!("uid {uid}"),
         };
         let held = self.all_held();
-        let keeper_of = |pid: i32| {
-            held.iter().find(|held| held.status().note.is_some_and(|note| note.keeper.pid == pid))
-        };
+        let keeper_of =
+            |pid: i32| held.iter().find(|held| held.status().note.is_some_and(|note| note.keeper.pid == pid));
         let above = pid.map(process::ancestors).unwrap_or_default();
         match above.into_iter().find_map(keeper_of) {
-            Some(held) => Requester::Member {
-                run: held.ticket.run_id.clone(),
-                session: held.ticket.session_id.clone(),
-            },
+            Some(held) => {
+                Requester::Member { run: held.ticket.run_id.clone(), session: held.ticket.session_id.clone() }
+            }
             None => Requester::Operator { about },
         }
     }

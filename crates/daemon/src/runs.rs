@@ -47,8 +47,16 @@ impl Daemon {
         match visible.len() {
             0 => Err(unknown()),
             1 => Ok(visible.remove(0)),
-            n => Err(Refusal::ambiguous(format!("{n} runs have ids that begin with {text}: write more of it"))),
+            n => {
+                Err(Refusal::ambiguous(format!("{n} runs have ids that begin with {text}: write more of it")))
+            }
         }
+    }
+
+    /// One run's row.
+    pub(crate) async fn row(&self, run: &RunId) -> Result<RunRow, Refusal> {
+        let row = self.registry.run(run.clone()).await?;
+        row.ok_or_else(|| Refusal::no_such_run(format!("run {run} was removed")))
     }
 
     /// A page of runs that this requester may see.
@@ -100,7 +108,8 @@ impl Daemon {
         let mut view = self.view(row);
         if row.ending.is_none()
             && let Ok(mut link) = self.viewer(row).await
-            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) = link.ask(&Ask::Status, &[]).await
+            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
+                link.ask(&Ask::Status, &[]).await
         {
             view.output = output;
             view.last_output_at_ms = last_output_at_ms;
@@ -126,7 +135,9 @@ impl Daemon {
         };
         dialled.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::UnexpectedEof => {
-                Refusal::wrong_state(format!("run {run} has no keeper now: it is ending, or being looked after"))
+                Refusal::wrong_state(format!(
+                    "run {run} has no keeper now: it is ending, or being looked after"
+                ))
             }
             _ => Refusal::keeper_silent(format!("the keeper of run {run} does not answer: {error}")),
         })
@@ -214,8 +225,7 @@ impl Daemon {
     /// Waits until a run has ended; returns it as it is then, or as it is at the deadline.
     pub(crate) async fn wait(&self, run: &RunId, deadline: Option<Instant>) -> Result<RunRow, Refusal> {
         loop {
-            let gone = || Refusal::no_such_run(format!("run {run} was removed"));
-            let row = self.registry.run(run.clone()).await?.ok_or_else(gone)?;
+            let row = self.row(run).await?;
             if row.ending.is_some() || deadline.is_some_and(|at| Instant::now() >= at) {
                 return Ok(row);
             }

@@ -91,7 +91,9 @@ async fn serve(settings: Settings, state: StateRoot) -> Result<(), CannotServe> 
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));
-    daemon.tell_own("daemon-started", serde_json::json!({"pid": std::process::id(), "version": crate::VERSION})).await;
+    daemon
+        .tell_own("daemon-started", serde_json::json!({"pid": std::process::id(), "version": crate::VERSION}))
+        .await;
     tracing::info!(pid = std::process::id(), state = %daemon.state.path().display(), "serving");
     // Whoever runs us under systemd waits for this; elsewhere nobody listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
@@ -117,7 +119,12 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
         // They go on without us for as long as it takes.
         held.iter().for_each(|held| held.say(Ask::Release));
     }
-    daemon.tell_own("daemon-stopped", serde_json::json!({"cancelRuns": cancel_runs, "runsLeft": daemon.live_runs()})).await;
+    daemon
+        .tell_own(
+            "daemon-stopped",
+            serde_json::json!({"cancelRuns": cancel_runs, "runsLeft": daemon.live_runs()}),
+        )
+        .await;
     connections.finish(FAREWELL).await;
     daemon.rest().await;
     daemon.phase.send_replace(Phase::Gone);

@@ -92,6 +92,29 @@ impl AsFd for Conn {
     }
 }
 
+/// Who is at the other end of a local connection, as it was when the connection was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its user.
+    pub uid: u32,
+    /// Its process, where that is in our sight.
+    pub pid: Option<i32>,
+}
+
+impl Peer {
+    /// Whether it is neither this user's nor the superuser's.
+    pub fn is_foreign(&self) -> bool {
+        self.uid != 0 && self.uid != rustix::process::geteuid().as_raw()
+    }
+}
+
+/// Who is at the other end.
+pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
+    let credentials = net::sockopt::socket_peercred(conn)?;
+    let pid = credentials.pid.as_raw_nonzero().get();
+    Ok(Peer { uid: credentials.uid.as_raw(), pid: (pid > 0).then_some(pid) })
+}
+
 /// A socket that others connect to.
 #[derive(Debug)]
 pub struct Listener {
@@ -106,6 +129,11 @@ impl Listener {
         net::bind(&fd, &SocketAddrUnix::new(dir.short_path(name))?)?;
         net::listen(&fd, 64)?;
         Ok(Self { fd })
+    }
+
+    /// As the standard library's.
+    pub fn into_std(self) -> std::os::unix::net::UnixListener {
+        self.fd.into()
     }
 
     /// The next waiting connection of this user (or of root); others are turned away.

@@ -56,6 +56,11 @@ impl Tenancy {
         self.incarnation
     }
 
+    /// Until when the leases hold, once a heartbeat was committed.
+    pub fn expires_at_ms(&self) -> Option<u64> {
+        self.renewed.map(|renewal| renewal.expires_at_ms)
+    }
+
     /// The row to commit next, on condition that its incarnation is still ours.
     pub fn next(&self, wall_now_ms: u64) -> Beat {
         let ttl = u64::try_from(self.rhythm.ttl.as_millis()).unwrap_or(u64::MAX);

@@ -26,12 +26,11 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
-        let bytes = Bytes::from_request(request, daemon).await.map_err(|rejection| {
-            match rejection.status() {
+        let bytes =
+            Bytes::from_request(request, daemon).await.map_err(|rejection| match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => Refusal::too_large(rejection.body_text()),
                 _ => Refusal::bad_request(rejection.body_text()),
-            }
-        })?;
+            })?;
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         serde_json::from_slice(text)
             .map(Self)

@@ -2,7 +2,7 @@
 
 use super::guard::Token;
 use super::router;
-use crate::daemon::{Daemon, Phase};
+use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::Router;
@@ -94,7 +94,7 @@ async fn serve_local(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = phase.wait_for(|phase| *phase == Phase::Gone) => return,
+            () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
         };
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(SHUT).await;
@@ -143,7 +143,7 @@ async fn serve_loopback(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = phase.wait_for(|phase| *phase != Phase::Serving) => return,
+            () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
         };
         let Ok((stream, address)) = accepted else {
             tokio::time::sleep(SHUT).await;
@@ -192,7 +192,7 @@ where
     let mut phase = daemon.phase.subscribe();
     tokio::select! {
         _ = connection.as_mut() => {}
-        _ = phase.wait_for(|phase| *phase != Phase::Serving) => {
+        () = until(&mut phase, |phase| *phase != Phase::Serving) => {
             connection.as_mut().graceful_shutdown();
             // A client that has gone has no more to hear.
             let _ = connection.await;

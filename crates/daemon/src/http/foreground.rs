@@ -23,7 +23,9 @@ pub(super) const PROTOCOL: &str = "tenure-keeper";
 
 /// Whether a request asks for that.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
-    headers.get(header::UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()))
+    headers
+        .get(header::UPGRADE)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()))
 }
 
 /// Agrees, and starts the run once the connection is no more HTTP's.
@@ -59,8 +61,7 @@ async fn go_on(daemon: Arc<Daemon>, asked: Asked, who: Requester, upgraded: Upgr
         Ok(copy) => copy,
         Err(error) => return tracing::error!(%error, "a caller's connection cannot be passed on"),
     };
-    let welcome = |run_id| Tell::Welcome { version: wire::VERSION, run_id };
-    if let Err(refusal) = daemon.start_for(asked, who.to_string(), copy, welcome).await {
+    if let Err(refusal) = daemon.start(asked, who.to_string(), Some(copy)).await {
         let why = refusal.detail;
         let _ = stream.write_all(&wire::encode(&Tell::Refused { why }, &[])).await;
     }

@@ -23,7 +23,11 @@ impl Token {
                 return Err(refuse("others may read it: chmod 600 it"));
             }
             let text = std::fs::read_to_string(path)?.trim().to_owned();
-            return if text.len() < 16 { Err(refuse("it is shorter than 16 characters")) } else { Ok(Self(text)) };
+            return if text.len() < 16 {
+                Err(refuse("it is shorter than 16 characters"))
+            } else {
+                Ok(Self(text))
+            };
         }
         let bytes: [u8; 32] = random::bytes()?;
         let text: String = bytes.iter().map(|b| format!("{b:02x}")).collect();

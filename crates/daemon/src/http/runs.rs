@@ -51,7 +51,7 @@ pub(super) async fn start(
         };
     }
     let asked = asked::read(&asked_for, &daemon.state_text(), &who)?;
-    let held = daemon.start(asked, who.to_string()).await?;
+    let held = daemon.start(asked, who.to_string(), None).await?;
     let row = daemon.row(&held.ticket.run_id).await?;
     Ok((StatusCode::CREATED, Json(daemon.view(&row).json())).into_response())
 }
@@ -179,8 +179,7 @@ pub(super) async fn wait(
     Body(request): Body<WaitRequest>,
 ) -> Result<Json<RunJson>, Refusal> {
     let row = daemon.find(&id, &who).await?;
-    let deadline =
-        request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+    let deadline = request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
     let row = daemon.wait(&row.ticket.run_id, deadline).await?;
     Ok(Json(daemon.view(&row).json()))
 }

@@ -65,10 +65,12 @@ impl Daemon {
                 }
                 outcome
             }
-            Verdict::TakeEnding { .. } => match RunDir::open(Path::new(&row.directory)).map(|dir| dir.ending()) {
-                Ok(Ok(Some(ending))) => self.record_ending(row, hold, ending, false).await,
-                _ => Outcome::Unsettled,
-            },
+            Verdict::TakeEnding { .. } => {
+                match RunDir::open(Path::new(&row.directory)).map(|dir| dir.ending()) {
+                    Ok(Ok(Some(ending))) => self.record_ending(row, hold, ending, false).await,
+                    _ => Outcome::Unsettled,
+                }
+            }
             Verdict::NeverStarted { .. } | Verdict::EndTree { .. } | Verdict::CloseAsLost { .. } => {
                 self.close(row, hold, verdict).await
             }
@@ -83,7 +85,13 @@ impl Daemon {
         pause::point("daemon-before-steal");
         let stolen = self
             .registry
-            .steal(row.ticket.run_id.clone(), row.hold.clone(), unseated, self.instance.clone(), clock::unix_ms())
+            .steal(
+                row.ticket.run_id.clone(),
+                row.hold.clone(),
+                unseated,
+                self.instance.clone(),
+                clock::unix_ms(),
+            )
             .await;
         pause::point("daemon-after-steal");
         match stolen {
@@ -136,7 +144,11 @@ impl Daemon {
                 return Outcome::Unsettled;
             }
         }
-        let status = Status { note, leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms), ..Status::default() };
+        let status = Status {
+            note,
+            leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms),
+            ..Status::default()
+        };
         self.hold(dir, row.ticket.clone(), hold, status, link, self.admission.seat());
         Outcome::Held
     }
@@ -148,9 +160,7 @@ impl Daemon {
         let directory = row.directory.clone();
         let closed = match RunDir::open(Path::new(&directory)) {
             Ok(dir) => {
-                let close = move || {
-                    Forsaken::read(dir).map_err(std::io::Error::other)?.close(&closing)
-                };
+                let close = move || Forsaken::read(dir).map_err(std::io::Error::other)?.close(&closing);
                 tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
             }
             // It never had a directory, so there is nobody and nothing to write to.
@@ -168,7 +178,13 @@ impl Daemon {
         }
     }
 
-    async fn record_ending(self: &Arc<Self>, row: &RunRow, hold: Hold, ending: Ending, orphan: bool) -> Outcome {
+    async fn record_ending(
+        self: &Arc<Self>,
+        row: &RunRow,
+        hold: Hold,
+        ending: Ending,
+        orphan: bool,
+    ) -> Outcome {
         let change = Change::Ended(Box::new(ending.clone()));
         let run = row.ticket.run_id.clone();
         match self.registry.record(run, hold, change, clock::unix_ms()).await {
@@ -179,7 +195,7 @@ impl Daemon {
                 }
                 self.something_happened();
                 for heir in &ending.handed_over_to {
-                    Box::pin(self.adopt_unregistered(heir)).await;
+                    self.adopt_unregistered(heir).await;
                 }
                 Outcome::Ended(Box::new(ending))
             }

@@ -6,10 +6,10 @@ use std::io;
 use std::path::Path;
 use tenure_core::identity::Evidence;
 use tenure_core::lease::Hold;
-use tenure_core::record::{BadRecord, KeeperNote};
 use tenure_core::reconcile::{
     Case, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, NurseryEvidence, Recorded, RootEvidence,
 };
+use tenure_core::record::{BadRecord, KeeperNote};
 use tenure_core::wire::Role;
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::nursery;
@@ -46,9 +46,10 @@ impl Daemon {
             Ok(dir) => look_into(&dir, &row.hold, case).await,
             // Its row was written and its directory was not: nothing was started.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Looked { case, link: None },
-            Err(error) => {
-                Looked { case: Case { keeper: KeeperEvidence::Unreadable(error.to_string()), ..case }, link: None }
-            }
+            Err(error) => Looked {
+                case: Case { keeper: KeeperEvidence::Unreadable(error.to_string()), ..case },
+                link: None,
+            },
         }
     }
 }

@@ -1,0 +1,134 @@
+//! Watching and typing at once: a WebSocket. The server sends bytes, first those that repaint the terminal; the client
+//! sends bytes to type, and sizes as text: `{"cols":120,"rows":30}`. Several may be attached; the last size stands.
+
+use super::input::screen_of;
+use crate::daemon::Daemon;
+use crate::held::Follower;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tenure_core::api::Problem;
+use tenure_core::spec::Size;
+use tenure_core::wire::Ask;
+use tenure_output::{Piece, Reader};
+use tenure_store::RunRow;
+
+/// How much is sent at a time.
+const CHUNK: usize = 16 << 10;
+
+/// Attach to a run.
+#[utoipa::path(get, path = "/v1/runs/{id}/attach", params(("id" = String, Path)), responses(
+    (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem)))]
+pub(super) async fn attach(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    let upgrade = upgrade.map_err(|rejection| Refusal::bad_request(rejection.body_text()))?;
+    let held = daemon.held(&row.ticket.run_id).ok_or_else(|| {
+        Refusal::wrong_state(format!("run {} has ended, or is not held by this daemon", row.ticket.run_id))
+    })?;
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let mut viewer = Viewer { daemon, row, follower: Follower::new(held), socket, at: 0 };
+        if let Err(why) = viewer.watch().await {
+            let reason = why.chars().take(100).collect::<String>().into();
+            let close = CloseFrame { code: close_code::ERROR, reason };
+            // A client that is gone needs no reason.
+            let _ = viewer.socket.send(Message::Close(Some(close))).await;
+        }
+    }))
+}
+
+struct Viewer {
+    daemon: Arc<Daemon>,
+    row: RunRow,
+    follower: Follower,
+    socket: WebSocket,
+    at: u64,
+}
+
+impl Viewer {
+    /// Until the run has ended or the client is gone.
+    async fn watch(&mut self) -> Result<(), String> {
+        if self.row.ticket.pty_size.is_some() {
+            let screen = screen_of(&self.row).await.map_err(|refusal| refusal.detail)?;
+            self.at = screen.offset();
+            self.send(Bytes::from(screen.restore())).await?;
+        }
+        let mut reader = Reader::new(&PathBuf::from(&self.row.directory).join("output"));
+        loop {
+            let over = self.follower.is_over();
+            self.send_new(&mut reader).await?;
+            if over {
+                return self.close().await;
+            }
+            tokio::select! {
+                () = self.follower.grown_beyond(self.at) => {}
+                said = self.socket.recv() => match said {
+                    Some(Ok(message)) => {
+                        if !self.hear(message).await? {
+                            return Ok(());
+                        }
+                    }
+                    Some(Err(_)) | None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    async fn send(&mut self, bytes: Bytes) -> Result<(), String> {
+        self.socket.send(Message::Binary(bytes)).await.map_err(|error| error.to_string())
+    }
+
+    /// Sends what was added since.
+    async fn send_new(&mut self, reader: &mut Reader) -> Result<(), String> {
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let piece = reader.read(self.at, &mut buffer).map_err(|error| error.to_string())?;
+            self.at = piece.end();
+            match piece {
+                Piece::Bytes { len, .. } => self.send(Bytes::copy_from_slice(&buffer[..len])).await?,
+                Piece::Gap { .. } | Piece::Lost { .. } => {}
+                Piece::End { .. } => return Ok(()),
+            }
+        }
+    }
+
+    /// What the client types, or its window's size; `false` if it leaves.
+    async fn hear(&mut self, message: Message) -> Result<bool, String> {
+        match message {
+            Message::Binary(bytes) => {
+                let typed = self.daemon.type_into(&self.row, &bytes, None, false).await;
+                typed.map_err(|refusal| refusal.detail)?;
+            }
+            Message::Text(text) => {
+                let size: Size = serde_json::from_str(&text)
+                    .map_err(|_| "a text message is a size: {\"cols\":120,\"rows\":30}".to_owned())?;
+                let asked = self.daemon.ask(&self.row, &Ask::Resize(size), &[]).await;
+                asked.map_err(|refusal| refusal.detail)?;
+            }
+            Message::Close(_) => return Ok(false),
+            Message::Ping(_) | Message::Pong(_) => {}
+        }
+        Ok(true)
+    }
+
+    /// Says how the run ended.
+    async fn close(&mut self) -> Result<(), String> {
+        let how = match self.daemon.row(&self.row.ticket.run_id).await {
+            Ok(row) => row.ending.map(|ending| ending.termination.sentence()),
+            Err(_) => None,
+        };
+        let reason = how.unwrap_or_else(|| "it has ended".to_owned());
+        let reason = reason.chars().take(100).collect::<String>().into();
+        let close = CloseFrame { code: close_code::NORMAL, reason };
+        self.socket.send(Message::Close(Some(close))).await.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,103 @@
+//! What operators ask of the daemon itself.
+
+use super::answer::Body;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use crate::{http, metrics};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tenure_core::api::{BackupRequest, Health, Problem, ReapLine, ReapRequest, ShutdownRequest};
+
+/// How the daemon is.
+#[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Health)))]
+pub(super) async fn health(State(daemon): State<Arc<Daemon>>) -> Json<Health> {
+    let status = match (daemon.is_draining(), daemon.may_act()) {
+        (true, _) => "draining",
+        (false, true) => "ok",
+        (false, false) => "registry-unavailable",
+    };
+    Json(Health {
+        status: status.to_owned(),
+        version: crate::VERSION.to_owned(),
+        instance_id: daemon.instance.clone(),
+        pid: std::process::id(),
+        started_at_ms: daemon.started_at_ms,
+        registry: format!("sqlite:{}", daemon.settings.database().display()),
+        live_runs: daemon.live_runs(),
+        queued_runs: daemon.admission.queued(),
+        lease_expires_at_ms: daemon.tenancy().expires_at_ms().unwrap_or(0),
+        listen: daemon.settings.api.listen.map(|address| address.to_string()),
+    })
+}
+
+/// Who is bound to a session is nobody's operator.
+fn operator(who: &Requester) -> Result<(), Refusal> {
+    match who.only_session() {
+        Some(session) => Err(Refusal::forbidden(format!("session {session} does not operate the daemon"))),
+        None => Ok(()),
+    }
+}
+
+/// Look at recorded runs that nobody holds, and do what their evidence asks for.
+#[utoipa::path(post, path = "/v1/reap", request_body = ReapRequest, responses(
+    (status = 200, body = Vec<ReapLine>), (status = "4XX", body = Problem)))]
+pub(super) async fn reap(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<ReapRequest>,
+) -> Result<Json<Vec<ReapLine>>, Refusal> {
+    operator(&who)?;
+    Ok(Json(daemon.reap(&request.which, request.dry_run).await?))
+}
+
+/// Write a copy of the registry to a new file.
+#[utoipa::path(post, path = "/v1/backup", request_body = BackupRequest, responses(
+    (status = 204), (status = "4XX", body = Problem)))]
+pub(super) async fn backup(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<BackupRequest>,
+) -> Result<StatusCode, Refusal> {
+    operator(&who)?;
+    let path = PathBuf::from(request.path);
+    if !path.is_absolute() {
+        return Err(Refusal::invalid("path is to be absolute"));
+    }
+    if path.exists() {
+        return Err(Refusal::invalid(format!("{} exists: a backup is a new file", path.display())));
+    }
+    daemon.registry.backup(path).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Make the daemon leave; runs go on without it unless they are to be ended.
+#[utoipa::path(post, path = "/v1/shutdown", request_body = ShutdownRequest, responses(
+    (status = 202), (status = "4XX", body = Problem)))]
+pub(super) async fn shutdown(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<ShutdownRequest>,
+) -> Result<StatusCode, Refusal> {
+    operator(&who)?;
+    daemon.drain(request.cancel_runs);
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// The metrics, as Prometheus reads them.
+#[utoipa::path(get, path = "/metrics", responses((status = 200, content_type = "text/plain", body = String)))]
+pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Result<Response, Refusal> {
+    let text = metrics::text(&daemon).await?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", responses((status = 200, body = Object)))]
+pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    Json(http::description())
+}

@@ -1,0 +1,146 @@
+//! A run's output, from its files: from any byte on, and on as it grows.
+
+use super::answer::Asks;
+use crate::daemon::Daemon;
+use crate::held::Follower;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header;
+use axum::response::Response;
+use bytes::Bytes;
+use serde::Deserialize;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tenure_core::api::Problem;
+use tenure_core::output::Stream;
+use tenure_output::{Cleaner, Piece, Reader};
+use utoipa::IntoParams;
+
+/// How much is read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// Which part.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OutputAsks {
+    /// From this byte of the merged output on.
+    offset: Option<u64>,
+    /// At most so many bytes.
+    limit: Option<u64>,
+    /// The last so many lines; instead of `offset`.
+    tail: Option<u64>,
+    /// Only `stdout` or `stderr`.
+    stream: Option<String>,
+    /// Whether to go on as it grows, until the run has ended.
+    follow: bool,
+    /// Whether to clean it for reading: no escape sequences, no control characters.
+    text: bool,
+}
+
+/// A run's output. The header `Tenure-Offset` says where the body begins.
+#[utoipa::path(get, path = "/v1/runs/{id}/output", params(("id" = String, Path), OutputAsks), responses(
+    (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem)))]
+pub(super) async fn output(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Path(id): Path<String>,
+    Asks(asks): Asks<OutputAsks>,
+) -> Result<Response, Refusal> {
+    let row = daemon.find(&id, &who).await?;
+    let stream = match asks.stream.as_deref() {
+        None => None,
+        Some("stdout") => Some(Stream::Stdout),
+        Some("stderr") => Some(Stream::Stderr),
+        Some(other) => {
+            return Err(Refusal::bad_request(format!("{other:?} is no stream: stdout and stderr are")));
+        }
+    };
+    let dir = PathBuf::from(&row.directory).join("output");
+    let at = match (asks.offset, asks.tail) {
+        (Some(_), Some(_)) => return Err(Refusal::bad_request("give offset or tail, not both")),
+        (offset, None) => offset.unwrap_or(0),
+        (None, Some(lines)) => tenure_output::tail_offset(&dir, lines, stream).map_err(Refusal::internal)?,
+    };
+    let follower = match daemon.held(&row.ticket.run_id) {
+        Some(held) if asks.follow => Some(Follower::new(held)),
+        _ => None,
+    };
+    let pages = Pages {
+        reader: Reader::new(&dir),
+        at,
+        left: asks.limit.unwrap_or(u64::MAX),
+        stream,
+        cleaner: asks.text.then(Cleaner::new),
+        follower,
+        buffer: vec![0; CHUNK],
+    };
+    let body = futures_util::stream::unfold(pages, async |mut pages| {
+        pages.next().await.transpose().map(|chunk| (chunk, pages))
+    });
+    let kind = if asks.text { "text/plain; charset=utf-8" } else { "application/octet-stream" };
+    Response::builder()
+        .header(header::CONTENT_TYPE, kind)
+        .header("tenure-offset", at)
+        .body(Body::from_stream(body))
+        .map_err(Refusal::internal)
+}
+
+/// What is still to be sent.
+struct Pages {
+    reader: Reader,
+    at: u64,
+    left: u64,
+    stream: Option<Stream>,
+    cleaner: Option<Cleaner>,
+    follower: Option<Follower>,
+    buffer: Vec<u8>,
+}
+
+impl Pages {
+    /// The next part; `None` at the end.
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        while self.left > 0 {
+            // Asked before the files: what it has grown by until then is there.
+            let over = self.follower.as_ref().is_none_or(Follower::is_over);
+            let piece = self.reader.read(self.at, &mut self.buffer).map_err(io::Error::other)?;
+            self.at = piece.end();
+            match piece {
+                Piece::Bytes { len, stream, .. } => {
+                    if self.stream.is_none_or(|only| only == stream) {
+                        let len = len.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                        self.left -= len as u64;
+                        let bytes = &self.buffer[..len];
+                        let shown = match &mut self.cleaner {
+                            Some(cleaner) => {
+                                let mut text = String::new();
+                                cleaner.push(bytes, &mut text);
+                                Bytes::from(text)
+                            }
+                            None => Bytes::copy_from_slice(bytes),
+                        };
+                        if !shown.is_empty() {
+                            return Ok(Some(shown));
+                        }
+                    }
+                }
+                Piece::Gap { .. } | Piece::Lost { .. } => {}
+                Piece::End { .. } if over => break,
+                Piece::End { .. } => {
+                    if let Some(follower) = &mut self.follower {
+                        follower.grown_beyond(self.at).await;
+                    }
+                }
+            }
+        }
+        self.left = 0;
+        let mut rest = String::new();
+        if let Some(mut cleaner) = self.cleaner.take() {
+            cleaner.finish(&mut rest);
+        }
+        Ok((!rest.is_empty()).then(|| Bytes::from(rest)))
+    }
+}

@@ -1,0 +1,117 @@
+//! The metrics. Counters are the registry's: each was raised in the transaction that recorded what it counts, so they
+//! are never doubled and outlive the daemon. What is now, and how long things take, is the daemon's own.
+
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use std::fmt::{self, Write};
+use tenure_core::ending::Reason;
+use tenure_store::Count;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByReason {
+    reason: Shown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByType {
+    r#type: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByMode {
+    mode: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Shown(Reason);
+
+impl EncodeLabelValue for Shown {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        write!(encoder, "{}", self.0)
+    }
+}
+
+/// Every reason there is: a counter that was never raised is zero, not missing.
+const REASONS: [Reason; 9] = [
+    Reason::Exit,
+    Reason::Signal,
+    Reason::ManualCancel,
+    Reason::OverallTimeout,
+    Reason::NoOutputTimeout,
+    Reason::SpawnError,
+    Reason::OwnershipEscape,
+    Reason::OwnerLost,
+    Reason::ReconciledStale,
+];
+
+/// The metrics as text.
+pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
+    let counted = daemon.registry.counts(daemon.instance.clone()).await?;
+    let of = |count: Count| counted.iter().find(|(known, _)| *known == count).map_or(0, |(_, n)| *n);
+    let mut registry = Registry::with_prefix("tenure");
+    let simple = |n: u64| {
+        let counter: Counter = Counter::default();
+        counter.inc_by(n);
+        counter
+    };
+    registry.register("run_spawn", "Commands executed", simple(of(Count::Spawn)));
+    registry.register(
+        "run_reconcile_orphans",
+        "Runs found without a keeper and closed",
+        simple(of(Count::Orphan)),
+    );
+    registry.register("run_lease_steal", "Leases taken from lost owners", simple(of(Count::Steal)));
+    registry.register(
+        "run_ownership_escape",
+        "Runs out of which a process escaped",
+        simple(of(Count::Escape)),
+    );
+    let exits = Family::<ByReason, Counter>::default();
+    for reason in REASONS {
+        exits.get_or_create(&ByReason { reason: Shown(reason) }).inc_by(of(Count::Exit(reason)));
+    }
+    registry.register("run_exit", "Runs ended, by reason", exits);
+    let timeouts = Family::<ByType, Counter>::default();
+    for (r#type, count) in [("no_output", Count::TimeoutNoOutput), ("overall", Count::TimeoutOverall)] {
+        timeouts.get_or_create(&ByType { r#type }).inc_by(of(count));
+    }
+    registry.register("run_timeout", "Runs ended by a time limit", timeouts);
+    let kills = Family::<ByMode, Counter>::default();
+    let modes = [
+        ("pid", Count::KillPid),
+        ("pgid", Count::KillGroup),
+        ("cgroup", Count::KillCgroup),
+        ("job", Count::KillJob),
+    ];
+    for (mode, count) in modes {
+        kills.get_or_create(&ByMode { mode }).inc_by(of(count));
+    }
+    registry.register("run_cleanup_kill", "Kills that cleaning up took", kills);
+    register_present(daemon, &mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(Refusal::internal)?;
+    Ok(text)
+}
+
+/// What is now, and how long things took since the daemon started.
+fn register_present(daemon: &Daemon, registry: &mut Registry) {
+    let now = |n: usize| {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
+        gauge
+    };
+    registry.register("runs_live", "Runs that this daemon holds", now(daemon.live_runs()));
+    registry.register("runs_queued", "Runs that wait for a place", now(daemon.admission.queued()));
+    registry.register(
+        "run_start_seconds",
+        "From the request to the command's execution",
+        daemon.latency.start.clone(),
+    );
+    registry.register("run_stop_seconds", "From the cause to the recorded end", daemon.latency.stop.clone());
+}
