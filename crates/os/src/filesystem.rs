@@ -25,16 +25,20 @@ const REMOTE: [(u32, &str); 13] = [
 /// Every file system in user space has the same number; which one it is stands in the list of mounts.
 const FUSE: u32 = 0x6573_5546;
 
-/// Those in user space that are known to be local. Others may reach across the network, and cannot be asked.
-const LOCAL_FUSE: [&str; 8] = [
+/// Those in user space, or of the machine's own host, that are known to be local. Others may reach across the
+/// network, and cannot be asked.
+const LOCAL_FUSE: [&str; 11] = [
     "fuseblk",
-    "fuse.fuse-overlayfs",
-    "fuse.ntfs-3g",
-    "fuse.gocryptfs",
-    "fuse.encfs",
-    "fuse.lxcfs",
-    "fuse.mergerfs",
+    "virtiofs",
     "fuse.bindfs",
+    "fuse.cryfs",
+    "fuse.encfs",
+    "fuse.exfat",
+    "fuse.fuse-overlayfs",
+    "fuse.gocryptfs",
+    "fuse.mergerfs",
+    "fuse.ntfs-3g",
+    "fuse.unionfs",
 ];
 
 /// The name of the network file system that `path` lies on; `None` if it lies on a local one.

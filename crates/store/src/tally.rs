@@ -233,3 +233,6 @@ fn without_nulls(detail: Value) -> Value {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,8 @@
 use super::Trouble;
 use super::columns::{self, parsed, run_row, stored, word};
 use crate::rows::{Cursor, Page, Query, Retention, RunRow};
-use rusqlite::{Connection, Params, ToSql};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params};
 use tenure_core::ids::RunId;
 use tenure_core::state::State;
 
@@ -53,7 +54,13 @@ fn place(run: &RunRow) -> (u64, &RunId) {
 
 /// One more than the page's length, to know whether there is a next one.
 fn of_state(db: &Connection, query: &Query, state: Option<State>) -> Result<Vec<RunRow>, Trouble> {
-    let live = matches!(state, Some(State::Starting | State::Running | State::Exiting));
+    let (sql, values) = list(query, state);
+    rows(db, &sql, rusqlite::params_from_iter(values))
+}
+
+/// The statement of a list, and its values.
+fn list(query: &Query, state: Option<State>) -> (String, Vec<Value>) {
+    let live = state.is_some_and(|state| state != State::Exited);
     // Live runs are few, whosever they are; of those that have ended, each list has its own index.
     let index = match query {
         _ if live => "runs_live",
@@ -63,46 +70,37 @@ fn of_state(db: &Connection, query: &Query, state: Option<State>) -> Result<Vec<
         _ if state.is_some() => "runs_exited",
         _ => "runs_all",
     };
-    let mut wanted = vec!["r.hidden = 0".to_owned()];
-    let mut values: Vec<Box<dyn ToSql>> = Vec::new();
-    let mut want = |text: &str, value: Box<dyn ToSql>| {
-        values.push(value);
-        wanted.push(text.replace('#', &format!("?{}", values.len())));
-    };
-    if live {
-        // The words that tell SQLite that the index of live runs holds all that is asked for.
-        want("r.state <> 'exited' AND r.state = #", Box::new(state.map(word)));
+    let mut wanted = vec!["r.hidden = 0"];
+    let mut values: Vec<Value> = Vec::new();
+    match state {
+        // Spelled as in the index, by which SQLite knows that the index holds all that is asked for.
+        Some(State::Exited) => wanted.push("r.state = 'exited'"),
+        Some(state) => {
+            wanted.push("r.state <> 'exited' AND r.state = ?");
+            values.push(word(state).into());
+        }
+        None => {}
     }
     for (text, value) in
-        [("r.session = #", &query.session), ("r.scope = #", &query.scope), ("r.agent = #", &query.agent)]
+        [("r.session = ?", &query.session), ("r.scope = ?", &query.scope), ("r.agent = ?", &query.agent)]
     {
         if let Some(value) = value {
-            want(text, Box::new(value.clone()));
+            wanted.push(text);
+            values.push(value.clone().into());
         }
     }
     if let Some(Cursor { created_at_ms, run_id }) = &query.after {
-        want("r.created_at_ms <= #", Box::new(stored(*created_at_ms)));
-        let same = wanted_place(values.len());
-        values.push(Box::new(run_id.as_str().to_owned()));
-        wanted.push(same);
+        wanted.push("(r.created_at_ms, r.run_id) < (?, ?)");
+        values.extend([stored(*created_at_ms).into(), run_id.to_string().into()]);
     }
-    if state == Some(State::Exited) {
-        wanted.push("r.state = 'exited'".to_owned());
-    }
-    values.push(Box::new(stored(query.limit as u64 + 1)));
+    values.push(stored(query.limit as u64).saturating_add(1).into());
     let sql = format!(
         "{} INDEXED BY {index} CROSS JOIN instances i ON i.id = r.owner WHERE {}
-         ORDER BY r.created_at_ms DESC, r.run_id DESC LIMIT ?{}",
+         ORDER BY r.created_at_ms DESC, r.run_id DESC LIMIT ?",
         select(),
         wanted.join(" AND "),
-        values.len(),
     );
-    rows(db, &sql, rusqlite::params_from_iter(values))
-}
-
-/// The rest of the comparison with a place in the list, whose time is the parameter before.
-fn wanted_place(time: usize) -> String {
-    format!("(r.created_at_ms, r.run_id) < (?{time}, ?{})", time + 1)
+    (sql, values)
 }
 
 fn select() -> String {
@@ -167,4 +165,44 @@ pub(super) fn outlived(
     drop(statement);
     moment.finish()?;
     Ok(gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(db: &Connection, query: &Query, state: Option<State>) -> String {
+        let (sql, values) = list(query, state);
+        let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3));
+        steps.unwrap().collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+    }
+
+    /// Every list there can be: any of the filters, any state, the first page or a later one.
+    #[test]
+    fn no_list_is_sorted_or_searched_from_its_beginning() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(include_str!("../../migrations/0001.sql")).unwrap();
+        let some = |bit: u32, mask: u32| (mask & bit != 0).then(|| "x".to_owned());
+        let states =
+            [None, Some(State::Starting), Some(State::Running), Some(State::Exiting), Some(State::Exited)];
+        for (mask, state) in (0..16).flat_map(|mask| states.map(|state| (mask, state))) {
+            let run_id = RunId::from_random([7; 12]);
+            let query = Query {
+                session: some(1, mask),
+                scope: some(2, mask),
+                agent: some(4, mask),
+                after: some(8, mask).map(|_| Cursor { created_at_ms: 7, run_id }),
+                ..Query::default()
+            };
+            let plan = plan(&db, &query, state);
+            assert!(!plan.contains("TEMP B-TREE"), "{query:?} {state:?}: {plan}");
+            let begins = plan.starts_with("SCAN");
+            let whole = state.is_none_or(|state| state == State::Exited) && mask == 0;
+            assert_eq!(begins, whole, "{query:?} {state:?}: {plan}");
+            if mask & 8 != 0 {
+                assert!(plan.contains("(created_at_ms,run_id)<(?,?)"), "{query:?} {state:?}: {plan}");
+            }
+        }
+    }
 }

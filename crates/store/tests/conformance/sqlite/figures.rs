@@ -191,4 +191,6 @@ fn figures_of_commits() {
             println!("{what}, {lanes} in flight: {:.0}/s", 1.0 / each.as_secs_f64());
         }
     }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    println!("memory: {}", status.lines().find(|line| line.starts_with("RssAnon")).unwrap());
 }

@@ -1,0 +1,89 @@
+//! Every change in every state.
+
+use super::*;
+use tenure_core::ending::{Cause, Termination};
+use tenure_core::record::{self, Ticket};
+
+fn row(state: State, note: Option<KeeperNote>) -> RunRow {
+    let ticket: Ticket = record::decode(include_bytes!("../../../core/fixtures/ticket-v1")).unwrap();
+    let hold = Hold { instance: ticket.owner_instance_id.clone(), epoch: 3 };
+    RunRow {
+        ticket,
+        directory: "/state/runs/1".into(),
+        asked_by: "uid 1000".into(),
+        hold,
+        expires_at_ms: 0,
+        state,
+        cause: Some(Cause::ManualCancel),
+        note,
+        ending: None,
+        hidden: false,
+        updated_at_ms: 0,
+    }
+}
+
+fn note() -> KeeperNote {
+    record::decode(include_bytes!("../../../core/fixtures/keeper-v1")).unwrap()
+}
+
+fn ending(termination: Termination) -> Change {
+    let ending: Ending = record::decode(include_bytes!("../../../core/fixtures/ending-v1")).unwrap();
+    Change::Ended(Box::new(Ending { termination, ..ending }))
+}
+
+#[test]
+fn every_change_moves_forward_or_is_no_news() {
+    use State::{Exited, Exiting, Running, Starting};
+    let started = Change::Started(Box::new(note()));
+    let leaving = Change::Leaving { cause: None, detail: None };
+    let ended = ending(Termination::new(Reason::Exit, None, None));
+    let table = [
+        (Starting, [Some(Running), Some(Exiting), Some(Exited)]),
+        (Running, [Some(Running), Some(Exiting), Some(Exited)]),
+        (Exiting, [Some(Exiting), None, Some(Exited)]),
+        (Exited, [None, None, None]),
+    ];
+    for (state, expected) in table {
+        for (change, expected) in [&started, &leaving, &ended].into_iter().zip(expected) {
+            let tally = tally(&row(state, None), change, 7);
+            assert_eq!(tally.as_ref().map(|tally| tally.state), expected, "{state}: {change:?}");
+            assert!(tally.is_none_or(|tally| tally.events.len() == 1));
+        }
+        assert_eq!(tally(&row(state, Some(note())), &started, 7), None, "it is noted already");
+    }
+}
+
+#[test]
+fn an_event_says_what_is_known_and_nothing_else() {
+    let mut termination = Termination::new(Reason::ManualCancel, None, None);
+    termination.signal = Some(9);
+    termination.leftovers = 2;
+    termination.survivors = (0..40).map(|pid| ProcessNote { pid, exe: None }).collect();
+    let tally = tally(&row(State::Exiting, None), &ending(termination), 7).unwrap();
+    let event = &tally.events[0];
+    assert_eq!((event.at_ms, event.kind.as_str()), (7, "run-ended"));
+    assert_eq!(event.detail["cause"], "manual-cancel");
+    assert_eq!((&event.detail["signal"], &event.detail["leftovers"]), (&9.into(), &2.into()));
+    assert_eq!(event.detail["survivors"].as_array().unwrap().len(), NAMED);
+    assert_eq!(event.detail["survivorsTotal"], 40);
+    let fields = event.detail.as_object().unwrap();
+    assert!(!fields.contains_key("exitCode") && !fields.contains_key("escapees"), "{fields:?}");
+}
+
+#[test]
+fn the_words_are_frozen() {
+    let words = [
+        kind::RUN_CREATED,
+        kind::RUN_STARTED,
+        kind::RUN_LEAVING,
+        kind::RUN_ENDED,
+        kind::LEASE_STOLEN,
+        kind::RUN_HIDDEN,
+        kind::RUN_REMOVED,
+        kind::INSTANCE_ENROLLED,
+        kind::INSTANCE_UNSEATED,
+    ];
+    let expected = "run-created run-started run-leaving run-ended lease-stolen run-hidden run-removed \
+                    instance-enrolled instance-unseated";
+    assert_eq!(words.join(" "), expected);
+}
