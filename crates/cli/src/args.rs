@@ -1,8 +1,12 @@
 //! The command line.
 
+mod daemon;
+mod operate;
 mod parse;
 mod view;
 
+pub(crate) use daemon::{DaemonArgs, DaemonVerb, ServeArgs, StopArgs};
+pub(crate) use operate::{BackupArgs, EventsArgs, MetricsArgs, ReapArgs, WhyArgs};
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use view::{LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 
@@ -65,6 +69,18 @@ Examples:
     Man(ManArgs),
     #[command(hide = true)]
     Nursery(NurseryArgs),
+    /// Tell a run's whole story: who asked, what was signalled and why, how it ended.
+    Why(WhyArgs),
+    /// Look at recorded runs that nobody holds, and do what their evidence asks for.
+    Reap(ReapArgs),
+    /// Print what happened, and what happens.
+    Events(EventsArgs),
+    /// Print the metrics, as Prometheus reads them.
+    Metrics(MetricsArgs),
+    /// Write a copy of the registry to a new file.
+    Backup(BackupArgs),
+    /// Start, stop or look at the daemon.
+    Daemon(DaemonArgs),
 }
 
 /// The whole command line, for what is made from it.
@@ -122,6 +138,12 @@ pub(crate) struct RunArgs {
     /// The session it belongs to.
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
+    /// The scope of which it is to be the only live run.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) scope: Option<String>,
+    /// End the scope's current run first, and start when its whole tree is gone.
+    #[arg(long, requires = "scope")]
+    pub(crate) replace: bool,
     /// A name for people.
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
@@ -178,8 +200,17 @@ Examples:
   tenure cancel --now 3f2 a07")]
 pub(crate) struct CancelArgs {
     /// The runs; any unique beginnings of their ids.
-    #[arg(value_name = "ID", required = true)]
+    #[arg(value_name = "ID", required_unless_present_any = ["scope", "session", "agent"])]
     pub(crate) ids: Vec<String>,
+    /// Every live run of this scope.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["ids", "session", "agent"])]
+    pub(crate) scope: Option<String>,
+    /// Every live run of this session.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["ids", "agent"])]
+    pub(crate) session: Option<String>,
+    /// Every live run of this agent's sessions.
+    #[arg(long, value_name = "NAME", conflicts_with = "ids")]
+    pub(crate) agent: Option<String>,
     /// Kill at once, without the grace.
     #[arg(long)]
     pub(crate) now: bool,

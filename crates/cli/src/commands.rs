@@ -1,17 +1,23 @@
 //! One file a verb.
 
+pub(crate) mod backup;
 pub(crate) mod cancel;
 pub(crate) mod completions;
+pub(crate) mod daemon;
+pub(crate) mod events;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod metrics;
 pub(crate) mod nursery;
 pub(crate) mod ps;
+pub(crate) mod reap;
 pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod tree;
 pub(crate) mod wait;
+pub(crate) mod why;
 pub(crate) mod write;
 
 use crate::failure::Failure;

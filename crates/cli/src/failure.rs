@@ -21,6 +21,16 @@ impl Failure {
         Self { code: 1, text: error.to_string() }
     }
 
+    /// Somebody made us leave before there was anything to end.
+    pub(crate) fn cancelled(error: impl Display) -> Self {
+        Self { code: 123, text: error.to_string() }
+    }
+
+    /// No such thing, in somebody else's words.
+    pub(crate) fn no_such(error: impl Display) -> Self {
+        Self { code: 4, text: error.to_string() }
+    }
+
     /// No such run.
     pub(crate) fn no_such_run(text: &str) -> Self {
         Self { code: 4, text: format!("no run has the id {text:?}: `tenure ps --all` lists them") }
@@ -33,7 +43,7 @@ impl Failure {
 
     /// The same failure of `run` or `wait`, whose low exit codes are the command's own.
     pub(crate) fn of_run(self) -> Self {
-        if matches!(self.code, 4 | 121) { self } else { Self { code: 125, ..self } }
+        if matches!(self.code, 4 | 121 | 123) { self } else { Self { code: 125, ..self } }
     }
 
     pub(crate) fn code(&self) -> u8 {

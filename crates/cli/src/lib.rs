@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod failure;
 mod print;
+mod reach;
 mod settings;
 
 use args::{Command, Parsed};
@@ -40,6 +41,12 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Rm(args) => commands::rm::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
+        Command::Why(args) => commands::why::run(&args),
+        Command::Reap(args) => commands::reap::run(&args),
+        Command::Events(args) => commands::events::run(&args),
+        Command::Metrics(args) => commands::metrics::run(&args),
+        Command::Backup(args) => commands::backup::run(&args),
+        Command::Daemon(args) => commands::daemon::run(&args),
         Command::Nursery(args) => commands::nursery::run(&args),
     }
 }

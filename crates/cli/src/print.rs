@@ -8,7 +8,7 @@ mod units;
 
 pub(crate) use face::{Face, Tone};
 pub(crate) use forest::forest;
-pub(crate) use runs::{run, runs, state};
+pub(crate) use runs::{exact, run, runs, state};
 pub(crate) use table::Table;
 pub(crate) use units::{ago, bytes};
 

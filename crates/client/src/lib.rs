@@ -1,2 +1,273 @@
-//! The client.
+//! A client of the daemon's API, over its Unix socket. Each call is one connection, so that a daemon that was
+//! restarted meanwhile is found by the next.
 #![forbid(unsafe_code)]
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::{Method, Request, Response, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use tenure_core::api::{
+    BackupRequest, CancelManyRequest, CancelRequest, Event, Health, Problem, ReapLine, ReapRequest, RunList,
+    RunRequest, Selector, ShutdownRequest, StoryLine, WaitRequest,
+};
+use tenure_core::run_json::RunJson;
+use tenure_os::file::Dir;
+use tenure_os::socket::Conn;
+use tokio::net::UnixStream;
+
+/// The socket's name in the state root.
+pub const SOCKET: &str = "daemon.sock";
+
+/// The daemon of one state root.
+#[derive(Debug, Clone)]
+pub struct Client {
+    state: PathBuf,
+}
+
+/// A call that did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// There is no daemon, or it went away.
+    #[error("the daemon cannot be reached: {0}")]
+    Unreachable(#[from] io::Error),
+    /// The connection broke in the middle.
+    #[error("the connection to the daemon broke: {0}")]
+    Broken(#[from] hyper::Error),
+    /// The daemon refused.
+    #[error("{}", .0.detail)]
+    Refused(Problem),
+    /// The daemon answered something else.
+    #[error("the daemon's answer is not understood: {0}")]
+    NotUnderstood(String),
+}
+
+impl Failed {
+    /// Whether the daemon went away, so that the call may be made again to the next.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Failed::Unreachable(_) | Failed::Broken(_))
+    }
+
+    /// The refusal's frozen word.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Failed::Refused(problem) => Some(&problem.code),
+            Failed::Unreachable(_) | Failed::Broken(_) | Failed::NotUnderstood(_) => None,
+        }
+    }
+}
+
+/// What a list of runs is narrowed by.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Also those that have ended.
+    pub all: bool,
+    /// Only those in this state.
+    pub state: Option<String>,
+    /// Only this session's.
+    pub session: Option<String>,
+    /// Only this scope's.
+    pub scope: Option<String>,
+    /// Where the page begins.
+    pub after: Option<String>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+impl Client {
+    /// A client of the daemon of this state root.
+    pub fn new(state: &Path) -> Self {
+        Self { state: state.to_owned() }
+    }
+
+    /// Connects to the socket, however long its path is.
+    pub fn connect(&self) -> io::Result<Conn> {
+        Conn::connect(&Dir::open(&self.state)?, SOCKET)
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
+        let stream = std::os::unix::net::UnixStream::from(self.connect()?.into_fd());
+        let stream = UnixStream::from_std(stream)?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+        let response = sender.send_request(request).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        Err(Failed::Refused(serde_json::from_slice(&body).unwrap_or_else(|_| unnamed(status))))
+    }
+
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Failed> {
+        let text = serde_json::to_vec(body).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+        let response = self.send(method, path, text).await?;
+        let body = response.into_body().collect().await?.to_bytes();
+        let text: &[u8] = if body.is_empty() { b"null" } else { &body };
+        serde_json::from_slice(text).map_err(|error| Failed::NotUnderstood(error.to_string()))
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+        let response = self.send(Method::GET, path, Vec::new()).await?;
+        let body = response.into_body().collect().await?.to_bytes();
+        serde_json::from_slice(&body).map_err(|error| Failed::NotUnderstood(error.to_string()))
+    }
+
+    /// How the daemon is.
+    pub async fn health(&self) -> Result<Health, Failed> {
+        self.get("/v1/health").await
+    }
+
+    /// Starts a run; answers when its command executes, or could not be.
+    pub async fn start(&self, request: &RunRequest) -> Result<RunJson, Failed> {
+        self.call(Method::POST, "/v1/runs", request).await
+    }
+
+    /// A page of runs, the newest first.
+    pub async fn runs(&self, filter: &Filter) -> Result<RunList, Failed> {
+        let mut path = format!("/v1/runs?all={}", filter.all);
+        let limit = filter.limit.map(|limit| limit.to_string());
+        let asked = [
+            ("state", &filter.state),
+            ("session", &filter.session),
+            ("scope", &filter.scope),
+            ("after", &filter.after),
+            ("limit", &limit),
+        ];
+        for (name, value) in asked {
+            if let Some(value) = value {
+                // A String takes everything.
+                let _ = write!(path, "&{name}={}", escaped(value));
+            }
+        }
+        self.get(&path).await
+    }
+
+    /// One run, by a unique beginning of its id.
+    pub async fn run(&self, id: &str) -> Result<RunJson, Failed> {
+        self.get(&format!("/v1/runs/{}", escaped(id))).await
+    }
+
+    /// Waits for a run's end; answers with the run as it is then, or when the time is up.
+    pub async fn wait(&self, id: &str, timeout_ms: Option<u64>) -> Result<RunJson, Failed> {
+        self.call(Method::POST, &format!("/v1/runs/{}/wait", escaped(id)), &WaitRequest { timeout_ms }).await
+    }
+
+    /// Asks for the end of a run.
+    pub async fn cancel(&self, id: &str, now: bool) -> Result<(), Failed> {
+        self.call(Method::POST, &format!("/v1/runs/{}/cancel", escaped(id)), &CancelRequest { now }).await
+    }
+
+    /// Asks for the end of every live run of a scope, session or agent; answers with their ids.
+    pub async fn cancel_many(&self, which: Selector, now: bool) -> Result<Vec<String>, Failed> {
+        self.call(Method::POST, "/v1/cancel", &CancelManyRequest { which, now }).await
+    }
+
+    /// Removes a run; a live one is cancelled and hidden at once.
+    pub async fn remove(&self, id: &str) -> Result<(), Failed> {
+        self.call(Method::DELETE, &format!("/v1/runs/{}", escaped(id)), &serde_json::json!({})).await
+    }
+
+    /// A run's whole story, in order.
+    pub async fn why(&self, id: &str) -> Result<Vec<StoryLine>, Failed> {
+        self.get(&format!("/v1/runs/{}/why", escaped(id))).await
+    }
+
+    /// Looks at recorded runs that nobody holds, and does what their evidence asks for.
+    pub async fn reap(&self, request: &ReapRequest) -> Result<Vec<ReapLine>, Failed> {
+        self.call(Method::POST, "/v1/reap", request).await
+    }
+
+    /// Writes a copy of the registry to a new file.
+    pub async fn backup(&self, path: String) -> Result<(), Failed> {
+        self.call(Method::POST, "/v1/backup", &BackupRequest { path }).await
+    }
+
+    /// Makes the daemon leave.
+    pub async fn shutdown(&self, cancel_runs: bool) -> Result<(), Failed> {
+        self.call(Method::POST, "/v1/shutdown", &ShutdownRequest { cancel_runs }).await
+    }
+
+    /// The metrics, as Prometheus reads them.
+    pub async fn metrics(&self) -> Result<String, Failed> {
+        let response = self.send(Method::GET, "/metrics", Vec::new()).await?;
+        let body = response.into_body().collect().await?.to_bytes();
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Events after this one; each is given to `take` as it comes, until that says no.
+    pub async fn events(
+        &self,
+        since: Option<u64>,
+        follow: bool,
+        mut take: impl FnMut(Event) -> bool,
+    ) -> Result<(), Failed> {
+        let mut path = format!("/v1/events?follow={follow}");
+        if let Some(since) = since {
+            let _ = write!(path, "&since={since}");
+        }
+        let mut body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
+        let mut text = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame?.into_data() else { continue };
+            text.extend_from_slice(&data);
+            while let Some(end) = text.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = text.drain(..=end).collect();
+                let Some(data) = line.strip_prefix(b"data:") else { continue };
+                let event = serde_json::from_slice(data.trim_ascii())
+                    .map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+                if !take(event) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unnamed(status: StatusCode) -> Problem {
+    let title = status.canonical_reason().unwrap_or("Error").to_owned();
+    Problem { status: status.as_u16(), code: "unnamed".to_owned(), detail: title.clone(), title }
+}
+
+/// A text as a part of an address.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for b in text.bytes() {
+        match b {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(b)),
+            _ => {
+                let _ = write!(out, "%{b:02X}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_never_becomes_another_address() {
+        assert_eq!(escaped("../../x?a=b"), "..%2F..%2Fx%3Fa%3Db");
+    }
+}

@@ -3,8 +3,10 @@
 use crate::ending::Termination;
 use crate::identity::Identity;
 use crate::lease::Hold;
+use crate::limits::Limits;
 use crate::output::Totals;
 use crate::record::{Boundary, Ending, KeeperNote, Ticket};
+use crate::spec::Size;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,10 @@ pub struct RunJson {
     pub command: Vec<String>,
     pub cwd: String,
     pub pty: bool,
+    pub pty_size: Option<Size>,
+    pub env_names: Vec<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub limits: Limits,
     pub state: State,
     pub pid: Option<i32>,
     pub process_group_id: Option<i32>,
@@ -116,6 +122,9 @@ impl RunView {
             command: ticket.command.clone(),
             cwd: ticket.cwd.clone(),
             pty: ticket.pty_size.is_some(),
+            pty_size: ticket.pty_size,
+            env_names: ticket.env_names.clone(),
+            limits: ticket.limits.clone(),
             state: *state,
             pid: root.map(|root| root.pid),
             process_group_id: note.as_ref().map(|note| note.process_group.unwrap_or(note.root.pid)),

@@ -19,6 +19,11 @@ pub fn begin(path: Option<&Path>, limits: Log) {
     };
 }
 
+/// Writes down why there is no daemon.
+pub fn complain(error: &crate::CannotServe) {
+    tracing::error!(%error, "cannot serve");
+}
+
 /// A log file of bounded length.
 struct Rotated {
     path: PathBuf,

@@ -50,8 +50,8 @@ fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> CannotServe {
     move |source| CannotServe::Io { what, source }
 }
 
-/// Runs the daemon until it is told to leave.
-pub fn run(settings: Settings) -> Result<(), CannotServe> {
+/// Runs the daemon until it is told to leave. `ready` is called once clients can connect.
+pub fn run(settings: Settings, ready: impl FnOnce()) -> Result<(), CannotServe> {
     file::make_private();
     descriptors::raise_limit();
     program::set_name(c"tenure-daemon");
@@ -67,13 +67,13 @@ pub fn run(settings: Settings) -> Result<(), CannotServe> {
         .enable_all()
         .build()
         .map_err(failed("the daemon's threads"))?;
-    let result = runtime.block_on(serve(settings, state));
+    let result = runtime.block_on(serve(settings, state, ready));
     runtime.shutdown_timeout(FAREWELL);
     drop(lock);
     result
 }
 
-async fn serve(settings: Settings, state: StateRoot) -> Result<(), CannotServe> {
+async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Result<(), CannotServe> {
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&settings.database())?);
     let instance = state.instance().map_err(failed("the instance's id"))?;
     let about = lease::about(&state);
@@ -98,6 +98,7 @@ async fn serve(settings: Settings, state: StateRoot) -> Result<(), CannotServe> 
     // Whoever runs us under systemd waits for this; elsewhere nobody listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let connections = http::serve(Arc::clone(&daemon), doors);
+    ready();
     leave(&daemon, connections).await;
     Ok(())
 }

@@ -46,6 +46,16 @@ impl Frames {
         Self { conn, incoming: Vec::new(), outgoing: Vec::new(), sent: 0, ended: false }
     }
 
+    /// Frames over a connection of which these bytes were read already.
+    pub fn resume(conn: Conn, incoming: Vec<u8>) -> Self {
+        Self { incoming, ..Self::new(conn) }
+    }
+
+    /// Whether a whole frame was read, or something that is none.
+    pub fn has_frame(&self) -> bool {
+        !matches!(wire::decode::<serde::de::IgnoredAny>(&self.incoming), Ok(None))
+    }
+
     /// The connection.
     pub fn conn(&self) -> &Conn {
         &self.conn

@@ -154,6 +154,7 @@ impl Nursery {
     /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection.
     pub fn run(&self, state: &StateRoot, spec: &Spec, terms: &Terms, role: Role) -> io::Result<Launched> {
         let ticket = Lease::new(self.instance.clone())?.ticket(spec, terms);
+        state.mark_unregistered(&ticket.run_id)?;
         let (mine, theirs) = Conn::pair()?;
         let order = Order { ticket: &ticket, spec, cgroup: terms.cgroup };
         let dir = self.launch(state, &order, vec![(role, theirs)])?;

@@ -1,7 +1,7 @@
 //! This program's own file, executed again.
 
 use crate::socket::Conn;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,12 +15,21 @@ const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:g
 
 /// Executes this program again with these arguments, no environment of ours, the connection as its standard
 /// input and a log file as its standard error. Returns the pid of the new child.
-#[expect(clippy::disallowed_methods, reason = "the one program that Tenure starts is itself")]
 pub fn start_self(arguments: &[&OsStr], conn: Conn, log: &Path) -> io::Result<i32> {
+    start(arguments, [(TUNABLES.0.into(), TUNABLES.1.into())], conn, log)
+}
+
+/// The same with an environment.
+#[expect(clippy::disallowed_methods, reason = "the one program that Tenure starts is itself")]
+pub fn start(
+    arguments: &[&OsStr],
+    env: impl IntoIterator<Item = (OsString, OsString)>,
+    conn: Conn,
+    log: &Path,
+) -> io::Result<i32> {
     let log = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("tenure").args(arguments).env_clear().current_dir("/");
-    command.env(TUNABLES.0, TUNABLES.1);
+    command.arg0("tenure").args(arguments).env_clear().envs(env).current_dir("/");
     if cfg!(debug_assertions) {
         command.envs(std::env::var_os("TENURE_PAUSE").map(|name| ("TENURE_PAUSE", name)));
     }
@@ -32,6 +41,14 @@ pub fn start_self(arguments: &[&OsStr], conn: Conn, log: &Path) -> io::Result<i3
 pub fn inherited_conn() -> io::Result<Conn> {
     let copy = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     Conn::from_fd(copy)
+}
+
+/// Whether a process or one above it is a keeper, by the name that keepers go under. A hint for people's convenience:
+/// nothing is signalled by it.
+pub fn is_below_a_keeper() -> bool {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    crate::process::ancestors(own).into_iter().any(|pid| name(pid).trim_end() == "tenure-keeper")
 }
 
 /// The name under which this process is listed.

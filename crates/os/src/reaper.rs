@@ -1,6 +1,9 @@
 //! Being the parent of last resort: a child subreaper gets every orphan below it.
 
+use crate::poll::{self, Interest};
+use crate::process::Process;
 use crate::{clock, linux};
+use rustix::fd::AsFd;
 use std::io;
 use std::time::Duration;
 use tenure_core::ending::Exit;
@@ -52,6 +55,17 @@ pub fn reap(keep: Option<i32>, until: Duration) -> Vec<Ended> {
 /// Takes the ended children off the list that there are now.
 pub fn reap_now() -> Vec<Ended> {
     reap(None, clock::awake() + Duration::from_millis(100))
+}
+
+/// Waits for the end of a child and takes it off the list.
+pub fn wait_for(pid: i32) -> io::Result<Exit> {
+    if let Some(process) = Process::open(pid)? {
+        poll::wait(&[Interest { on: process.as_fd(), read: true, write: false }], None)?;
+    }
+    let ended = linux::wait_one(pid, linux::Reap::Take);
+    ended
+        .map(|ended| ended.exit)
+        .ok_or_else(|| io::Error::other(format!("{pid} is no child of this process")))
 }
 
 /// How a child ended, without taking it off the list.

@@ -4,16 +4,49 @@ use super::wait::salvaged_soon;
 use super::{ask, dial, find, unexpected};
 use crate::args::CancelArgs;
 use crate::failure::Failure;
-use crate::settings;
+use crate::{print, reach, settings};
+use tenure_client::Client;
+use tenure_core::api::Selector;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 
 pub(crate) fn run(args: &CancelArgs) -> Result<u8, Failure> {
-    let state = settings::state_root()?;
+    let settings = settings::load()?;
+    if let Some(client) = reach::daemon(&settings)? {
+        return by_daemon(&client, args);
+    }
+    if args.ids.is_empty() {
+        return Err(Failure::refused("no daemon is running: without one, runs are ended by their ids"));
+    }
+    let state = settings::open(&settings)?;
     let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>()?;
     for dir in runs {
         cancel(&state, &dir, args.now)?;
+    }
+    Ok(0)
+}
+
+fn by_daemon(client: &Client, args: &CancelArgs) -> Result<u8, Failure> {
+    let which = Selector {
+        run: None,
+        scope: args.scope.clone(),
+        session: args.session.clone(),
+        agent: args.agent.clone(),
+    };
+    if which != Selector::default() {
+        for id in reach::wait(client.cancel_many(which, args.now))? {
+            print::line(&id)?;
+        }
+        return Ok(0);
+    }
+    // Each is looked for before any is ended.
+    let mut found = Vec::new();
+    for id in &args.ids {
+        found.push(reach::wait(client.run(id))?.run_id);
+    }
+    for id in found {
+        reach::wait(client.cancel(&id, args.now))?;
     }
     Ok(0)
 }

@@ -5,10 +5,21 @@ use super::find;
 use super::wait::{ending_of, salvaged_soon};
 use crate::args::RmArgs;
 use crate::failure::Failure;
-use crate::settings;
+use crate::{reach, settings};
 
 pub(crate) fn run(args: &RmArgs) -> Result<u8, Failure> {
-    let state = settings::state_root()?;
+    let settings = settings::load()?;
+    if let Some(client) = reach::daemon(&settings)? {
+        let mut found = Vec::new();
+        for id in &args.ids {
+            found.push(reach::wait(client.run(id))?.run_id);
+        }
+        for id in found {
+            reach::wait(client.remove(&id))?;
+        }
+        return Ok(0);
+    }
+    let state = settings::open(&settings)?;
     let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>()?;
     for dir in runs {
         let view = dir.view().map_err(Failure::refused)?;

@@ -1,17 +1,21 @@
 //! `tenure run`: run a command and own its whole process tree until it is gone.
 
 mod foreground;
+mod handover;
 mod printer;
+mod request;
 mod typing;
 
 use crate::args::{Limit, RunArgs, StdinArg};
 use crate::failure::Failure;
-use crate::{print, settings};
+use crate::{print, reach, settings};
 use std::env;
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
+use tenure_client::Client;
 use tenure_core::defaults;
+use tenure_core::ending::Reason;
 use tenure_core::limits::Limits;
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::wire::{Ask, Role, Tell};
@@ -29,13 +33,44 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let spec = spec(args, &settings).map_err(Failure::ours)?;
     spec.check().map_err(Failure::ours)?;
     let state = settings::open(&settings).map_err(Failure::of_run)?;
-    let terms = Terms { backend: "run", cgroup: settings.cgroup, keep: settings.output };
-    if args.bg {
-        background(args, &state, &spec, &terms)
-    } else {
-        foreground::run(args, &state, &spec, &terms)
+    let started = match reach::daemon(&settings).map_err(Failure::of_run)? {
+        Some(client) if args.bg => in_background(args, &client, &spec),
+        Some(client) => foreground::by_daemon(args, &settings, &client, &spec),
+        None => directly(args, &settings, &state, &spec),
+    };
+    started.map_err(Failure::of_run)
+}
+
+/// Has the daemon start it, prints its id, and leaves.
+fn in_background(args: &RunArgs, client: &Client, spec: &Spec) -> Result<u8, Failure> {
+    let run = reach::wait(client.start(&request::of(args, spec)))?;
+    if let Some(termination) = &run.termination
+        && termination.reason == Reason::SpawnError
+    {
+        complain(format_args!(
+            "{}",
+            termination.detail.as_deref().unwrap_or("the command could not be started")
+        ));
+        return Ok(termination.code());
     }
-    .map_err(Failure::of_run)
+    let printed = if args.json { print::json(&run) } else { print::line(&run.run_id) };
+    // A run whose id nobody got is nobody's.
+    if let Err(failure) = printed {
+        reach::wait(client.cancel(&run.run_id, false))?;
+        return Err(failure);
+    }
+    Ok(0)
+}
+
+/// Starts it without a daemon: with a nursery of its own, marked for the next daemon.
+fn directly(args: &RunArgs, settings: &Settings, state: &StateRoot, spec: &Spec) -> Result<u8, Failure> {
+    if spec.scope.is_some() {
+        return Err(Failure::ours(
+            "a scope needs a daemon, which keeps it to one run: `tenure daemon start`",
+        ));
+    }
+    let terms = Terms { backend: "run", cgroup: settings.cgroup, keep: settings.output };
+    if args.bg { background(args, state, spec, &terms) } else { foreground::run(args, state, spec, &terms) }
 }
 
 /// Starts it, prints its id, and leaves.
@@ -110,7 +145,7 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
         umask: tenure_os::file::umask(),
         nofile: None,
         session: args.session.clone(),
-        scope: None,
+        scope: args.scope.clone(),
         label: args.label.clone(),
         limits: limits(args, settings),
         on_escape: args.on_escape.into(),

@@ -3,15 +3,18 @@
 use super::{find, view};
 use crate::args::ShowArgs;
 use crate::failure::Failure;
-use crate::{print, settings};
+use crate::{print, reach, settings};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let state = settings::state_root()?;
-    let view = view(&find(&state, &args.id)?).map_err(Failure::refused)?;
+    let settings = settings::load()?;
+    let run = match reach::daemon(&settings)? {
+        Some(client) => reach::wait(client.run(&args.id))?,
+        None => view(&find(&settings::open(&settings)?, &args.id)?).map_err(Failure::refused)?.json(),
+    };
     if args.json {
-        print::json(&view.json())?;
+        print::json(&run)?;
     } else {
-        print::run(&view)?;
+        print::run(&run)?;
     }
     Ok(0)
 }

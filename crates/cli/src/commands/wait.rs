@@ -3,8 +3,10 @@
 use super::{FOR_EVER, dial, find};
 use crate::args::WaitArgs;
 use crate::failure::Failure;
-use crate::{print, settings};
+use crate::{print, reach, settings};
 use std::time::Duration;
+use tenure_client::Client;
+use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Broken;
@@ -12,9 +14,61 @@ use tenure_keeper::nursery;
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
+use tenure_settings::Settings;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
-    let state = settings::state_root().map_err(Failure::of_run)?;
+    let settings = settings::load().map_err(Failure::of_run)?;
+    match reach::daemon(&settings).map_err(Failure::of_run)? {
+        Some(client) => by_daemon(&settings, client, args).map_err(Failure::of_run),
+        None => by_files(&settings, args),
+    }
+}
+
+/// Asks the daemon, and the next one if that goes away meanwhile.
+fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result<u8, Failure> {
+    let patience = args.timeout.and_then(|limit| limit.0);
+    let deadline = patience.map(|patience| clock::awake() + patience);
+    let mut runs = Vec::new();
+    // Each is looked for before any is waited for.
+    for id in &args.ids {
+        runs.push(reach::wait(client.run(id))?);
+    }
+    for run in &mut runs {
+        while run.termination.is_none() {
+            let left = deadline.map(|deadline| deadline.saturating_sub(clock::awake()));
+            let left_ms = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+            match reach::try_wait(client.wait(&run.run_id, left_ms))? {
+                Ok(now) => *run = now,
+                Err(failed) if failed.is_lost() => client = the_next(settings, deadline)?,
+                Err(failed) => return Err(reach::failure(&failed)),
+            }
+            if run.termination.is_none() && left.is_some_and(|left| left.is_zero()) {
+                return Ok(124);
+            }
+        }
+    }
+    if args.json {
+        print::json(&runs)?;
+    }
+    let codes = runs.iter().filter_map(|run| run.termination.as_ref()).map(Termination::code);
+    Ok(codes.into_iter().find(|&code| code != 0).unwrap_or(0))
+}
+
+/// Waits for a daemon to come back: whoever watches over it starts it again, or we do.
+fn the_next(settings: &Settings, deadline: Option<Duration>) -> Result<Client, Failure> {
+    loop {
+        if let Ok(Some(client)) = reach::daemon(settings) {
+            return Ok(client);
+        }
+        if deadline.is_some_and(|deadline| clock::awake() > deadline) {
+            return Err(Failure::refused("the daemon is gone, and the time is up"));
+        }
+        tenure_os::poll::wait(&[], Some(PAUSE)).map_err(Failure::refused)?;
+    }
+}
+
+fn by_files(settings: &Settings, args: &WaitArgs) -> Result<u8, Failure> {
+    let state = settings::open(settings).map_err(Failure::of_run)?;
     let runs =
         args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
     let patience = args.timeout.and_then(|limit| limit.0);

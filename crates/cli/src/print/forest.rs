@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tenure_core::duration::show;
-use tenure_core::run_json::RunView;
+use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::wire::{ProcessView, Via};
 
 /// Branches that are longer than this, in bytes, grow no further to the right: a chain of forks may be thousands deep.
@@ -19,7 +19,7 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
         if at > 0 {
             line("")?;
         }
-        header(face, view)?;
+        header(face, &view.json())?;
         let mut table = Table::new(face, &["", ">", ">", "", ""]);
         for (branch, process) in branches(processes) {
             let via = match process.via {
@@ -40,10 +40,10 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
     Ok(())
 }
 
-fn header(face: Face, view: &RunView) -> Result<(), Failure> {
+fn header(face: Face, view: &RunJson) -> Result<(), Failure> {
     let (state, tone) = state(view);
-    let id = face.paint(Tone::Title, short(view.ticket.run_id.as_str()));
-    let age = ago(since(view.ticket.created_at_ms));
+    let id = face.paint(Tone::Title, short(&view.run_id));
+    let age = ago(since(view.created_at_ms));
     let rest = face.width.saturating_sub(30).max(20).into();
     let name: String = name(view).chars().take(rest).collect();
     line(&format!("{id}  {}  {age}  {name}", face.paint(tone, &state)))

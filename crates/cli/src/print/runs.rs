@@ -8,28 +8,28 @@ use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::ending::{Reason, Termination};
 use tenure_core::record::Boundary;
-use tenure_core::run_json::{LeaseState, RunView};
+use tenure_core::run_json::{LeaseState, RunJson};
 use tenure_core::state::State;
 use tenure_os::clock;
 
 /// The runs as a table.
-pub(crate) fn runs(views: &[RunView]) -> Result<(), Failure> {
+pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
     let face = Face::of_stdout();
     let headings = ["RUN", "STATE", ">AGE", ">PID", "SESSION", "ENDING", ">OUTPUT", "COMMAND"];
     let mut table = Table::new(face, &headings);
     for view in views {
-        let ticket = &view.ticket;
-        let pid = view.note.as_ref().map_or("-".to_owned(), |note| note.root.pid.to_string());
-        let (ending, ending_tone) = view.ending.as_ref().map_or(("-".to_owned(), Tone::Quiet), |ending| {
-            (brief(&ending.termination), tone(&ending.termination))
-        });
+        let pid = view.pid.map_or("-".to_owned(), |pid| pid.to_string());
+        let (ending, ending_tone) = view
+            .termination
+            .as_ref()
+            .map_or(("-".to_owned(), Tone::Quiet), |termination| (brief(termination), tone(termination)));
         let (state, state_tone) = state(view);
         table.row([
-            (short(ticket.run_id.as_str()).to_owned(), Tone::Plain),
+            (short(&view.run_id).to_owned(), Tone::Plain),
             (state, state_tone),
-            (ago(since(ticket.created_at_ms)), Tone::Plain),
+            (ago(since(view.created_at_ms)), Tone::Plain),
             (pid, Tone::Plain),
-            (ticket.session_id.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key))), Tone::Plain),
+            (view.session_id.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key))), Tone::Plain),
             (ending, ending_tone),
             (bytes(view.output.bytes), Tone::Plain),
             (name(view), Tone::Plain),
@@ -39,7 +39,7 @@ pub(crate) fn runs(views: &[RunView]) -> Result<(), Failure> {
 }
 
 /// One run, in groups.
-pub(crate) fn run(view: &RunView) -> Result<(), Failure> {
+pub(crate) fn run(view: &RunJson) -> Result<(), Failure> {
     let face = Face::of_stdout();
     for (at, (title, rows)) in groups(view).into_iter().enumerate() {
         if at > 0 {
@@ -57,50 +57,47 @@ pub(crate) fn run(view: &RunView) -> Result<(), Failure> {
 
 type Rows = Vec<(&'static str, String)>;
 
-fn groups(view: &RunView) -> Vec<(&'static str, Rows)> {
-    let ticket = &view.ticket;
+fn groups(view: &RunJson) -> Vec<(&'static str, Rows)> {
     let some = |name: &'static str, text: &Option<String>| text.as_ref().map(|text| (name, plain(text)));
-    let mut run: Rows = vec![("id", ticket.run_id.to_string()), ("state", state(view).0)];
+    let mut run: Rows = vec![("id", view.run_id.clone()), ("state", state(view).0)];
     run.extend(
-        [some("label", &ticket.label), some("session", &ticket.session_id), some("scope", &ticket.scope)]
+        [some("label", &view.label), some("session", &view.session_id), some("scope", &view.scope)]
             .into_iter()
             .flatten(),
     );
-    run.push(("asked for", moment(ticket.created_at_ms)));
-    run.extend(view.note.as_ref().map(|note| ("started", moment(note.started_at_ms))));
+    run.push(("asked for", moment(view.created_at_ms)));
+    run.extend(view.started_at_ms.map(|at| ("started", moment(at))));
     let mut command: Rows =
-        vec![("command", plain(&ticket.command.join(" "))), ("directory", plain(&ticket.cwd))];
-    if !ticket.env_names.is_empty() {
-        command.push(("set", plain(&ticket.env_names.join(", "))));
+        vec![("command", plain(&view.command.join(" "))), ("directory", plain(&view.cwd))];
+    if !view.env_names.is_empty() {
+        command.push(("set", plain(&view.env_names.join(", "))));
     }
-    command.extend(ticket.pty_size.map(|size| ("terminal", format!("{}x{}", size.cols, size.rows))));
-    let limits = &ticket.limits;
+    command.extend(view.pty_size.map(|size| ("terminal", format!("{}x{}", size.cols, size.rows))));
+    let limits = &view.limits;
     let mut limit: Rows = Vec::new();
     limit.extend(limits.overall.map(|length| ("timeout", show(length))));
     limit.extend(limits.no_output.map(|length| ("silence", show(length))));
     limit.push(("grace", show(limits.grace)));
     let mut groups = vec![("Run", run), ("Command", command), ("Limits", limit)];
-    groups.extend(view.note.as_ref().map(|note| {
-        let rows = vec![
-            ("pid", note.root.pid.to_string()),
-            ("keeper", note.keeper.pid.to_string()),
-            ("boundary", plain(&boundary(&note.boundary))),
-        ];
-        ("Processes", rows)
-    }));
+    if let (Some(pid), Some(keeper), Some(around)) = (view.pid, view.keeper_pid, &view.boundary) {
+        let mut rows = vec![("pid", pid.to_string())];
+        rows.extend(view.exe.as_ref().map(|exe| ("executable", plain(exe))));
+        rows.extend([("keeper", keeper.to_string()), ("boundary", plain(&boundary(around)))]);
+        groups.push(("Processes", rows));
+    }
     groups.push(("Output", output(view)));
-    groups.extend(view.ending.as_ref().map(|ending| {
+    if let (Some(termination), Some(at)) = (&view.termination, view.ended_at_ms) {
         let rows = vec![
-            ("how", plain(&ending.termination.sentence())),
-            ("reason", ending.termination.reason.to_string()),
-            ("when", moment(ending.ended_at_ms)),
+            ("how", plain(&termination.sentence())),
+            ("reason", termination.reason.to_string()),
+            ("when", moment(at)),
         ];
-        ("Ending", rows)
-    }));
+        groups.push(("Ending", rows));
+    }
     groups
 }
 
-fn output(view: &RunView) -> Rows {
+fn output(view: &RunJson) -> Rows {
     let mut rows = vec![("bytes", format!("{} ({})", view.output.bytes, bytes(view.output.bytes)))];
     if view.output.dropped_bytes > 0 {
         rows.push(("gone", bytes(view.output.dropped_bytes)));
@@ -110,8 +107,8 @@ fn output(view: &RunView) -> Rows {
 }
 
 /// Where it is in its life, for people: a run without keeper and ending is lost to them.
-pub(crate) fn state(view: &RunView) -> (String, Tone) {
-    if view.lease_state() == LeaseState::Lost && view.ending.is_none() {
+pub(crate) fn state(view: &RunJson) -> (String, Tone) {
+    if view.lease_state == LeaseState::Lost && view.termination.is_none() {
         return ("lost".to_owned(), Tone::Bad);
     }
     let tone = match view.state {
@@ -141,8 +138,8 @@ fn tone(termination: &Termination) -> Tone {
 }
 
 /// What people call it: its label, or its command.
-pub(super) fn name(view: &RunView) -> String {
-    plain(&view.ticket.label.clone().unwrap_or_else(|| view.ticket.command.join(" ")))
+pub(super) fn name(view: &RunJson) -> String {
+    plain(&view.label.clone().unwrap_or_else(|| view.command.join(" ")))
 }
 
 /// A key is often long; its end says more than its middle.
@@ -160,11 +157,19 @@ pub(super) fn since(at_ms: u64) -> Duration {
     Duration::from_millis(clock::unix_ms().saturating_sub(at_ms))
 }
 
+/// A moment in local time, to the millisecond.
+pub(crate) fn exact(at_ms: u64) -> String {
+    zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}
+
 fn moment(at_ms: u64) -> String {
+    format!("{} ({} ago)", zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S"), ago(since(at_ms)))
+}
+
+fn zoned(at_ms: u64) -> Zoned {
     let at =
         i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
-    let at: Zoned = at.to_zoned(TimeZone::system());
-    format!("{} ({} ago)", at.strftime("%Y-%m-%d %H:%M:%S"), ago(since(at_ms)))
+    at.to_zoned(TimeZone::system())
 }
 
 fn boundary(boundary: &Boundary) -> String {

@@ -3,7 +3,7 @@
 
 use super::printer::{self, Printed, Printer};
 use super::typing::Typing;
-use super::{print_record, stdin};
+use super::{handover, print_record, stdin};
 use crate::args::{RunArgs, StdinArg};
 use crate::failure::Failure;
 use crate::print;
@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
+use tenure_client::Client;
 use tenure_core::duration::show;
 use tenure_core::ending::Reason;
 use tenure_core::record::Ending;
@@ -22,10 +23,12 @@ use tenure_keeper::nursery;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
+use tenure_os::lock::{self, Holder};
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::terminal::{self, Raw};
 use tenure_os::{clock, reaper};
+use tenure_settings::Settings;
 
 /// How often a fallen keeper's run is looked at until somebody has closed it.
 const LOOK: Duration = Duration::from_millis(5);
@@ -37,8 +40,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 struct Foreground<'a> {
     args: &'a RunArgs,
     state: &'a StateRoot,
+    /// The nursery that we started ourselves.
     nursery: Option<Nursery>,
-    nursery_pid: i32,
+    nursery_pid: Option<i32>,
     launched: Launched,
     signals: Signals,
     typing: Typing,
@@ -63,10 +67,35 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms)
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let launched = nursery.run(state, spec, terms, Role::Caller).map_err(Failure::ours)?;
+    attend(args, state, launched, Some(nursery), signals, last_resort)
+}
+
+/// The same through the daemon, which has a nursery.
+pub(super) fn by_daemon(
+    args: &RunArgs,
+    settings: &Settings,
+    client: &Client,
+    spec: &Spec,
+) -> Result<u8, Failure> {
+    let state = crate::settings::open(settings)?;
+    let signals = take_signals(args).map_err(Failure::ours)?;
+    let launched = handover::launch(client, &state, args, spec, &signals)?;
+    attend(args, &state, launched, None, signals, false)
+}
+
+/// Sees a run through to its end.
+fn attend(
+    args: &RunArgs,
+    state: &StateRoot,
+    launched: Launched,
+    nursery: Option<Nursery>,
+    signals: Signals,
+    last_resort: bool,
+) -> Result<u8, Failure> {
     let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
     let mut foreground = Foreground {
-        nursery_pid: nursery.pid(),
-        nursery: Some(nursery),
+        nursery_pid: nursery.as_ref().map(Nursery::pid),
+        nursery,
         typing: Typing::new(stdin(args) == StdinArg::Inherit),
         args,
         state,
@@ -230,7 +259,7 @@ impl Foreground<'_> {
     /// Takes ended children off the list; as the first process of a container we have others' too.
     fn reap(&mut self) {
         for ended in reaper::reap_now() {
-            if ended.pid == self.nursery_pid {
+            if Some(ended.pid) == self.nursery_pid {
                 self.nursery = None;
             }
             self.fallen.iter_mut().flatten().for_each(|fallen| fallen.reaped(ended));
@@ -246,11 +275,7 @@ impl Foreground<'_> {
             self.end(ending);
             return Ok(true);
         }
-        let nursery_lives = match &self.nursery {
-            Some(nursery) => nursery::lives(self.state.path(), nursery.id())?,
-            None => false,
-        };
-        if !nursery_lives && !dir.kept()? {
+        if !self.somebody_closes_it()? && !dir.kept()? {
             let fallen = self.fallen.get_or_insert_with(|| Fallen::read(dir.path()));
             if fallen.is_empty() {
                 // It was closed, and the disk would not take that.
@@ -264,6 +289,20 @@ impl Foreground<'_> {
             self.reap();
         }
         Ok(true)
+    }
+
+    /// Whether there is somebody to write the ending of a run whose keeper fell: its nursery, or a daemon.
+    fn somebody_closes_it(&self) -> io::Result<bool> {
+        if lock::holder(self.state.dir(), "daemon.lock")? == Holder::Somebody {
+            return Ok(true);
+        }
+        let id = match &self.nursery {
+            Some(nursery) => Some(nursery.id().clone()),
+            // One that was ours has left; the daemon's is named in the keeper's note.
+            None if self.nursery_pid.is_some() => None,
+            None => self.launched.dir.note().map_err(io::Error::other)?.map(|note| note.nursery_id),
+        };
+        id.map_or(Ok(false), |id| nursery::lives(self.state.path(), &id))
     }
 
     /// Whether there is nothing more to print, or nobody to print for.
@@ -283,7 +322,7 @@ impl Foreground<'_> {
     fn bid_farewell(&mut self) -> io::Result<()> {
         let deadline = clock::awake() + FAREWELL;
         self.launched.keeper.end();
-        let pid = self.nursery_pid;
+        let Some(pid) = self.nursery_pid else { return Ok(()) };
         // Its connection ends here, so that it leaves.
         let has_more = |ending: &Ending| !ending.handed_over_to.is_empty() || !ending.termination.confirmed;
         let stays = self.ending.as_ref().is_some_and(has_more);

@@ -1,0 +1,38 @@
+//! `tenure events`: what happened, and what happens. One that follows goes on with the next daemon.
+
+use crate::args::EventsArgs;
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use tenure_core::api::Event;
+
+pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
+    let settings = settings::load()?;
+    let mut since = args.since.or((!args.follow).then_some(0));
+    loop {
+        let client = reach::needed(&settings)?;
+        let mut printed = Ok(());
+        let begin = since;
+        let take = |event: Event| {
+            since = Some(event.seq);
+            printed = show(&event, args.json);
+            printed.is_ok()
+        };
+        let ended = reach::try_wait(client.events(begin, args.follow, take))?;
+        printed?;
+        match ended {
+            Ok(()) if !args.follow => return Ok(0),
+            Ok(()) => {}
+            Err(failed) if args.follow && failed.is_lost() => {}
+            Err(failed) => return Err(reach::failure(&failed)),
+        }
+    }
+}
+
+fn show(event: &Event, json: bool) -> Result<(), Failure> {
+    if json {
+        return print::json(event);
+    }
+    let run = event.run_id.as_ref().map_or("-", |run| print::short(run.as_str()));
+    let at = print::exact(event.at_ms);
+    print::line(&format!("{:>6}  {at}  {run:12}  {:<16}  {}", event.seq, event.kind, event.detail))
+}

@@ -1,0 +1,11 @@
+//! `tenure metrics`: the metrics, as Prometheus reads them.
+
+use crate::args::MetricsArgs;
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+
+pub(crate) fn run(_: &MetricsArgs) -> Result<u8, Failure> {
+    let client = reach::needed(&settings::load()?)?;
+    print::line(reach::wait(client.metrics())?.trim_end())?;
+    Ok(0)
+}

@@ -1,0 +1,29 @@
+//! `tenure reap`: recorded runs that nobody holds.
+
+use crate::args::ReapArgs;
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use tenure_core::api::{ReapRequest, Selector};
+
+pub(crate) fn run(args: &ReapArgs) -> Result<u8, Failure> {
+    let client = reach::needed(&settings::load()?)?;
+    let which = Selector {
+        run: args.run.clone(),
+        scope: None,
+        session: args.session.clone(),
+        agent: args.agent.clone(),
+    };
+    let lines = reach::wait(client.reap(&ReapRequest { dry_run: args.dry_run, which }))?;
+    if args.json {
+        print::json(&lines)?;
+        return Ok(0);
+    }
+    for line in &lines {
+        let outcome = line.outcome.as_ref().map_or(String::new(), |outcome| format!(" → {outcome}"));
+        print::line(&format!("{}  {}{outcome}", print::short(line.run_id.as_str()), line.evidence))?;
+    }
+    if lines.is_empty() {
+        print::line("every recorded run has ended or is held")?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,53 @@
+//! A run as the daemon is asked for it: the caller's own process, in exact bytes, and the flags.
+
+use crate::args::RunArgs;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use std::time::Duration;
+use tenure_core::api::{Exact, RunRequest, Stdin};
+use tenure_core::spec::{Spec, Transport};
+use tenure_os::descriptors;
+
+/// The request that means this spec.
+pub(super) fn of(args: &RunArgs, spec: &Spec) -> RunRequest {
+    let argv = spec.transport.argv();
+    let mut words = Vec::new();
+    for word in [&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env) {
+        words.extend_from_slice(word);
+        words.push(0);
+    }
+    let exact = Exact {
+        words: BASE64_STANDARD.encode(words),
+        argc: argv.words().len(),
+        umask: spec.umask,
+        nofile: descriptors::limit(),
+        env_names: spec.env_names.clone(),
+    };
+    let stdin = match &spec.transport {
+        Transport::Pipes { stdin, .. } => Some(if *stdin { Stdin::Open } else { Stdin::Closed }),
+        Transport::Pty { .. } => None,
+    };
+    let limits = &spec.limits;
+    RunRequest {
+        pty: spec.transport.size().is_some(),
+        pty_size: spec.transport.size(),
+        timeout_ms: limits.overall.map(millis),
+        no_output_timeout_ms: limits.no_output.map(millis),
+        activity: Some(limits.activity),
+        grace_ms: Some(millis(limits.grace)),
+        session: spec.session.clone(),
+        scope: spec.scope.clone(),
+        replace: args.replace,
+        label: spec.label.clone(),
+        on_escape: Some(spec.on_escape),
+        orphan: Some(spec.orphan),
+        orphan_grace_ms: Some(millis(limits.orphan_grace)),
+        stdin,
+        exact: Some(exact),
+        ..RunRequest::default()
+    }
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
