@@ -8,6 +8,7 @@ pub mod ending;
 pub mod hash;
 pub mod identity;
 pub mod ids;
+pub mod journal;
 pub mod limits;
 pub mod output;
 pub mod record;

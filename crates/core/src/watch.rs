@@ -161,6 +161,11 @@ impl Watch {
         self.cause
     }
 
+    /// How the root ended, if that was seen.
+    pub fn exit(&self) -> Option<Exit> {
+        self.exit
+    }
+
     /// The cause in a person's words.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()

@@ -2,6 +2,7 @@
 //! sees goes to [`Watch`], which decides; what that says is done here.
 
 mod begin;
+mod diary;
 mod finish;
 mod heir;
 mod inlet;
@@ -10,6 +11,7 @@ mod peers;
 mod stop;
 
 use crate::frames::Frames;
+use crate::journal::Journal;
 use crate::rundir::RunDir;
 use heir::Heir;
 use inlet::Inlet;
@@ -73,6 +75,7 @@ struct Keeper {
     door_opens_at: Option<Duration>,
     signals: Signals,
     hunt: Option<Hunt>,
+    journal: Journal,
     ending_space: Option<Reserved>,
     /// Set once the tree is gone and only the rest of the output is awaited.
     draining: Option<Draining>,
@@ -143,6 +146,7 @@ impl Keeper {
             self.see(Seen::Tick);
             self.go_on_hunting();
             self.outlet.rest();
+            self.journal.write_due(&self.dir);
             self.tell_growth();
             if self.drained() {
                 return Ok(self.finish());
@@ -189,8 +193,13 @@ impl Keeper {
         let now = clock::awake();
         let draining = self.draining.as_ref().map(|draining| draining.until);
         let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
-        let deadlines = [self.watch.wake_at(), draining, hunting, self.outlet.wake_at(), self.door_opens_at];
-        deadlines.into_iter().flatten().min().map(|at| at.saturating_sub(now))
+        let ours = [self.outlet.wake_at(), self.journal.wake_at(), self.door_opens_at];
+        [self.watch.wake_at(), draining, hunting]
+            .into_iter()
+            .chain(ours)
+            .flatten()
+            .min()
+            .map(|at| at.saturating_sub(now))
     }
 
     fn take_signals(&mut self) {
@@ -245,6 +254,9 @@ impl Keeper {
         };
         self.root = RootState::Held(root);
         let left = left_behind(&self.outlived(), self.session);
+        if self.watch.cause().is_none() {
+            self.note_left(&left);
+        }
         self.see(Seen::RootExited { exit, left });
     }
 
@@ -269,6 +281,7 @@ impl Keeper {
                 self.start = None;
                 pause::point("keeper-started");
                 self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
+                self.note_start();
                 self.see(Seen::Started);
                 self.tell_leaving();
             }
@@ -287,12 +300,13 @@ impl Keeper {
             let before = self.state();
             let due = self.watch.see(seen, clock::awake());
             if before != self.state() {
+                self.note_exiting();
                 self.tell_leaving();
             }
             next = match due {
                 Do::Nothing => None,
                 Do::Sample => Some(Seen::Sampled(self.sample())),
-                Do::Look => Some(Seen::Alive(self.survivors())),
+                Do::Look => Some(Seen::Alive(self.give_up())),
                 Do::Term(whom) => {
                     self.term(whom);
                     None

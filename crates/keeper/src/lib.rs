@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod frames;
+mod journal;
 mod keeper;
 pub mod launch;
 pub mod nursery;

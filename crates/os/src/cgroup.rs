@@ -73,6 +73,12 @@ impl Cgroup {
         })
     }
 
+    /// Whether anybody is in it or below, as far as can be read.
+    pub fn is_occupied(&self) -> bool {
+        let events = fs::read_to_string(self.path.join("cgroup.events"));
+        events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
+    }
+
     /// Kills everything in it at once; no fork escapes that.
     pub fn kill(&self) -> io::Result<()> {
         let file = openat(&self.dir, "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;

@@ -5,6 +5,7 @@ use super::outlet::Outlet;
 use super::peers::Peer;
 use super::{Keeper, RootState, listen};
 use crate::frames::Frames;
+use crate::journal::Journal;
 use crate::rundir::RunDir;
 use std::io;
 use std::os::fd::AsFd;
@@ -99,6 +100,7 @@ pub(super) fn begin(
         door_opens_at: None,
         signals,
         hunt: None,
+        journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
         draining: None,
         dir,

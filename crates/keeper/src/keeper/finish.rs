@@ -3,13 +3,11 @@
 use super::heir::Heir;
 use super::peers::Peer;
 use super::{Draining, Keeper, RootState};
-use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
-use tenure_core::signal::Signal;
 use tenure_core::wire::Tell;
 use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
@@ -56,7 +54,9 @@ impl Keeper {
             last_output_at_ms: self.outlet.last_at_ms(),
             output: self.outlet.totals(),
             handed_over_to: heir.iter().map(|heir| heir.id().clone()).collect(),
+            kills: self.journal.kills(),
         };
+        self.journal.write(&self.dir);
         pause::point("keeper-before-ending");
         let told = match self.dir.write_ending(&ending, self.ending_space.take()) {
             Ok(_) => Tell::Ended { ending: Box::new(ending) },
@@ -108,9 +108,7 @@ impl Keeper {
     fn end_rest(&mut self) -> bool {
         let deadline = clock::awake() + defaults::GIVE_UP;
         while !tree::is_bare(self.kept()) && clock::awake() < deadline {
-            for member in tree::freeze(&HashSet::new(), deadline) {
-                member.signal(Signal::KILL);
-            }
+            self.freeze_and_kill(deadline);
             self.wait_for_a_death();
             self.bury();
         }
