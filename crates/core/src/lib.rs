@@ -12,6 +12,7 @@ pub mod journal;
 pub mod limits;
 pub mod output;
 pub mod record;
+pub mod resources;
 pub mod run_json;
 pub mod signal;
 pub mod spec;

@@ -8,6 +8,7 @@ use crate::identity::Identity;
 use crate::ids::{InstanceId, LeaseId, NurseryId, RunId};
 use crate::limits::Limits;
 use crate::output::{Keep, Totals};
+use crate::resources::Resources;
 use crate::spec::{OnEscape, Orphan, Size};
 use crate::watch::Policy;
 use serde::de::DeserializeOwned;
@@ -50,6 +51,9 @@ pub struct Ticket {
     pub stdin: bool,
     /// Its limits.
     pub limits: Limits,
+    /// How much of the machine it may use.
+    #[serde(default, skip_serializing_if = "Resources::is_unbounded")]
+    pub resources: Resources,
     /// What becomes of escapees.
     pub on_escape: OnEscape,
     /// What becomes of it when its owner is lost.

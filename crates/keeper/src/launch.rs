@@ -92,6 +92,7 @@ impl Lease {
             pty_size: spec.transport.size(),
             stdin: matches!(spec.transport, Transport::Pty { .. } | Transport::Pipes { stdin: true, .. }),
             limits: spec.limits.clone(),
+            resources: spec.resources.clone(),
             on_escape: spec.on_escape,
             orphan: spec.orphan,
             keep: terms.keep,

@@ -310,6 +310,7 @@ mod tests {
     use crate::state_root::StateRoot;
     use tenure_core::limits::Limits;
     use tenure_core::output::Keep;
+    use tenure_core::resources::Resources;
     use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
 
     /// A ticket that nobody ever acted on.
@@ -327,6 +328,7 @@ mod tests {
             scope: None,
             label: None,
             limits: Limits::default(),
+            resources: Resources::default(),
             on_escape: OnEscape::Allow,
             orphan: Orphan::Keep,
         };

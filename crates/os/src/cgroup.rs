@@ -2,6 +2,7 @@
 //! death, and it ends everything at once. It is not the whole boundary, because a process of the superuser can
 //! move itself out of it.
 
+use crate::control;
 use crate::linux::mountinfo;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
@@ -9,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::resources::Resources;
 
 /// One run's control group.
 #[derive(Debug)]
@@ -51,6 +53,16 @@ impl Cgroup {
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Bounds what those who will be in it may use. The error says, for people, why that cannot be.
+    pub fn bound(&self, resources: &Resources) -> Result<(), String> {
+        control::bound(&self.path, resources)
+    }
+
+    /// Whether the kernel killed somebody in it for want of memory.
+    pub fn ran_out_of_memory(&self) -> bool {
+        control::oom_kills(&self.path) > 0
     }
 
     /// Its directory.

@@ -13,6 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::limits::Limits;
+use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
@@ -109,6 +110,7 @@ fn spec(args: &RunArgs) -> anyhow::Result<Spec> {
         scope: None,
         label: args.label.clone(),
         limits: limits(args),
+        resources: Resources::default(),
         on_escape: args.on_escape.into(),
         orphan: args.orphan.into(),
     })

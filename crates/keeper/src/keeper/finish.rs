@@ -9,6 +9,7 @@ use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
 use tenure_core::wire::Tell;
+use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::{clock, pause, tree};
@@ -42,6 +43,9 @@ impl Keeper {
             termination.confirmed = self.end_rest();
             None
         });
+        if self.cgroup.as_ref().is_some_and(Cgroup::ran_out_of_memory) {
+            termination.detail = Some(out_of_memory(termination.detail));
+        }
         // A survivor that holds it is no stranger.
         termination.output_open = heir.is_none() && termination.confirmed && !self.outlet.ended();
         if let Some(heir) = &heir {
@@ -132,4 +136,10 @@ impl Keeper {
         let _ = poll::wait(&[interest], Some(Duration::from_millis(1)));
         while self.signals.next().is_some() {}
     }
+}
+
+/// What is said of a run whose memory was not enough, beside what else there is to say.
+fn out_of_memory(detail: Option<String>) -> String {
+    const KILLED: &str = "killed by the OOM killer";
+    detail.map_or_else(|| KILLED.to_owned(), |detail| format!("{detail}; {KILLED}"))
 }
