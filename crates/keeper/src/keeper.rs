@@ -3,6 +3,7 @@
 
 mod begin;
 mod diary;
+mod door;
 mod finish;
 mod heir;
 mod inlet;
@@ -10,7 +11,6 @@ mod outlet;
 mod peers;
 mod stop;
 
-use crate::frames::Frames;
 use crate::journal::Journal;
 use crate::rundir::RunDir;
 use heir::Heir;
@@ -45,11 +45,6 @@ const BURIAL: Duration = Duration::from_millis(100);
 
 /// So many dead at once are more than a command's work leaves.
 const MANY: usize = 64;
-
-/// How long nobody is let in after that failed.
-const DOOR: Duration = Duration::from_millis(100);
-/// How many may be connected at once; more wait at the door.
-const MOST_PEERS: usize = 500;
 
 /// A run, held.
 struct Keeper {
@@ -136,9 +131,7 @@ impl Keeper {
                 }
             }
             self.part();
-            if self.door_opens_at.is_some_and(|at| clock::awake() >= at) {
-                self.door_opens_at = None;
-            }
+            self.open_door();
             if self.is_held_up() {
                 // The command is silent because it is not read.
                 self.see(Seen::Output);
@@ -158,8 +151,7 @@ impl Keeper {
     fn awaited(&self) -> Vec<What> {
         let mut awaited = vec![What::Signals];
         awaited.extend(self.start.is_some().then_some(What::Report));
-        let has_room = self.peers.len() < MOST_PEERS && self.door_opens_at.is_none();
-        awaited.extend((self.listener.is_some() && has_room).then_some(What::Listener));
+        awaited.extend(self.lets_in().then_some(What::Listener));
         awaited.extend(self.readable().map(What::Output));
         awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
         awaited.extend((0..self.peers.len()).map(What::Peer));
@@ -328,22 +320,6 @@ impl Keeper {
         Usage { cpu: used.cpu, io_bytes: used.io_bytes }
     }
 
-    /// Takes in who has connected. One who cannot be taken in now waits, or is turned away by the system.
-    fn accept(&mut self) {
-        let Some(listener) = &self.listener else { return };
-        loop {
-            match listener.accept() {
-                Ok(Some(conn)) => self.peers.push(Peer::unknown(Frames::new(conn))),
-                Ok(None) => return,
-                Err(_) => {
-                    // No descriptor to spare, most likely: they are still at the door when some are.
-                    self.door_opens_at = Some(clock::awake() + DOOR);
-                    return;
-                }
-            }
-        }
-    }
-
     /// Up to where every foreground caller has taken the output; `None` if there is no such caller.
     fn taken(&self) -> Option<u64> {
         self.peers.iter().filter_map(Peer::required_from).min()
@@ -371,16 +347,5 @@ fn left_behind(living: &[tree::Member], session: i32) -> Left {
     Left {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
         escapees: outside.into_iter().take(stop::MOST_NAMED).map(tree::Member::note).collect(),
-    }
-}
-
-/// A run without a socket can still be waited for and is still ended in time, so it is not refused for that.
-fn listen(dir: &RunDir) -> Option<Listener> {
-    match dir.listen() {
-        Ok(listener) => Some(listener),
-        Err(error) => {
-            complain(format_args!("run {} has no control socket: {error}", dir.id()));
-            None
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! The first moments of a keeper, in the order that must hold: lock, ticket, fork, note, gate. Whatever the
 //! command does not need before it executes is made while it does.
 
+use super::door::listen;
 use super::outlet::Outlet;
 use super::peers::Peer;
-use super::{Keeper, RootState, listen};
+use super::{Keeper, RootState};
 use crate::frames::Frames;
 use crate::journal::Journal;
 use crate::rundir::RunDir;

@@ -1,8 +1,9 @@
 //! Declared daemons (`--on-escape allow`): what escaped becomes a run of its own, with a directory, a lease and a
 //! ticket, kept by the same keeper. The first process of them is its root; when that ends, so do the others.
 
+use super::door::listen;
 use super::inlet::Inlet;
-use super::{Keeper, RootState, listen};
+use super::{Keeper, RootState};
 use crate::journal::Journal;
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
