@@ -3,6 +3,7 @@
 
 use crate::ids::{InstanceId, RunId};
 use crate::limits::Activity;
+use crate::resources::Resources;
 use crate::run_json::RunJson;
 use crate::spec::{OnEscape, Orphan, Size};
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,10 @@ pub struct RunRequest {
     /// Whether its input stays writable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Stdin>,
+    /// What it may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub resources: Option<Resources>,
     /// What its owner is told of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Notify>,

@@ -130,6 +130,25 @@ pub struct Termination {
     pub detail: Option<String>,
 }
 
+/// How many SIGKILLs of each kind it took to clean up. Only those count that reached somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kills {
+    /// Single processes.
+    pub pid: u32,
+    /// Strokes at the root's whole group.
+    pub pgid: u32,
+    /// Strokes at the run's whole cgroup.
+    pub cgroup: u32,
+}
+
+impl Kills {
+    /// Whether nobody had to be killed.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Termination {
     /// The ending of a command that was never executed: nothing of it is alive.
     pub fn not_started(error: &SpawnError) -> Self {

@@ -2,12 +2,13 @@
 //! note (who is alive, written before the root may execute, I2) and the ending (I3). Each is one JSON line
 //! followed by its checksum, with a version; a newer version is refused.
 
-use crate::ending::{SpawnError, Termination};
+use crate::ending::{Kills, SpawnError, Termination};
 use crate::hash;
 use crate::identity::Identity;
 use crate::ids::{InstanceId, LeaseId, NurseryId, RunId};
 use crate::limits::Limits;
 use crate::output::{Keep, Totals};
+use crate::resources::Resources;
 use crate::spec::{OnEscape, Orphan, Size};
 use crate::watch::Policy;
 use serde::de::DeserializeOwned;
@@ -50,6 +51,9 @@ pub struct Ticket {
     pub stdin: bool,
     /// Its limits.
     pub limits: Limits,
+    /// How much of the machine it may use.
+    #[serde(default, skip_serializing_if = "Resources::is_unbounded")]
+    pub resources: Resources,
     /// What becomes of escapees.
     pub on_escape: OnEscape,
     /// What becomes of it when its owner is lost.
@@ -126,6 +130,9 @@ pub struct Ending {
     /// The runs that took over escaped processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handed_over_to: Vec<RunId>,
+    /// How many kills it took.
+    #[serde(default, skip_serializing_if = "Kills::is_none")]
+    pub kills: Kills,
 }
 
 impl Ending {
@@ -138,6 +145,7 @@ impl Ending {
             last_output_at_ms: None,
             output: Totals::default(),
             handed_over_to: Vec::new(),
+            kills: Kills::default(),
         }
     }
 
@@ -215,6 +223,7 @@ mod tests {
             last_output_at_ms: None,
             output: Totals { bytes: 10, dropped_bytes: 0 },
             handed_over_to: Vec::new(),
+            kills: Kills::default(),
         }
     }
 
@@ -258,6 +267,6 @@ mod tests {
     #[test]
     fn the_ending_of_version_one_is_still_read() {
         let ending: Ending = decode(include_bytes!("../fixtures/ending-v1")).unwrap();
-        assert_eq!(ending.termination.exit_code, Some(7));
+        assert_eq!((ending.termination.exit_code, ending.kills), (Some(7), Kills::default()));
     }
 }

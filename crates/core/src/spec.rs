@@ -2,6 +2,7 @@
 //! command is never put together again from a list of words, nor a list of words from a line.
 
 use crate::limits::{BadLimits, Limits};
+use crate::resources::{NothingLeft, Resources};
 use serde::{Deserialize, Serialize};
 
 /// A command line as the system takes it: at least a program, no NUL byte in any word.
@@ -37,6 +38,9 @@ pub enum BadSpec {
     /// Limits that contradict each other.
     #[error(transparent)]
     Limits(#[from] BadLimits),
+    /// Limits under which nothing could run.
+    #[error(transparent)]
+    Resources(#[from] NothingLeft),
 }
 
 impl Argv {
@@ -199,6 +203,8 @@ pub struct Spec {
     pub label: Option<String>,
     /// Its limits.
     pub limits: Limits,
+    /// How much of the machine it may use.
+    pub resources: Resources,
     /// What becomes of escapees.
     pub on_escape: OnEscape,
     /// What becomes of it when its owner is lost.
@@ -217,6 +223,7 @@ impl Spec {
         if let Some(size) = self.transport.size() {
             Size::new(size.cols, size.rows)?;
         }
+        self.resources.check()?;
         Ok(self.limits.check()?)
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         limits: limits(request),
         on_escape: request.on_escape.unwrap_or_default(),
         orphan: request.orphan.unwrap_or_default(),
+        resources: request.resources.clone().unwrap_or_default(),
     };
     if request.replace && spec.scope.is_none() {
         return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));

@@ -13,7 +13,6 @@ use tenure_core::lease::{Hold, Observer, Tenancy};
 use tenure_core::record::Ticket;
 use tenure_core::wire::Ask;
 use tenure_keeper::launch::Nursery;
-use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
 use tenure_settings::Settings;
@@ -130,14 +129,13 @@ impl Daemon {
     /// From now on this daemon holds a run, over this connection to its keeper.
     pub(crate) fn hold(
         self: &Arc<Self>,
-        dir: RunDir,
         ticket: Ticket,
         hold: Hold,
         status: Status,
         link: Link,
         place: Option<OwnedSemaphorePermit>,
     ) -> Arc<Held> {
-        let (held, orders) = Held::new(dir, ticket, hold, status);
+        let (held, orders) = Held::new(ticket, hold, status);
         lock(&self.held).insert(held.ticket.run_id.clone(), Arc::clone(&held));
         let keeping = Keeping { held: Arc::clone(&held), link, orders, place };
         tokio::spawn(held::keep(Arc::clone(self), keeping));

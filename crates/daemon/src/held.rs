@@ -11,7 +11,6 @@ use tenure_core::lease::Hold;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Tell};
-use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
 use tenure_store::Change;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -23,7 +22,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A run that this daemon holds.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(crate) dir: RunDir,
     pub(crate) ticket: Ticket,
     pub(crate) hold: Hold,
     orders: mpsc::UnboundedSender<Ask>,
@@ -75,14 +73,13 @@ pub(crate) struct Keeping {
 
 impl Held {
     pub(crate) fn new(
-        dir: RunDir,
         ticket: Ticket,
         hold: Hold,
         status: Status,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
-        (Arc::new(Self { dir, ticket, hold, orders, status, followers: AtomicUsize::new(0) }), receiver)
+        (Arc::new(Self { ticket, hold, orders, status, followers: AtomicUsize::new(0) }), receiver)
     }
 
     /// Says something to the keeper; the answer, if there is one, is not awaited.

@@ -12,7 +12,6 @@ use tenure_core::lease::Hold;
 use tenure_core::state::State;
 use tenure_core::wire::{self, Role, Tell};
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
-use tenure_keeper::rundir::RunDir;
 use tenure_os::pause;
 use tenure_os::socket::Conn;
 use tenure_store::{NewRun, Query};
@@ -65,19 +64,13 @@ impl Daemon {
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
         let order = Order { ticket: &ticket, spec: &asked.spec, cgroup: terms.cgroup };
-        let dir = match self.launch(&order, peers) {
-            Ok(dir) => dir,
-            Err(error) => {
-                self.reconcile_run(&ticket.run_id).await;
-                return Err(Refusal::internal(format!(
-                    "run {} could not be started: {error}",
-                    ticket.run_id
-                )));
-            }
-        };
+        if let Err(error) = self.launch(&order, peers) {
+            self.reconcile_run(&ticket.run_id).await;
+            return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
+        }
         pause::point("daemon-launched");
         let link = Link::new(mine).map_err(Refusal::internal)?;
-        let held = self.hold(dir, ticket, hold, Status::default(), link, place);
+        let held = self.hold(ticket, hold, Status::default(), link, place);
         // A command that takes long to be executed is started nevertheless.
         let _ = timeout(PATIENCE, held.begun()).await;
         self.latency.started(began.elapsed());
@@ -97,13 +90,13 @@ impl Daemon {
     }
 
     /// Has a nursery fork a keeper. One that is gone is replaced, once.
-    fn launch(&self, order: &Order<'_>, peers: Vec<(Role, Conn)>) -> io::Result<RunDir> {
+    fn launch(&self, order: &Order<'_>, peers: Vec<(Role, Conn)>) -> io::Result<()> {
         let mut nursery = lock(&self.nursery);
         if nursery.as_ref().is_none_or(Nursery::is_gone) {
             *nursery = Some(Nursery::start(&self.state)?);
         }
         let nursery = nursery.as_ref().ok_or_else(|| io::Error::other("there is no nursery"))?;
-        nursery.launch(&self.state, order, peers)
+        nursery.launch(&self.state, order, peers).map(drop)
     }
 
     /// Ends the live run of a scope, and waits until its whole tree is gone.

@@ -20,9 +20,6 @@ macro_rules! refusals {
                 Self { status: $status, code: $code, detail: detail.to_string() }
             }
         )*}
-
-        /// Every refusal there is, for the API's description.
-        pub(crate) const CODES: &[(u16, &str)] = &[$(($status, $code),)*];
     };
 }
 

@@ -4,8 +4,14 @@ use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use serde_json::Value;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use tenure_core::api::StoryLine;
+use tenure_core::ending::{Exit, ProcessNote, Reason};
+use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::record::Boundary;
+use tenure_core::signal;
+use tenure_keeper::rundir::RunDir;
 use tenure_store::{EventRow, RunRow};
 
 /// The most lines of a story.
@@ -15,8 +21,78 @@ const MOST: usize = 2000;
 pub(crate) async fn story(daemon: &Arc<Daemon>, row: &RunRow) -> Result<Vec<StoryLine>, Refusal> {
     let events = daemon.registry.events(0, Some(row.ticket.run_id.clone()), MOST).await?;
     let mut lines: Vec<StoryLine> = events.into_iter().map(told).collect();
+    let keeper = RunDir::open(Path::new(&row.directory)).and_then(|dir| dir.journal());
+    // Without a directory, or a journal, the registry's part is the story.
+    lines.extend(keeper.unwrap_or_default().into_iter().map(noted));
     lines.sort_by_key(|line| line.at_ms);
     Ok(lines)
+}
+
+/// One entry of the keeper's journal, for people.
+fn noted(entry: Entry) -> StoryLine {
+    let (what, text) = match entry.what {
+        What::Started { pid, exe, boundary } => {
+            let around = match boundary {
+                Boundary::Cgroup { path } => format!("keeper and cgroup {path}"),
+                Boundary::Subreaper { why: Some(why) } => format!("keeper alone: {why}"),
+                Boundary::Subreaper { why: None } => "keeper alone".to_owned(),
+            };
+            (
+                "started",
+                format!("pid {pid}, {}; held by {around}", exe.unwrap_or_else(|| "unknown".to_owned())),
+            )
+        }
+        What::FirstOutput => ("first-output", "the command wrote something for the first time".to_owned()),
+        What::Exiting { cause: Some(cause), detail, .. } => {
+            let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+            ("exiting", format!("it is being ended, {}{detail}", Reason::from(cause)))
+        }
+        What::Exiting { exit: Some(Exit::Code(code)), .. } => {
+            ("exiting", format!("the command exited with {code}"))
+        }
+        What::Exiting { exit: Some(Exit::Signal(number)), .. } => {
+            ("exiting", format!("{} ended the command", signal::name(number)))
+        }
+        What::Exiting { .. } => ("exiting", "the command has ended".to_owned()),
+        What::Signalled { signal, target, proof } => {
+            ("signalled", format!("{signal} to {}, because {}", whom(&target), because(proof)))
+        }
+        What::Leftovers { count } => ("leftovers", format!("{count} of its session outlived the command")),
+        What::Escapees { processes } => ("escapees", format!("left the session: {}", names(&processes))),
+        What::GivenUp => ("given-up", "the stop was given up".to_owned()),
+        What::Survivors { processes } => ("survivors", format!("still alive: {}", names(&processes))),
+        What::HolderLost => ("holder-lost", "the daemon's connection ended".to_owned()),
+        What::HolderBack { epoch } => ("holder-back", format!("a daemon holds it at epoch {epoch}")),
+        What::HolderReleased => ("holder-released", "the daemon left on purpose".to_owned()),
+        What::EpochRefused { epoch, current } => {
+            ("epoch-refused", format!("a holder of epoch {epoch} was turned away, {current} holds"))
+        }
+        What::MoreNotWritten => ("more", "there was more, which was not written down".to_owned()),
+    };
+    StoryLine { at_ms: entry.at_ms, source: "keeper".to_owned(), what: what.to_owned(), text }
+}
+
+fn whom(target: &Target) -> String {
+    match target {
+        Target::Group { pgid } => format!("the group {pgid}"),
+        Target::Cgroup { path } => format!("everybody in {path}"),
+        Target::Process { pid, start_time } => format!("pid {pid} (started {start_time})"),
+    }
+}
+
+fn because(proof: Proof) -> &'static str {
+    match proof {
+        Proof::UnreapedRoot => "its unreaped root pins the group's number",
+        Proof::RunCgroup => "the cgroup was made for the run",
+        Proof::Child => "it descends from the root by living parents",
+        Proof::Adopted => "it came back to the keeper as an orphan of the run",
+        Proof::InCgroup => "it is in the run's cgroup",
+        Proof::LeaseMark => "it carries the run's lease in its environment",
+    }
+}
+
+fn names(processes: &[ProcessNote]) -> String {
+    processes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// One event for people: its word, and what it says of itself.

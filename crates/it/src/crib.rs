@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 use tenure_core::ids::NurseryId;
 use tenure_core::limits::Limits;
 use tenure_core::output::Keep;
+use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
 use tenure_core::wire::{self, Launch, Role, Tell};
 use tenure_keeper::frames::Frames;
@@ -76,6 +77,10 @@ pub struct Warm {
     child: Child,
     /// What the runs are held to.
     pub limits: Limits,
+    /// What they may use.
+    pub resources: Resources,
+    /// Whether they get a cgroup where one can be had.
+    pub cgroup: bool,
 }
 
 impl Warm {
@@ -86,14 +91,21 @@ impl Warm {
         let (conn, id, child) = start(install);
         let instance = state.instance().expect("an instance");
         let nursery = Nursery::new(conn, id, child.id().cast_signed(), instance);
-        Self { nursery, state, child, limits: Limits::default() }
+        Self {
+            nursery,
+            state,
+            child,
+            limits: Limits::default(),
+            resources: Resources::default(),
+            cgroup: false,
+        }
     }
 
     /// Launches a command; returns its run and the keeper's first connections, one for each role.
     #[track_caller]
     pub fn launch(&self, command: &[&str], roles: &[Role]) -> (RunDir, Vec<Frames>) {
         let spec = self.spec(command);
-        let terms = Terms { backend: "exec", cgroup: false, keep: Keep::default() };
+        let terms = Terms { backend: "exec", cgroup: self.cgroup, keep: Keep::default() };
         let lease = Lease::new(self.state.instance().expect("an instance")).expect("a lease");
         let ticket = lease.ticket(&spec, &terms);
         let pairs: Vec<_> = roles.iter().map(|_| Conn::pair().expect("a connection")).collect();
@@ -111,11 +123,13 @@ impl Warm {
             cwd: b"/".to_vec(),
             env: vec![b"PATH=/usr/bin:/bin".to_vec()],
             env_names: Vec::new(),
+            nofile: None,
             umask: 0o022,
             session: None,
             scope: None,
             label: None,
             limits: self.limits.clone(),
+            resources: self.resources.clone(),
             on_escape: OnEscape::default(),
             orphan: Orphan::default(),
         }

@@ -16,6 +16,7 @@ pub struct Install {
     state: PathBuf,
     cgroup: bool,
     unprivileged: bool,
+    daemon: bool,
     env: Vec<(OsString, OsString)>,
 }
 
@@ -28,13 +29,20 @@ impl Install {
         let dir = tempfile::Builder::new().prefix("tenure-it-").tempdir().expect("a temporary directory");
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).expect("chmod");
         let state = dir.path().join("state");
-        Self { dir, state, cgroup: true, unprivileged: false, env: Vec::new() }
+        Self { dir, state, cgroup: true, unprivileged: false, daemon: false, env: Vec::new() }
     }
 
     /// The same without cgroups.
     #[must_use]
     pub fn without_cgroup(mut self) -> Self {
         self.cgroup = false;
+        self
+    }
+
+    /// The same with a daemon that starts on first use; others do without one.
+    #[must_use]
+    pub fn with_daemon(mut self) -> Self {
+        self.daemon = true;
         self
     }
 
@@ -98,6 +106,9 @@ impl Install {
         };
         command.args(args).current_dir(self.dir.path());
         command.env_remove("TENURE_PAUSE").env("TENURE_STATE", &self.state);
+        if !self.daemon {
+            command.env("TENURE_NO_AUTOSTART", "1");
+        }
         command.env("TENURE_CGROUP", if self.cgroup { "on" } else { "off" });
         // Not that of whoever runs the tests; there need not be one.
         command.env("TENURE_CONFIG", self.config());

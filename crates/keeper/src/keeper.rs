@@ -2,6 +2,8 @@
 //! sees goes to [`Watch`], which decides; what that says is done here.
 
 mod begin;
+mod diary;
+mod door;
 mod finish;
 mod heir;
 mod inlet;
@@ -9,7 +11,7 @@ mod outlet;
 mod peers;
 mod stop;
 
-use crate::frames::Frames;
+use crate::journal::Journal;
 use crate::rundir::RunDir;
 use heir::Heir;
 use inlet::Inlet;
@@ -44,11 +46,6 @@ const BURIAL: Duration = Duration::from_millis(100);
 /// So many dead at once are more than a command's work leaves.
 const MANY: usize = 64;
 
-/// How long nobody is let in after that failed.
-const DOOR: Duration = Duration::from_millis(100);
-/// How many may be connected at once; more wait at the door.
-const MOST_PEERS: usize = 500;
-
 /// A run, held.
 struct Keeper {
     dir: RunDir,
@@ -73,6 +70,7 @@ struct Keeper {
     door_opens_at: Option<Duration>,
     signals: Signals,
     hunt: Option<Hunt>,
+    journal: Journal,
     ending_space: Option<Reserved>,
     /// Set once the tree is gone and only the rest of the output is awaited.
     draining: Option<Draining>,
@@ -133,9 +131,7 @@ impl Keeper {
                 }
             }
             self.part();
-            if self.door_opens_at.is_some_and(|at| clock::awake() >= at) {
-                self.door_opens_at = None;
-            }
+            self.open_door();
             if self.is_held_up() {
                 // The command is silent because it is not read.
                 self.see(Seen::Output);
@@ -143,6 +139,7 @@ impl Keeper {
             self.see(Seen::Tick);
             self.go_on_hunting();
             self.outlet.rest();
+            self.journal.write_due(&self.dir);
             self.tell_growth();
             if self.drained() {
                 return Ok(self.finish());
@@ -154,8 +151,7 @@ impl Keeper {
     fn awaited(&self) -> Vec<What> {
         let mut awaited = vec![What::Signals];
         awaited.extend(self.start.is_some().then_some(What::Report));
-        let has_room = self.peers.len() < MOST_PEERS && self.door_opens_at.is_none();
-        awaited.extend((self.listener.is_some() && has_room).then_some(What::Listener));
+        awaited.extend(self.lets_in().then_some(What::Listener));
         awaited.extend(self.readable().map(What::Output));
         awaited.extend(self.inlet.wants_to_write().then_some(What::Input));
         awaited.extend((0..self.peers.len()).map(What::Peer));
@@ -189,8 +185,13 @@ impl Keeper {
         let now = clock::awake();
         let draining = self.draining.as_ref().map(|draining| draining.until);
         let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
-        let deadlines = [self.watch.wake_at(), draining, hunting, self.outlet.wake_at(), self.door_opens_at];
-        deadlines.into_iter().flatten().min().map(|at| at.saturating_sub(now))
+        let ours = [self.outlet.wake_at(), self.journal.wake_at(), self.door_opens_at];
+        [self.watch.wake_at(), draining, hunting]
+            .into_iter()
+            .chain(ours)
+            .flatten()
+            .min()
+            .map(|at| at.saturating_sub(now))
     }
 
     fn take_signals(&mut self) {
@@ -245,6 +246,9 @@ impl Keeper {
         };
         self.root = RootState::Held(root);
         let left = left_behind(&self.outlived(), self.session);
+        if self.watch.cause().is_none() {
+            self.note_left(&left);
+        }
         self.see(Seen::RootExited { exit, left });
     }
 
@@ -269,6 +273,7 @@ impl Keeper {
                 self.start = None;
                 pause::point("keeper-started");
                 self.peers.iter_mut().for_each(|peer| peer.started(&self.note));
+                self.note_start();
                 self.see(Seen::Started);
                 self.tell_leaving();
             }
@@ -287,12 +292,13 @@ impl Keeper {
             let before = self.state();
             let due = self.watch.see(seen, clock::awake());
             if before != self.state() {
+                self.note_exiting();
                 self.tell_leaving();
             }
             next = match due {
                 Do::Nothing => None,
                 Do::Sample => Some(Seen::Sampled(self.sample())),
-                Do::Look => Some(Seen::Alive(self.survivors())),
+                Do::Look => Some(Seen::Alive(self.give_up())),
                 Do::Term(whom) => {
                     self.term(whom);
                     None
@@ -312,22 +318,6 @@ impl Keeper {
     fn sample(&self) -> Usage {
         let used = tree::usage(&self.living());
         Usage { cpu: used.cpu, io_bytes: used.io_bytes }
-    }
-
-    /// Takes in who has connected. One who cannot be taken in now waits, or is turned away by the system.
-    fn accept(&mut self) {
-        let Some(listener) = &self.listener else { return };
-        loop {
-            match listener.accept() {
-                Ok(Some(conn)) => self.peers.push(Peer::unknown(Frames::new(conn))),
-                Ok(None) => return,
-                Err(_) => {
-                    // No descriptor to spare, most likely: they are still at the door when some are.
-                    self.door_opens_at = Some(clock::awake() + DOOR);
-                    return;
-                }
-            }
-        }
     }
 
     /// Up to where every foreground caller has taken the output; `None` if there is no such caller.
@@ -357,16 +347,5 @@ fn left_behind(living: &[tree::Member], session: i32) -> Left {
     Left {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
         escapees: outside.into_iter().take(stop::MOST_NAMED).map(tree::Member::note).collect(),
-    }
-}
-
-/// A run without a socket can still be waited for and is still ended in time, so it is not refused for that.
-fn listen(dir: &RunDir) -> Option<Listener> {
-    match dir.listen() {
-        Ok(listener) => Some(listener),
-        Err(error) => {
-            complain(format_args!("run {} has no control socket: {error}", dir.id()));
-            None
-        }
     }
 }

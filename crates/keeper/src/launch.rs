@@ -14,6 +14,7 @@ use tenure_core::hash::command_hash;
 use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RunId};
 use tenure_core::output::Keep;
 use tenure_core::record::{Ending, Ticket};
+use tenure_core::redact;
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::wire::{self, Launch, Role};
 use tenure_os::poll::{self, Interest};
@@ -76,6 +77,7 @@ impl Lease {
     pub fn ticket(self, spec: &Spec, terms: &Terms) -> Ticket {
         let argv = spec.transport.argv();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let words: Vec<String> = argv.words().iter().map(|word| text(word)).collect();
         Ticket {
             run_id: self.run_id,
             lease_id: self.lease_id,
@@ -85,13 +87,14 @@ impl Lease {
             session_id: spec.session.clone(),
             scope: spec.scope.clone(),
             label: spec.label.clone(),
-            command: argv.words().iter().map(|word| text(word)).collect(),
+            command: redact::command(&words),
             command_hash: command_hash(argv.words()),
             cwd: text(&spec.cwd),
             env_names: spec.env_names.clone(),
             pty_size: spec.transport.size(),
             stdin: matches!(spec.transport, Transport::Pty { .. } | Transport::Pipes { stdin: true, .. }),
             limits: spec.limits.clone(),
+            resources: spec.resources.clone(),
             on_escape: spec.on_escape,
             orphan: spec.orphan,
             keep: terms.keep,

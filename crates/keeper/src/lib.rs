@@ -7,6 +7,7 @@
 
 pub mod forsaken;
 pub mod frames;
+mod journal;
 mod keeper;
 pub mod launch;
 pub mod nursery;

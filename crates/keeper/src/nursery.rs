@@ -151,7 +151,10 @@ impl Nursery {
         if self.fallen.is_empty() && tree::own_children().iter().all(|pid| keepers.contains(pid)) {
             return false;
         }
-        salvage::hunt(&keepers, &mut self.fallen)
+        let found = salvage::find(&keepers, &mut self.fallen);
+        // Whoever was found lost its keeper before that, so it is known from here on whose it was.
+        self.reap();
+        salvage::end(found, &keepers, &mut self.fallen)
     }
 
     fn listen(&mut self) {
@@ -183,6 +186,7 @@ impl Nursery {
             }
             Err(error) => {
                 let why = format!("the nursery cannot fork a keeper: {error}");
+                salvage::never_kept(Path::new(&launch.directory), &why);
                 for conn in conns {
                     Frames::new(conn).send(&Tell::Refused { why: why.clone() }, &[]);
                 }

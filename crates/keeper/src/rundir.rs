@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::ids::RunId;
+use tenure_core::journal::{self, Entry};
 use tenure_core::lease::Hold;
 use tenure_core::output::Totals;
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
@@ -19,6 +20,7 @@ const SOCKET: &str = "ctl.sock";
 const OUTPUT: &str = "output";
 const ENDING: &str = "ending";
 const HEIR: &str = "heir";
+const JOURNAL: &str = "journal";
 
 /// Space for an ending with the longest lists of escapees and survivors that it may have.
 const ENDING_SPACE: usize = 16 << 10;
@@ -118,6 +120,16 @@ impl RunDir {
         }
     }
 
+    /// What its keeper did and why, as far as it is written.
+    pub fn journal(&self) -> io::Result<Vec<Entry>> {
+        Ok(self.dir.read(JOURNAL)?.map(|bytes| journal::read(&bytes)).unwrap_or_default())
+    }
+
+    /// Adds whole lines to the journal.
+    pub(crate) fn append_journal(&self, lines: &[u8]) -> io::Result<()> {
+        self.dir.append(JOURNAL, lines)
+    }
+
     /// Names the run that takes over what escaped from this one.
     pub(crate) fn name_heir(&self, heir: &RunId) -> io::Result<()> {
         self.dir.write_new(HEIR, heir.as_str().as_bytes())
@@ -128,6 +140,14 @@ impl RunDir {
         let bytes = self.dir.read(HEIR).ok()??;
         let id: RunId = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
         Some(self.path().with_file_name(id.as_str()))
+    }
+
+    /// Removes a directory that was made and never became a run: without a ticket nothing can be said of it.
+    pub(crate) fn discard_unticketed(&self) {
+        if matches!(self.ticket(), Err(Unread::Missing { .. })) {
+            // One that cannot be removed is as empty as before.
+            let _ = std::fs::remove_dir_all(self.path());
+        }
     }
 
     /// Takes the keeper's lock, to be held until death; `None` if there is a keeper already.

@@ -2,17 +2,20 @@
 //! of last resort does this: the nursery, or, if that fell too, the foreground caller. Endings are made by link,
 //! so the first to write one wins and a doubled effort changes nothing (I3).
 
+use crate::journal::Journal;
 use crate::launch;
 use crate::rundir::RunDir;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
-use tenure_core::ending::{Exit, Reason, Termination};
+use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
+use tenure_core::journal::{Proof, What};
 use tenure_core::record::{Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::signal::Signal;
 use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
+use tenure_os::process::Sent;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
 
@@ -22,8 +25,11 @@ pub struct Fallen {
     dir: RunDir,
     note: Option<KeeperNote>,
     cgroup: Option<Cgroup>,
+    /// What its processes carry in their environment.
+    mark: Option<Vec<u8>>,
     root_exit: Option<Exit>,
     ended: HashSet<i32>,
+    journal: Journal,
     give_up: Duration,
 }
 
@@ -32,6 +38,9 @@ impl Fallen {
     /// Those that have their endings are none of our business.
     pub fn read(directory: &Path) -> Vec<Self> {
         let heir = RunDir::open(directory).ok().and_then(|dir| dir.heir());
+        if let Some(Ok(heir)) = heir.as_deref().map(RunDir::open) {
+            heir.discard_unticketed();
+        }
         [Some(directory), heir.as_deref()].into_iter().flatten().filter_map(Self::read_one).collect()
     }
 
@@ -42,9 +51,21 @@ impl Fallen {
             return None;
         }
         let note = dir.note().ok().flatten();
-        let cgroup = cgroup(&dir, note.as_ref());
-        let give_up = clock::awake() + defaults::GIVE_UP;
-        Some(Self { dir, note, cgroup, root_exit: None, ended: HashSet::new(), give_up })
+        let mut journal = Journal::go_on(&dir);
+        if note.is_some() {
+            let (cause, detail) = (Some(Cause::OwnerLost), Some(KEEPER_KILLED.to_owned()));
+            journal.note(What::Exiting { cause, exit: None, detail });
+        }
+        Some(Self {
+            cgroup: cgroup(&dir, note.as_ref()),
+            mark: dir.ticket().ok().map(|ticket| launch::lease_mark(&ticket.lease_id)),
+            root_exit: None,
+            ended: HashSet::new(),
+            give_up: clock::awake() + defaults::GIVE_UP,
+            journal,
+            note,
+            dir,
+        })
     }
 
     /// A child was reaped; perhaps it was this run's root.
@@ -54,15 +75,35 @@ impl Fallen {
         }
     }
 
+    /// Whether one of those who came back to us is known to be of this run.
+    fn owns(&self, member: &tree::Member) -> bool {
+        let in_session = self.note.as_ref().is_some_and(|note| note.root.pid == member.session());
+        in_session
+            || self.cgroup.as_ref().is_some_and(|cgroup| cgroup.holds(member.pid()))
+            || self.mark.as_ref().is_some_and(|mark| member.carries(mark))
+    }
+
+    /// One of its processes was ended.
+    fn hit(&mut self, member: &tree::Member, sent: Sent, proof: Proof) {
+        self.ended.insert(member.pid());
+        self.journal.signalled_as(member, Signal::KILL, sent, proof);
+    }
+
     /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go.
-    fn close(self, confirmed: bool, survivors: &[tree::Member]) {
-        let mut termination =
-            Termination::new(Reason::OwnerLost, self.root_exit, Some("keeper-killed".to_owned()));
-        termination.confirmed = confirmed;
-        termination.survivors = survivors.iter().map(tree::Member::note).collect();
+    fn close(mut self, confirmed: bool, survivors: Vec<ProcessNote>) {
+        if !survivors.is_empty() {
+            self.journal.note(What::GivenUp);
+            self.journal.note(What::Survivors { processes: survivors.clone() });
+        }
+        self.journal.write(&self.dir);
         let root = self.note.as_ref().map(|note| note.root.pid);
         let others = self.ended.iter().filter(|&&pid| Some(pid) != root).count();
-        termination.leftovers = u32::try_from(others).unwrap_or(u32::MAX);
+        let termination = Termination {
+            confirmed,
+            survivors,
+            leftovers: u32::try_from(others).unwrap_or(u32::MAX),
+            ..self.verdict()
+        };
         let ending = Ending {
             run_id: self.dir.id().clone(),
             termination,
@@ -70,11 +111,37 @@ impl Fallen {
             last_output_at_ms: None,
             output: self.dir.totals(),
             handed_over_to: Vec::new(),
+            kills: self.journal.kills(),
         };
         if let Err(error) = self.dir.write_ending(&ending, None) {
             complain(format_args!("the ending of run {} cannot be written: {error}", self.dir.id()));
         }
         clear_away(&self.dir, self.cgroup.as_ref());
+    }
+
+    /// A command executes only after there is a note, so without one it never did.
+    fn verdict(&self) -> Termination {
+        if self.note.is_some() {
+            return Termination::new(Reason::OwnerLost, self.root_exit, Some(KEEPER_KILLED.to_owned()));
+        }
+        let detail = "the keeper was killed before the command could be started".to_owned();
+        let never = Termination::not_started(&SpawnError { detail, not_found: false });
+        Termination { exit_code: Some(125), ..never }
+    }
+}
+
+/// What is said of every run whose keeper fell.
+const KEEPER_KILLED: &str = "keeper-killed";
+
+/// Closes a run that no keeper could be had for.
+pub(crate) fn never_kept(directory: &Path, why: &str) {
+    let error = SpawnError { detail: why.to_owned(), not_found: false };
+    let written = RunDir::open(directory).and_then(|dir| {
+        let ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
+        dir.write_ending(&ending, None)
+    });
+    if let Err(error) = written {
+        complain(format_args!("the ending of {} cannot be written: {error}", directory.display()));
     }
 }
 
@@ -105,42 +172,103 @@ pub(crate) fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> 
     }
 }
 
+/// Those who came back to this process, found and held.
+#[derive(Debug)]
+pub struct Found {
+    members: Vec<tree::Member>,
+    /// What came of stopping each.
+    stopped: HashMap<i32, Sent>,
+    /// How many runs were known to have fallen when the look began: who falls later is looked for again.
+    known: usize,
+}
+
 /// Kills everything below this process but for the `spared` and what is below them, and what is in the fallen
-/// runs' cgroups; closes the fallen runs once nothing is left. Returns whether somebody is left.
+/// runs' cgroups; closes each fallen run once nothing is left that is its own or may be. Returns whether somebody
+/// is left.
 pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
+    let found = find(spared, fallen);
+    end(found, spared, fallen)
+}
+
+/// The first half of a hunt. Somebody whom it finds may have lost a keeper that is not known to have fallen yet,
+/// which shows before the second half if the dead are looked at again.
+pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [Fallen]) -> Found {
     kill_cgroups(fallen);
+    let mut stopped = HashMap::new();
     // Stopped first: nothing tells a tree that leaves from one that forks for ever. Those who are left after a stop
     // was given up are only looked at now and then.
-    let mut left = if fallen.is_empty() {
+    let mut members = if fallen.is_empty() {
         tree::members(spared, None)
     } else {
-        tree::freeze(spared, clock::awake() + defaults::FREEZE)
+        let mut stopped_one = |member: &tree::Member, sent| {
+            stopped.insert(member.pid(), sent);
+        };
+        tree::freeze(spared, clock::awake() + defaults::FREEZE, &mut stopped_one)
     };
     for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
-        let known = left.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
-        left.extend(tree::in_cgroup(cgroup, &known));
+        let seen = members.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
+        members.extend(tree::in_cgroup(cgroup, &seen));
     }
-    for member in &left {
-        member.signal(Signal::KILL);
-    }
-    let now = clock::awake();
-    for run in fallen.iter_mut() {
-        run.ended.extend(left.iter().map(tree::Member::pid));
+    Found { members, stopped, known: fallen.len() }
+}
+
+/// The second half.
+pub(crate) fn end(found: Found, spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
+    let Found { members, stopped, known } = found;
+    let left: Vec<(Option<usize>, tree::Member)> =
+        members.into_iter().map(|member| (owner(fallen, &member), member)).collect();
+    for (owner, member) in &left {
+        let sent = member.signal(Signal::KILL);
+        if owner.is_none() && sent == Sent::Gone {
+            continue; // it was on its way out, and was nobody's any more when it was looked at
+        }
+        let stop = stopped.get(&member.pid()).copied().unwrap_or(Sent::Gone);
+        for (_, run) in fallen.iter_mut().enumerate().filter(|&(at, _)| concerns(*owner, at)) {
+            run.journal.signalled(member, Signal::STOP, stop);
+            run.hit(member, sent, member.via().into());
+        }
     }
     // A list can miss whoever lost its parent while it was made; but then it is a child of ours now.
-    let empty = left.is_empty() && tree::own_children().iter().all(|pid| spared.contains(pid));
-    let (closing, waiting) = fallen.drain(..).partition(|run| empty || now > run.give_up);
-    *fallen = waiting;
-    for run in Vec::<Fallen>::into_iter(closing) {
-        run.close(empty, &left);
+    let listed: HashSet<i32> = left.iter().map(|(_, member)| member.pid()).collect();
+    let complete = tree::own_children().iter().all(|pid| spared.contains(pid) || listed.contains(pid));
+    let now = clock::awake();
+    for (at, mut run) in std::mem::take(fallen).into_iter().enumerate() {
+        let theirs = left.iter().filter(|(owner, _)| concerns(*owner, at));
+        let theirs: Vec<_> = theirs.map(|(_, member)| member).collect();
+        let empty = complete && theirs.is_empty() && at < known;
+        if empty || now > run.give_up {
+            run.close(empty, theirs.into_iter().map(tree::Member::note).collect());
+        } else {
+            run.journal.write(&run.dir);
+            fallen.push(run);
+        }
     }
-    !empty
+    !(complete && left.is_empty())
+}
+
+/// Whose a process is, if that can be told. Where only one keeper fell, there is nobody else. One that dies has no
+/// environment any more, but it was told before.
+fn owner(fallen: &[Fallen], member: &tree::Member) -> Option<usize> {
+    let mut known = (0..fallen.len()).filter(|&at| fallen[at].ended.contains(&member.pid()));
+    match (fallen.len(), known.next(), known.next()) {
+        (1, ..) => Some(0),
+        (_, Some(at), None) => Some(at),
+        (_, Some(_), Some(_)) => None,
+        (_, None, _) => fallen.iter().position(|run| run.owns(member)),
+    }
+}
+
+/// One that cannot be told may be anybody's, so it is named with all.
+fn concerns(owner: Option<usize>, at: usize) -> bool {
+    owner.is_none_or(|owner| owner == at)
 }
 
 /// At once, whoever forks; a kernel that cannot is served by the lists.
-fn kill_cgroups(fallen: &[Fallen]) {
-    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
-        let _ = cgroup.kill();
+fn kill_cgroups(fallen: &mut [Fallen]) {
+    for run in fallen {
+        if let Some(cgroup) = &run.cgroup {
+            run.journal.kill_cgroup(cgroup);
+        }
     }
 }
 
@@ -151,24 +279,111 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
     let mark = launch::lease_mark(&ticket.lease_id);
     kill_cgroups(fallen);
     let Ok(mut left) = tree::carriers(&mark, ticket.created_at_ms) else { return };
-    for run in fallen.iter_mut() {
+    let carriers = left.len();
+    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
         let known = left.iter().map(tree::Member::pid).collect();
-        left.extend(run.cgroup.iter().flat_map(|cgroup| tree::in_cgroup(cgroup, &known)));
-        for member in &left {
-            member.forbid_forking();
-            member.signal(Signal::KILL);
-        }
-        run.ended.extend(left.iter().map(tree::Member::pid));
+        left.extend(tree::in_cgroup(cgroup, &known));
+    }
+    for (at, member) in left.iter().enumerate() {
+        member.forbid_forking();
+        let sent = member.signal(Signal::KILL);
+        let proof = if at < carriers { Proof::LeaseMark } else { Proof::InCgroup };
+        fallen.iter_mut().for_each(|run| run.hit(member, sent, proof));
     }
     let occupied = |cgroup: &Cgroup| !cgroup.pids().is_ok_and(|pids| pids.is_empty());
-    let empty = left.is_empty() && !fallen.iter().any(|run| run.cgroup.as_ref().is_some_and(occupied));
+    let free = !fallen.iter().any(|run| run.cgroup.as_ref().is_some_and(occupied));
     let now = clock::awake();
+    let empty = free && left.is_empty();
     let (closing, waiting) = fallen.drain(..).partition(|run| empty || now > run.give_up);
     *fallen = waiting;
     for run in Vec::<Fallen>::into_iter(closing) {
         // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
         let confirmed = empty && (run.cgroup.is_some() || run.note.is_none());
-        run.close(confirmed, &left);
+        run.close(confirmed, left.iter().map(tree::Member::note).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::{Lease, Terms};
+    use crate::state_root::StateRoot;
+    use tenure_core::limits::Limits;
+    use tenure_core::output::Keep;
+    use tenure_core::resources::Resources;
+    use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
+
+    /// A ticket that nobody ever acted on.
+    fn ticket(state: &StateRoot) -> Ticket {
+        let spec = Spec {
+            transport: Transport::Pipes {
+                command: Argv::new(vec![b"x".to_vec()]).expect("a command"),
+                stdin: false,
+            },
+            cwd: b"/".to_vec(),
+            env: Vec::new(),
+            env_names: Vec::new(),
+            nofile: None,
+            umask: 0o022,
+            session: None,
+            scope: None,
+            label: None,
+            limits: Limits::default(),
+            resources: Resources::default(),
+            on_escape: OnEscape::Allow,
+            orphan: Orphan::Keep,
+        };
+        let terms = Terms { backend: "run", cgroup: false, keep: Keep::default() };
+        Lease::new(state.instance().expect("an instance")).expect("a lease").ticket(&spec, &terms)
+    }
+
+    /// A run that has an heir with or without a ticket; returns both and the heir's ticket.
+    fn with_heir(state: &StateRoot, ticketed: bool) -> (RunDir, RunDir, Ticket) {
+        let (old, heir) = (ticket(state), ticket(state));
+        let dir = state.make_run(old.run_id.clone()).expect("a directory");
+        dir.write_ticket(&old).expect("a ticket");
+        dir.name_heir(&heir.run_id).expect("a name");
+        let heirs = state.make_run(heir.run_id.clone()).expect("a directory");
+        if ticketed {
+            heirs.write_ticket(&heir).expect("a ticket");
+        }
+        (dir, heirs, heir)
+    }
+
+    #[test]
+    fn a_half_made_heir_gets_an_ending_too() {
+        let root = tempfile::tempdir().expect("a directory");
+        let state = StateRoot::open(root.path()).expect("a state root");
+        let (dir, heir, ticket) = with_heir(&state, true);
+        let mut fallen = Fallen::read(dir.path());
+        assert_eq!(fallen.len(), 2);
+        sweep(&mut fallen, &ticket);
+        for dir in [&dir, &heir] {
+            let ended = dir.ending().expect("a record").expect("an ending").termination;
+            assert_eq!((ended.reason, ended.confirmed, ended.code()), (Reason::SpawnError, true, 125));
+            assert!(
+                ended.detail.is_some_and(|detail| detail.contains("before the command could be started"))
+            );
+        }
+    }
+
+    #[test]
+    fn an_heir_without_a_ticket_never_was_a_run() {
+        let root = tempfile::tempdir().expect("a directory");
+        let state = StateRoot::open(root.path()).expect("a state root");
+        let (dir, heir, _) = with_heir(&state, false);
+        assert_eq!(Fallen::read(dir.path()).len(), 1);
+        assert!(!heir.path().exists());
+    }
+
+    #[test]
+    fn a_run_that_no_keeper_could_be_had_for_is_closed() {
+        let root = tempfile::tempdir().expect("a directory");
+        let state = StateRoot::open(root.path()).expect("a state root");
+        let (dir, ..) = with_heir(&state, true);
+        never_kept(dir.path(), "no more processes");
+        let ended = dir.ending().expect("a record").expect("an ending").termination;
+        assert_eq!((ended.reason, ended.detail.as_deref()), (Reason::SpawnError, Some("no more processes")));
     }
 }
 

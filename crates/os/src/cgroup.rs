@@ -2,6 +2,7 @@
 //! death, and it ends everything at once. It is not the whole boundary, because a process of the superuser can
 //! move itself out of it.
 
+use crate::control;
 use crate::linux::mountinfo;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
@@ -9,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::resources::Resources;
 
 /// One run's control group.
 #[derive(Debug)]
@@ -53,6 +55,16 @@ impl Cgroup {
         }
     }
 
+    /// Bounds what those who will be in it may use. The error says, for people, why that cannot be.
+    pub fn bound(&self, resources: &Resources) -> Result<(), String> {
+        control::bound(&self.path, resources)
+    }
+
+    /// Whether the kernel killed somebody in it for want of memory.
+    pub fn ran_out_of_memory(&self) -> bool {
+        control::oom_kills(&self.path) > 0
+    }
+
     /// Its directory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -71,6 +83,12 @@ impl Cgroup {
         text.lines().filter_map(|line| line.strip_prefix("0::")).any(|name| {
             name.strip_prefix(&self.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
+    }
+
+    /// Whether anybody is in it or below, as far as can be read.
+    pub fn is_occupied(&self) -> bool {
+        let events = fs::read_to_string(self.path.join("cgroup.events"));
+        events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
     }
 
     /// Kills everything in it at once; no fork escapes that.

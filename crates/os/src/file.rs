@@ -68,6 +68,22 @@ impl Dir {
         self.create(name)?.write_all(bytes)
     }
 
+    /// Adds to the end of a file for its owner alone, which is made if it is not there. What was cut off by an earlier
+    /// failure stays a line of its own.
+    pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        use std::io::{Seek, SeekFrom};
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mut file = File::from(openat(&self.fd, name, flags, PRIVATE_FILE)?);
+        let mut last = [b'\n'];
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last)?;
+        }
+        if last != [b'\n'] {
+            file.write_all(b"\n")?;
+        }
+        file.write_all(bytes)
+    }
+
     fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         Ok(File::from(openat(&self.fd, name, flags, PRIVATE_FILE)?))

@@ -12,6 +12,7 @@ pub mod buffer;
 pub mod cgroup;
 pub mod clock;
 pub mod complaint;
+mod control;
 pub mod descriptors;
 pub mod file;
 pub mod filesystem;

@@ -7,11 +7,13 @@ use crate::root::Root;
 use crate::stdio::Stdio;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::process::Resource;
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tenure_core::ending::SpawnError;
+use tenure_core::resources::Rlimit;
 
 /// What the root executes.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Plan {
     pub(crate) umask: u32,
     /// The soft and hard limits of open descriptors.
     pub(crate) nofile: (u64, u64),
+    pub(crate) rlimits: Vec<(Resource, u64)>,
     /// The files to try, in order.
     pub(crate) programs: Vec<CString>,
 }
@@ -38,6 +41,7 @@ impl Plan {
             cwd: c_string(cwd)?,
             umask: 0o022,
             nofile: crate::descriptors::limit(),
+            rlimits: Vec::new(),
             programs,
         })
     }
@@ -46,6 +50,13 @@ impl Plan {
     #[must_use]
     pub fn with(self, umask: u32, nofile: (u64, u64)) -> Self {
         Self { umask, nofile, ..self }
+    }
+
+    /// The same plan with limits of its own for each process.
+    #[must_use]
+    pub fn bounded(self, rlimits: &[(Rlimit, u64)]) -> Self {
+        let rlimits = rlimits.iter().map(|&(limit, value)| (resource(limit), value)).collect();
+        Self { rlimits, ..self }
     }
 
     /// The file that will be executed, by its absolute path, as a look beforehand finds it; `None` if that finds none.
@@ -81,6 +92,7 @@ impl Plan {
                 )
             }
             (Step::Exec, _) => format!("cannot execute {program}: {}", bare(&word)),
+            (Step::Limits, _) => format!("cannot set the limits of the process: {}", bare(&word)),
             (Step::Session | Step::Terminal | Step::Stdio | Step::Parent, _) => {
                 format!("cannot set up the process ({step:?}): {}", bare(&word))
             }
@@ -133,6 +145,19 @@ fn candidates(program: &[u8], env: &[CString]) -> io::Result<Vec<CString>> {
         .collect()
 }
 
+fn resource(limit: Rlimit) -> Resource {
+    match limit {
+        Rlimit::As => Resource::As,
+        Rlimit::Cpu => Resource::Cpu,
+        Rlimit::Nproc => Resource::Nproc,
+        Rlimit::Fsize => Resource::Fsize,
+        Rlimit::Nofile => Resource::Nofile,
+        Rlimit::Core => Resource::Core,
+        Rlimit::Stack => Resource::Stack,
+        Rlimit::Memlock => Resource::Memlock,
+    }
+}
+
 /// The steps of a root before it executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -142,6 +167,7 @@ pub(crate) enum Step {
     Parent = 4,
     Chdir = 5,
     Exec = 6,
+    Limits = 7,
 }
 
 /// A step that failed, as the root reports it.
@@ -167,6 +193,7 @@ impl Failure {
             3 => Step::Stdio,
             4 => Step::Parent,
             5 => Step::Chdir,
+            7 => Step::Limits,
             _ => Step::Exec,
         };
         Self { step, errno: Errno::from_raw_os_error(i32::from_ne_bytes([a, b, c, d])) }

@@ -29,6 +29,16 @@ impl Member {
         self.process.identity().pid
     }
 
+    /// Who it is.
+    pub fn identity(&self) -> &Identity {
+        self.process.identity()
+    }
+
+    /// How it belongs to its run.
+    pub fn via(&self) -> Via {
+        self.via
+    }
+
     /// Its group.
     pub fn group(&self) -> i32 {
         self.process.stat().group
@@ -37,6 +47,11 @@ impl Member {
     /// Its session.
     pub fn session(&self) -> i32 {
         self.process.stat().session
+    }
+
+    /// Whether it was executed with `mark` in its environment; one that cannot be read was not, as far as is known.
+    pub fn carries(&self, mark: &[u8]) -> bool {
+        linux::environment_has(self.pid(), mark)
     }
 
     /// Its command line, for people.
@@ -117,8 +132,8 @@ pub fn own_children() -> Vec<i32> {
 
 /// Stops everything below this process, so that nothing forks any more, and lists it. What a process forks until
 /// the stop reaches it is looked for again, and once it stands still there will be no more: so this outruns what
-/// forks. Gives up when the time is over.
-pub fn freeze(spared: &HashSet<i32>, until: Duration) -> Vec<Member> {
+/// forks. Gives up when the time is over. Tells `stopped` what came of each stop.
+pub fn freeze(spared: &HashSet<i32>, until: Duration, stopped: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
     let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
     // Those whom we may not stop are waited for in vain.
@@ -129,7 +144,9 @@ pub fn freeze(spared: &HashSet<i32>, until: Duration) -> Vec<Member> {
         let still = frozen.iter().all(|member| beyond.contains(&member.pid()) || member.stands_still());
         let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
         let whole = descend(tops, &mut seen, &mut frozen, &mut |member| {
-            if member.signal(Signal::STOP) == Sent::Denied {
+            let sent = member.signal(Signal::STOP);
+            stopped(member, sent);
+            if sent == Sent::Denied {
                 beyond.insert(member.pid());
             }
         });

@@ -127,8 +127,13 @@ fn ending_counts(ending: &Ending) -> Vec<(Count, u64)> {
 }
 
 /// How often the ladder's last rung was used for this run, by what it was used on.
-fn kills(_ending: &Ending) -> Vec<(Count, u64)> {
-    Vec::new()
+fn kills(ending: &Ending) -> Vec<(Count, u64)> {
+    let kills = ending.kills;
+    vec![
+        (Count::KillPid, kills.pid.into()),
+        (Count::KillGroup, kills.pgid.into()),
+        (Count::KillCgroup, kills.cgroup.into()),
+    ]
 }
 
 /// A run was asked for.

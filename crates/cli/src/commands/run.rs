@@ -17,6 +17,7 @@ use tenure_client::Client;
 use tenure_core::defaults;
 use tenure_core::ending::Reason;
 use tenure_core::limits::Limits;
+use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
@@ -148,6 +149,7 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
         scope: args.scope.clone(),
         label: args.label.clone(),
         limits: limits(args, settings),
+        resources: Resources::default(),
         on_escape: args.on_escape.into(),
         orphan: args.orphan.into(),
     })

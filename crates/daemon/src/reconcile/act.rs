@@ -149,7 +149,7 @@ impl Daemon {
             leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms),
             ..Status::default()
         };
-        self.hold(dir, row.ticket.clone(), hold, status, link, self.admission.seat());
+        self.hold(row.ticket.clone(), hold, status, link, self.admission.seat());
         Outcome::Held
     }
 

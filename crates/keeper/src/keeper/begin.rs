@@ -1,10 +1,12 @@
 //! The first moments of a keeper, in the order that must hold: lock, ticket, fork, note, gate. Whatever the
 //! command does not need before it executes is made while it does.
 
+use super::door::listen;
 use super::outlet::Outlet;
 use super::peers::Peer;
-use super::{Keeper, RootState, listen};
+use super::{Keeper, RootState};
 use crate::frames::Frames;
+use crate::journal::Journal;
 use crate::rundir::RunDir;
 use std::io;
 use std::os::fd::AsFd;
@@ -99,6 +101,7 @@ pub(super) fn begin(
         door_opens_at: None,
         signals,
         hunt: None,
+        journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
         draining: None,
         dir,
@@ -146,7 +149,8 @@ fn make(
     &Claim { dir, ticket, lock }: &Claim<'_>,
 ) -> io::Result<Made> {
     let (cwd, argv, env) = split_body(body, launch.argc)?;
-    let plan = Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile);
+    let plan =
+        Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile).bounded(&ticket.resources.rlimits);
     let stdio = match ticket.pty_size {
         Some(size) => {
             Stdio::pty(size).map_err(|error| io::Error::other(format!("no pty can be had: {error}")))?
@@ -175,7 +179,8 @@ fn make(
     Ok(Made { plan, gated, cgroup, note, stdio })
 }
 
-/// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked.
+/// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked. A run
+/// that is to be bounded by its group is not started without it.
 fn fork_root(
     alone: &Alone,
     launch: &Launch,
@@ -189,18 +194,27 @@ fn fork_root(
         Err("switched off".to_owned())
     };
     let why = match cgroup {
-        Ok(cgroup) => match spawn::fork_root(alone, plan, stdio, Some(&cgroup)) {
-            Ok(gated) => {
-                let path = cgroup.path().to_string_lossy().into_owned();
-                return Ok((gated, Some(cgroup), Boundary::Cgroup { path }));
-            }
-            Err(error) => {
+        Ok(cgroup) => {
+            if let Err(why) = cgroup.bound(&ticket.resources) {
                 let _ = cgroup.remove();
-                format!("{}: {error}", cgroup.path().display())
+                return Err(io::Error::other(why));
             }
-        },
+            match spawn::fork_root(alone, plan, stdio, Some(&cgroup)) {
+                Ok(gated) => {
+                    let path = cgroup.path().to_string_lossy().into_owned();
+                    return Ok((gated, Some(cgroup), Boundary::Cgroup { path }));
+                }
+                Err(error) => {
+                    let _ = cgroup.remove();
+                    format!("{}: {error}", cgroup.path().display())
+                }
+            }
+        }
         Err(why) => why,
     };
+    if let Some(controller) = ticket.resources.controllers().first() {
+        return Err(io::Error::other(controller.refusal(&why)));
+    }
     let gated = spawn::fork_root(alone, plan, stdio, None)?;
     Ok((gated, None, Boundary::Subreaper { why: Some(why) }))
 }

@@ -3,14 +3,13 @@
 use super::heir::Heir;
 use super::peers::Peer;
 use super::{Draining, Keeper, RootState};
-use std::collections::HashSet;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
-use tenure_core::signal::Signal;
 use tenure_core::wire::Tell;
+use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::{clock, pause, tree};
@@ -44,6 +43,9 @@ impl Keeper {
             termination.confirmed = self.end_rest();
             None
         });
+        if self.cgroup.as_ref().is_some_and(Cgroup::ran_out_of_memory) {
+            termination.detail = Some(out_of_memory(termination.detail));
+        }
         // A survivor that holds it is no stranger.
         termination.output_open = heir.is_none() && termination.confirmed && !self.outlet.ended();
         if let Some(heir) = &heir {
@@ -56,7 +58,9 @@ impl Keeper {
             last_output_at_ms: self.outlet.last_at_ms(),
             output: self.outlet.totals(),
             handed_over_to: heir.iter().map(|heir| heir.id().clone()).collect(),
+            kills: self.journal.kills(),
         };
+        self.journal.write(&self.dir);
         pause::point("keeper-before-ending");
         let told = match self.dir.write_ending(&ending, self.ending_space.take()) {
             Ok(_) => Tell::Ended { ending: Box::new(ending) },
@@ -108,9 +112,7 @@ impl Keeper {
     fn end_rest(&mut self) -> bool {
         let deadline = clock::awake() + defaults::GIVE_UP;
         while !tree::is_bare(self.kept()) && clock::awake() < deadline {
-            for member in tree::freeze(&HashSet::new(), deadline) {
-                member.signal(Signal::KILL);
-            }
+            self.freeze_and_kill(deadline);
             self.wait_for_a_death();
             self.bury();
         }
@@ -134,4 +136,10 @@ impl Keeper {
         let _ = poll::wait(&[interest], Some(Duration::from_millis(1)));
         while self.signals.next().is_some() {}
     }
+}
+
+/// What is said of a run whose memory was not enough, beside what else there is to say.
+fn out_of_memory(detail: Option<String>) -> String {
+    const KILLED: &str = "killed by the OOM killer";
+    detail.map_or_else(|| KILLED.to_owned(), |detail| format!("{detail}; {KILLED}"))
 }

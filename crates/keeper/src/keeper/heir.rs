@@ -1,14 +1,17 @@
 //! Declared daemons (`--on-escape allow`): what escaped becomes a run of its own, with a directory, a lease and a
 //! ticket, kept by the same keeper. The first process of them is its root; when that ends, so do the others.
 
+use super::door::listen;
 use super::inlet::Inlet;
-use super::{Keeper, RootState, listen};
+use super::{Keeper, RootState};
+use crate::journal::Journal;
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
 use std::io;
+use tenure_core::ending::SpawnError;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
-use tenure_core::record::{self, KeeperNote, Ticket};
+use tenure_core::record::{self, Ending, KeeperNote, Ticket};
 use tenure_core::spec::{OnEscape, Orphan};
 use tenure_core::watch::{Seen, Watch, Whom};
 use tenure_os::clock;
@@ -51,10 +54,6 @@ impl Keeper {
         let id = state_root::new_run_id()?;
         self.dir.name_heir(&id)?;
         let dir = state.make_run(id)?;
-        let ticket = self.heirs_ticket(&dir, command)?;
-        dir.write_ticket(&ticket)?;
-        let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
-        let log = Writer::create(&dir.output(), ticket.keep);
         let note = KeeperNote {
             root: root.identity().clone(),
             started_at_ms: clock::unix_ms(),
@@ -62,8 +61,25 @@ impl Keeper {
             process_group: Some(root.group()),
             ..self.note.clone()
         };
-        lock.write(&record::encode(&note))?;
-        Ok(Some(Heir { dir, ticket, note, lock, log, root, session }))
+        match self.furnish(&dir, command, &note) {
+            Ok((ticket, lock)) => {
+                let log = Writer::create(&dir.output(), ticket.keep);
+                Ok(Some(Heir { dir, ticket, note, lock, log, root, session }))
+            }
+            Err(error) => {
+                unmake(&dir, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the heir its records, in the order that must hold.
+    fn furnish(&self, dir: &RunDir, command: String, note: &KeeperNote) -> io::Result<(Ticket, Lock)> {
+        let ticket = self.heirs_ticket(dir, command)?;
+        dir.write_ticket(&ticket)?;
+        let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
+        lock.write(&record::encode(note))?;
+        Ok((ticket, lock))
     }
 
     /// A daemon has no limits and no owner to lose; when its first process ends, so does the rest.
@@ -101,6 +117,7 @@ impl Keeper {
             ending_space: dir.reserve_ending().ok(),
             start: None,
             hunt: None,
+            journal: Journal::default(),
             draining: None,
             signals: self.signals,
             cgroup: self.cgroup,
@@ -109,9 +126,19 @@ impl Keeper {
             ticket,
             dir,
         };
+        next.note_start();
         next.see(Seen::Started);
         // It may have ended while it was handed over.
         next.mind_children();
         next
     }
+}
+
+/// A run that could not be made is not left as one that is about to start.
+fn unmake(dir: &RunDir, error: &io::Error) {
+    let error =
+        SpawnError { detail: format!("what escaped could not be taken over: {error}"), not_found: false };
+    // A disk that took no record takes no ending either; then whoever looks finds no keeper.
+    let _ = dir.write_ending(&Ending::not_started(dir.id().clone(), &error, clock::unix_ms()), None);
+    dir.discard_unticketed();
 }

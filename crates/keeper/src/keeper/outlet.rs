@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::time::Duration;
+use tenure_core::journal::What;
 use tenure_core::output::{Stream, Totals};
 use tenure_core::watch::Seen;
 use tenure_core::wire::Tell;
@@ -195,6 +196,9 @@ impl Keeper {
             return;
         }
         let Some(n) = self.outlet.read(stream, room) else { return };
+        if self.outlet.last_at_ms().is_none() {
+            self.journal.note_later(What::FirstOutput);
+        }
         let outlet = &mut self.outlet;
         let appended = outlet.log.append(stream, &outlet.buffer[..n], clock::unix_ms());
         outlet.rest_at = Some(clock::awake() + REST);

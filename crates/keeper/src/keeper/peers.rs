@@ -2,6 +2,7 @@
 
 use super::{Keeper, RootState};
 use crate::frames::Frames;
+use tenure_core::journal::What;
 use tenure_core::record::KeeperNote;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
@@ -124,7 +125,10 @@ impl Keeper {
             let gone = self.peers.remove(at);
             match gone.role {
                 Some(Role::Caller) => self.see(Seen::CallerGone),
-                Some(Role::Holder { .. }) if !self.has_holder() => self.see(Seen::HolderGone),
+                Some(Role::Holder { .. }) if !self.has_holder() => {
+                    self.journal.note(What::HolderLost);
+                    self.see(Seen::HolderGone);
+                }
                 Some(Role::Holder { .. } | Role::Viewer) | None => {}
             }
         }
@@ -172,6 +176,7 @@ impl Keeper {
                 self.peers[at].tell(&Tell::Blocked { processes, waiting_for_input });
             }
             Ask::Release if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
+                self.journal.note(What::HolderReleased);
                 self.see(Seen::HolderReleased);
                 self.peers[at].tell(&Tell::Done);
             }
@@ -188,7 +193,7 @@ impl Keeper {
         self.peers[at].tell(&Tell::Refused { why });
     }
 
-    fn done_or_refused(&mut self, at: usize, act: impl FnOnce(&Self) -> Result<(), String>) {
+    fn done_or_refused(&mut self, at: usize, act: impl FnOnce(&mut Self) -> Result<(), String>) {
         match act(self) {
             Ok(()) => self.peers[at].tell(&Tell::Done),
             Err(why) => self.refuse(at, why),
@@ -206,9 +211,11 @@ impl Keeper {
         }
         if let Role::Holder { epoch } = role {
             if epoch < self.epoch {
+                self.journal.note(What::EpochRefused { epoch, current: self.epoch });
                 return self.refuse(at, format!("epoch {epoch} is over: the lease is at {}", self.epoch));
             }
             self.epoch = epoch;
+            self.journal.note(What::HolderBack { epoch });
             for peer in &mut self.peers {
                 if matches!(peer.role, Some(Role::Holder { epoch: older }) if older < epoch) {
                     peer.tell(&Tell::Refused { why: format!("the lease was taken over at epoch {epoch}") });
@@ -256,10 +263,10 @@ impl Keeper {
         self.peers[at].tell(&status);
     }
 
-    fn signal_group(&self, signal: Signal) -> Result<(), String> {
+    fn signal_group(&mut self, signal: Signal) -> Result<(), String> {
         match &self.root {
             RootState::Alive(root) if self.state() == State::Running => {
-                root.signal_group(signal);
+                self.journal.asked_to_signal(root, signal, root.signal_group(signal));
                 Ok(())
             }
             RootState::Alive(_) | RootState::Held(_) | RootState::Reaped => {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tenure_core::defaults::FREEZE;
 use tenure_core::ending::ProcessNote;
+use tenure_core::record::Ticket;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
 use tenure_core::watch::{Seen, Whom};
@@ -69,23 +70,16 @@ impl Keeper {
     /// Asks everybody to leave. Stopped processes are continued, or they would not hear; a terminal's are also
     /// told that it hung up, because an interactive shell ignores the rest.
     pub(super) fn term(&mut self, whom: Whom) {
-        let heard = match &self.root {
-            RootState::Alive(root) | RootState::Held(root) => {
-                let sent: Vec<Sent> =
-                    self.term_signals().iter().map(|&signal| root.signal_group(signal)).collect();
-                sent.iter().all(|&sent| sent == Sent::Yes)
+        let mut heard = false;
+        if let RootState::Alive(root) | RootState::Held(root) = &self.root {
+            heard = true;
+            for &signal in term_signals(&self.ticket) {
+                let sent = root.signal_group(signal);
+                self.journal.group_signalled(root, signal, sent);
+                heard &= sent == Sent::Yes;
             }
-            RootState::Reaped => false,
-        };
-        self.begin_hunt(whom, Rung::Term, heard);
-    }
-
-    fn term_signals(&self) -> &'static [Signal] {
-        if self.ticket.pty_size.is_some() {
-            &[Signal::TERM, Signal::HUP, Signal::CONT]
-        } else {
-            &[Signal::TERM, Signal::CONT]
         }
+        self.begin_hunt(whom, Rung::Term, heard);
     }
 
     /// Kills everybody, again and again until nobody is left or the decider gives up.
@@ -117,10 +111,7 @@ impl Keeper {
         self.bury();
         let targets = self.targets(whom);
         if self.send(rung, &targets) && (whom, rung) == (Whom::All, Rung::Kill) {
-            let frozen = tree::freeze(&HashSet::new(), clock::awake() + FREEZE);
-            for member in &frozen {
-                member.signal(Signal::KILL);
-            }
+            self.freeze_and_kill(clock::awake() + FREEZE);
         }
         if let Some(hunt) = &mut self.hunt {
             let known = hunt.reached.len();
@@ -133,33 +124,42 @@ impl Keeper {
     }
 
     /// What ends a whole group or cgroup in one stroke; a fork cannot outrun either.
-    fn kill_all_at_once(&self) {
+    fn kill_all_at_once(&mut self) {
         if let Some(cgroup) = &self.cgroup {
-            // A kernel without it is served by the list.
-            let _ = cgroup.kill();
+            self.journal.kill_cgroup(cgroup);
         }
         if let RootState::Alive(root) | RootState::Held(root) = &self.root {
-            root.signal_group(Signal::KILL);
+            self.journal.group_signalled(root, Signal::KILL, root.signal_group(Signal::KILL));
+        }
+    }
+
+    /// Stops everything first: nothing tells a tree that leaves from one that forks for ever.
+    pub(super) fn freeze_and_kill(&mut self, until: Duration) {
+        let journal = &mut self.journal;
+        let mut stopped = |member: &tree::Member, sent| journal.signalled(member, Signal::STOP, sent);
+        let frozen = tree::freeze(&HashSet::new(), until, &mut stopped);
+        for member in &frozen {
+            journal.signalled(member, Signal::KILL, member.signal(Signal::KILL));
         }
     }
 
     /// Sends the rung's signals; returns whether somebody is new. If the root's group was asked to leave as one,
     /// its members of the first round are not asked again.
-    fn send(&self, rung: Rung, targets: &[tree::Member]) -> bool {
+    fn send(&mut self, rung: Rung, targets: &[tree::Member]) -> bool {
         let Some(hunt) = &self.hunt else { return false };
+        let (journal, session) = (&mut self.journal, self.session);
         let first_round = hunt.reached.is_empty();
-        let heard =
-            |member: &tree::Member| first_round && hunt.group_has_heard && member.group() == self.session;
+        let heard = |member: &tree::Member| first_round && hunt.group_has_heard && member.group() == session;
         let is_new = |member: &&tree::Member| !hunt.reached.contains(&member.pid());
         for member in targets {
             match rung {
                 Rung::Kill => {
                     member.forbid_forking();
-                    member.signal(Signal::KILL);
+                    journal.signalled(member, Signal::KILL, member.signal(Signal::KILL));
                 }
                 Rung::Term if is_new(&member) && !heard(member) => {
-                    for &signal in self.term_signals() {
-                        member.signal(signal);
+                    for &signal in term_signals(&self.ticket) {
+                        journal.signalled(member, signal, member.signal(signal));
                     }
                 }
                 Rung::Term => {}
@@ -211,5 +211,14 @@ impl Keeper {
                 self.term(Whom::All);
             }
         }
+    }
+}
+
+/// What asks a run's processes to leave.
+fn term_signals(ticket: &Ticket) -> &'static [Signal] {
+    if ticket.pty_size.is_some() {
+        &[Signal::TERM, Signal::HUP, Signal::CONT]
+    } else {
+        &[Signal::TERM, Signal::CONT]
     }
 }

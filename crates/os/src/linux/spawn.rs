@@ -86,7 +86,17 @@ impl<'a> Child<'a> {
         rustix::process::chdir(self.plan.cwd.as_c_str()).map_err(at(Step::Chdir))?;
         pause::point("root-before-exec");
         reset_signals();
-        close_on_exec().map_err(at(Step::Stdio))
+        close_on_exec().map_err(at(Step::Stdio))?;
+        self.bound()
+    }
+
+    /// Last, since these bind this process too.
+    fn bound(&self) -> Result<(), Failure> {
+        for &(resource, value) in &self.plan.rlimits {
+            let limit = rustix::process::Rlimit { current: Some(value), maximum: Some(value) };
+            rustix::process::setrlimit(resource, limit).map_err(at(Step::Limits))?;
+        }
+        Ok(())
     }
 
     fn connect(&self) -> Result<(), Failure> {

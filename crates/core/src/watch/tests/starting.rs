@@ -23,9 +23,12 @@ fn a_run_without_limits_needs_no_timer() {
 
 #[test]
 fn a_run_that_starts_is_ended_by_every_cause() {
-    for (seen, cause) in
-        [(CANCEL, Cause::ManualCancel), (Seen::CallerGone, Cause::OwnerLost), (Seen::Told, Cause::OwnerLost)]
-    {
+    for (seen, cause) in [
+        (CANCEL, Cause::ManualCancel),
+        (Seen::CallerGone, Cause::OwnerLost),
+        (Seen::Told, Cause::OwnerLost),
+        (Seen::Abandoned, Cause::OwnerLost),
+    ] {
         let (watch, due) = play(unlimited(), [(0, seen)]);
         assert_eq!((watch.state(), watch.cause(), due), (State::Exiting, Some(cause), [TERM]));
     }

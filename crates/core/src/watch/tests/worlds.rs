@@ -228,7 +228,7 @@ enum Tree {
 fn causes(seen: &Seen) -> Vec<Option<Cause>> {
     match seen {
         Seen::Cancel { .. } => vec![Some(Cause::ManualCancel)],
-        Seen::CallerGone | Seen::Told => vec![Some(Cause::OwnerLost)],
+        Seen::CallerGone | Seen::Told | Seen::Abandoned => vec![Some(Cause::OwnerLost)],
         Seen::HolderGone => vec![None, Some(Cause::OwnerLost)],
         Seen::Sampled(_) => vec![None, Some(Cause::NoOutputTimeout)],
         Seen::Tick => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tenure_core::limits::Limits;
 use tenure_core::output::Keep;
 use tenure_core::record::{Ending, KeeperNote};
+use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::frames::Broken;
@@ -73,11 +74,13 @@ pub(crate) fn spec(subject: &Subject, args: &[&str], how: How) -> io::Result<Spe
         cwd: b"/".to_vec(),
         env: subject.env.clone(),
         env_names: Vec::new(),
+        nofile: None,
         umask: 0o022,
         session: None,
         scope: None,
         label: None,
         limits,
+        resources: Resources::default(),
         on_escape: OnEscape::default(),
         orphan: Orphan::Terminate,
     })

@@ -1,0 +1,209 @@
+//! What a run's journal says of its life and its end, and how many kills that took.
+
+use std::time::Duration;
+use tenure_core::ending::{Cause, Exit, Reason};
+use tenure_core::journal::{MOST, Proof, Target, What};
+use tenure_core::limits::Limits;
+use tenure_core::record::Ending;
+use tenure_core::signal::Signal;
+use tenure_core::wire::{Ask, Role, Tell};
+use tenure_it::crib::{Warm, hear};
+use tenure_it::install::Install;
+use tenure_it::known::Known;
+use tenure_it::{PATIENCE, eventually, proc};
+use tenure_keeper::frames::Frames;
+use tenure_keeper::rundir::RunDir;
+
+const HOLDER: Role = Role::Holder { epoch: 1 };
+
+/// A nursery whose runs have little time to leave.
+fn hasty(install: &Install) -> Warm {
+    let mut warm = Warm::new(install);
+    warm.limits = Limits { grace: Duration::from_millis(50), ..Limits::default() };
+    warm
+}
+
+#[track_caller]
+fn started(keeper: &mut Frames) -> i32 {
+    hear(keeper, |tell| if let Tell::Started { note } = tell { Some(note.root.pid) } else { None })
+}
+
+#[track_caller]
+fn ended(keeper: &mut Frames) -> Ending {
+    hear(keeper, |tell| if let Tell::Ended { ending } = tell { Some(*ending) } else { None })
+}
+
+#[track_caller]
+fn journal(dir: &RunDir) -> Vec<What> {
+    dir.journal().expect("a journal").into_iter().map(|entry| entry.what).collect()
+}
+
+/// The signals of a journal, each with its target and proof.
+fn signals(journal: &[What]) -> Vec<(Signal, Target, Proof)> {
+    let signal = |what: &What| match what {
+        What::Signalled { signal, target, proof } => Some((*signal, target.clone(), *proof)),
+        _ => None,
+    };
+    journal.iter().filter_map(signal).collect()
+}
+
+/// Waits until a run's command has written this much.
+#[track_caller]
+fn wait_output(keeper: &mut Frames, bytes: u64) {
+    keeper.send(&Ask::Follow, &[]);
+    hear(keeper, |tell| matches!(tell, Tell::Grown { to } if to >= bytes).then_some(()));
+}
+
+#[test]
+fn a_quiet_run_has_a_short_journal_and_took_no_kills() {
+    let install = Install::new();
+    let (dir, mut peers) = Warm::new(&install).launch(&["echo", "hello"], &[HOLDER]);
+    let ending = ended(&mut peers[0]);
+    assert!(ending.kills.is_none(), "{:?}", ending.kills);
+    let journal = journal(&dir);
+    let [What::Started { pid, exe: Some(exe), .. }, rest @ ..] = &journal[..] else {
+        panic!("{journal:?}");
+    };
+    assert!(*pid > 1 && exe.ends_with("/echo"), "{exe}");
+    // Of the end and of the last output either may be seen first.
+    let exiting = What::Exiting { cause: None, exit: Some(Exit::Code(0)), detail: None };
+    assert!(rest.len() == 2 && rest.contains(&What::FirstOutput) && rest.contains(&exiting), "{rest:?}");
+}
+
+#[test]
+fn nothing_is_written_before_the_command_executes_and_soon_after() {
+    let install = Install::new().with_env("TENURE_PAUSE", "keeper-started");
+    let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
+    let keeper = eventually("a note", || dir.note().expect("a record")).keeper.pid;
+    let keeper = Known::hold(keeper).expect("it lives");
+    eventually("the keeper stands still", || proc::is_stopped(keeper.pid).then_some(()));
+    assert!(!dir.path().join("journal").exists());
+    keeper.send(rustix::process::Signal::CONT);
+    eventually("the journal of a run that goes on", || (journal(&dir).len() == 1).then_some(()));
+    peers[0].send(&Ask::Stdin { offset: 0, eof: true }, &[]);
+    ended(&mut peers[0]);
+}
+
+#[test]
+fn the_signals_of_a_stop_are_noted_with_what_allowed_them() {
+    let install = Install::new();
+    let actor = install.actor();
+    let (dir, mut peers) = hasty(&install).launch(&[&actor, "setsid", "ignore-term", "sleep"], &[HOLDER]);
+    let root = started(&mut peers[0]);
+    eventually("the child in its own session", || {
+        let session = |pid| proc::stat(pid).map(|(_, _, _, session, _)| session);
+        proc::children(root).into_iter().find(|&pid| session(pid) == Some(pid) && ignores_term(pid))
+    });
+    peers[0].send(&Ask::Cancel { now: false }, &[]);
+    let ending = ended(&mut peers[0]);
+    assert_eq!(ending.termination.reason, Reason::ManualCancel);
+    let journal = journal(&dir);
+    assert!(
+        journal.contains(&What::Exiting { cause: Some(Cause::ManualCancel), exit: None, detail: None }),
+        "{journal:?}"
+    );
+    let signals = signals(&journal);
+    let group = Target::Group { pgid: root };
+    assert!(signals.contains(&(Signal::TERM, group, Proof::UnreapedRoot)), "{signals:?}");
+    let killed = signals.iter().any(|(signal, target, proof)| {
+        *signal == Signal::KILL
+            && matches!(target, Target::Process { pid, start_time } if *pid != root && *start_time > 0)
+            && matches!(proof, Proof::Child | Proof::Adopted)
+    });
+    assert!(killed, "{signals:?}");
+    assert_eq!((ending.kills.pid, ending.kills.cgroup), (1, 0), "{journal:?}");
+}
+
+fn ignores_term(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+    u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask >> 14 & 1 == 1)
+}
+
+#[test]
+fn a_group_that_does_not_leave_is_killed_in_one_stroke_which_counts() {
+    let install = Install::new();
+    let (dir, mut peers) =
+        hasty(&install).launch(&["sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"], &[HOLDER]);
+    let root = started(&mut peers[0]);
+    wait_output(&mut peers[0], 1);
+    peers[0].send(&Ask::Cancel { now: false }, &[]);
+    let ending = ended(&mut peers[0]);
+    assert!(ending.kills.pgid >= 1, "{:?}", ending.kills);
+    let group = (Signal::KILL, Target::Group { pgid: root }, Proof::UnreapedRoot);
+    assert!(signals(&journal(&dir)).contains(&group));
+}
+
+#[test]
+fn a_cgroup_that_had_to_be_killed_counts() {
+    let install = Install::new();
+    let script = "trap '' TERM; echo; while :; do sleep 1; done";
+    let id = install.start_in_background(&["--grace", "50ms"], &["sh", "-c", script]);
+    install.wait_for_output(&id, "\n");
+    let dir = RunDir::open(&install.state().join("runs").join(&id)).expect("the run");
+    install.cancel(&id);
+    let kills = dir.ending().expect("a record").expect("an ending").kills;
+    let has_cgroup = install.show(&id)["boundary"]["kind"] == "cgroup";
+    assert_eq!(kills.cgroup > 0, has_cgroup, "{kills:?}");
+    let noted = signals(&journal(&dir)).iter().any(|(_, target, _)| matches!(target, Target::Cgroup { .. }));
+    assert_eq!(noted, has_cgroup);
+}
+
+#[test]
+fn a_journal_is_bounded_and_says_so_once() {
+    let install = Install::new();
+    let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
+    started(&mut peers[0]);
+    for _ in 0..MOST + 50 {
+        peers[0].send(&Ask::Signal { signal: Signal(28) }, &[]);
+        hear(&mut peers[0], |tell| matches!(tell, Tell::Done).then_some(()));
+    }
+    peers[0].send(&Ask::Stdin { offset: 0, eof: true }, &[]);
+    ended(&mut peers[0]);
+    let journal = journal(&dir);
+    assert_eq!((journal.len(), journal.last()), (MOST + 1, Some(&What::MoreNotWritten)));
+    assert_eq!(journal.iter().filter(|what| **what == What::MoreNotWritten).count(), 1);
+}
+
+#[test]
+fn holders_that_come_and_go_are_noted() {
+    let install = Install::new();
+    let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
+    started(&mut peers[0]);
+    drop(peers);
+    eventually("a lost holder", || journal(&dir).contains(&What::HolderLost).then_some(()));
+    let mut holder = Frames::new(dir.dial().expect("a keeper"));
+    holder.hello(Role::Holder { epoch: 3 }, PATIENCE).expect("an answer");
+    let mut late = Frames::new(dir.dial().expect("a keeper"));
+    late.hello(Role::Holder { epoch: 2 }, PATIENCE).expect("an answer");
+    holder.send(&Ask::Release, &[]);
+    hear(&mut holder, |tell| matches!(tell, Tell::Done).then_some(()));
+    holder.send(&Ask::Cancel { now: false }, &[]);
+    ended(&mut holder);
+    let journal = journal(&dir);
+    for what in
+        [What::HolderBack { epoch: 3 }, What::EpochRefused { epoch: 2, current: 3 }, What::HolderReleased]
+    {
+        assert!(journal.contains(&what), "{what:?}: {journal:?}");
+    }
+}
+
+#[test]
+fn leftovers_and_escapees_are_noted() {
+    let install = Install::new();
+    let actor = install.actor();
+    for (words, escaped) in
+        [(["leave", "sleep"].as_slice(), false), (&["daemon", "--exit", "0", "sleep"], true)]
+    {
+        let command: Vec<&str> = [&[&*actor], words].concat();
+        let (dir, mut peers) = hasty(&install).launch(&command, &[HOLDER]);
+        ended(&mut peers[0]);
+        let journal = journal(&dir);
+        let noted = journal.iter().any(|what| match what {
+            What::Leftovers { count } => !escaped && *count == 1,
+            What::Escapees { processes } => escaped && processes.len() == 1,
+            _ => false,
+        });
+        assert!(noted, "{words:?}: {journal:?}");
+    }
+}

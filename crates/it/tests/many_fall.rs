@@ -1,0 +1,69 @@
+//! Several keepers of one nursery fall at once: each run gets its own ending, with its own processes.
+
+use tenure_core::ending::{Cause, Reason};
+use tenure_core::journal::{Target, What};
+use tenure_core::wire::{Ask, Role, Tell};
+use tenure_it::crib::{Warm, hear};
+use tenure_it::install::Install;
+use tenure_it::known::Known;
+use tenure_it::{PATIENCE, eventually, proc};
+use tenure_keeper::rundir::RunDir;
+
+const HOLDER: Role = Role::Holder { epoch: 1 };
+
+/// A launched run, and those below its keeper beside the root.
+struct Run {
+    dir: RunDir,
+    keeper: Known,
+    below: Vec<i32>,
+}
+
+#[track_caller]
+fn launch(warm: &Warm, command: &[&str], below: usize) -> Run {
+    let (dir, mut peers) = warm.launch(command, &[HOLDER]);
+    let note = hear(&mut peers[0], |tell| if let Tell::Started { note } = tell { Some(*note) } else { None });
+    // It writes once everybody is there.
+    peers[0].send(&Ask::Follow, &[]);
+    hear(&mut peers[0], |tell| matches!(tell, Tell::Grown { .. }).then_some(()));
+    let mut tree = proc::descendants(note.keeper.pid);
+    tree.retain(|&pid| pid != note.root.pid);
+    assert_eq!(tree.len(), below, "{tree:?}");
+    Run { dir, keeper: Known::hold(note.keeper.pid).expect("it lives"), below: tree }
+}
+
+#[test]
+fn what_each_of_them_held_is_accounted_to_its_own_run() {
+    let install = Install::new();
+    let warm = Warm::new(&install);
+    let actor = install.actor();
+    let runs = [
+        launch(&warm, &[&actor, "tree"], 2),
+        launch(&warm, &[&actor, "sleep"], 0),
+        launch(&warm, &[&actor, "chrome-like", "1"], 4),
+    ];
+    runs.iter().for_each(|run| run.keeper.stop());
+    runs.iter().for_each(|run| run.keeper.send(rustix::process::Signal::KILL));
+    runs.iter().for_each(|run| run.keeper.wait_dead(PATIENCE));
+    for run in &runs {
+        let ending = eventually("the ending", || run.dir.ending().expect("a record")).termination;
+        assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
+        assert_eq!(ending.leftovers as usize, run.below.len(), "{ending:?}");
+        let journal = run.dir.journal().expect("a journal");
+        let lost =
+            What::Exiting { cause: Some(Cause::OwnerLost), exit: None, detail: Some("keeper-killed".into()) };
+        assert!(journal.iter().any(|entry| entry.what == lost), "{journal:?}");
+        let mut hit: Vec<i32> = journal.iter().filter_map(|entry| hit(&entry.what)).collect();
+        hit.sort_unstable();
+        hit.dedup();
+        let theirs = hit.iter().filter(|pid| run.below.contains(pid)).count();
+        assert_eq!(theirs, run.below.len(), "everybody was ended by name: {journal:?}");
+        assert!(hit.len() <= run.below.len() + 1, "nobody else was: {journal:?}");
+    }
+}
+
+fn hit(what: &What) -> Option<i32> {
+    match what {
+        What::Signalled { target: Target::Process { pid, .. }, .. } => Some(*pid),
+        _ => None,
+    }
+}
