@@ -15,6 +15,7 @@ pub mod complaint;
 pub mod descriptors;
 pub mod file;
 pub mod fork;
+pub mod host;
 pub mod lock;
 pub mod memory;
 pub mod pause;
