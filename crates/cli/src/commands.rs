@@ -2,6 +2,8 @@
 
 pub(crate) mod cancel;
 pub(crate) mod completions;
+pub(crate) mod daemon;
+pub(crate) mod doctor;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod nursery;

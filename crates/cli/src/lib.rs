@@ -3,9 +3,11 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod failure;
 mod print;
 mod settings;
+mod units;
 
 use args::{Command, Parsed};
 use failure::Failure;
@@ -38,6 +40,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Write(args) => commands::write::run(&args),
         Command::Resize(args) => commands::resize::run(&args),
         Command::Rm(args) => commands::rm::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Daemon(args) => commands::daemon::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Nursery(args) => commands::nursery::run(&args),
