@@ -3,22 +3,22 @@
 mod daemon;
 mod operate;
 mod parse;
+mod values;
 mod view;
 
-pub(crate) use daemon::{DaemonArgs, DaemonVerb, ServeArgs, StopArgs};
+pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
 pub(crate) use operate::{BackupArgs, EventsArgs, MetricsArgs, ReapArgs, WhyArgs};
 pub(crate) use parse::{Parsed, parse};
-pub(crate) use view::{LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
+pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
+pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
-use tenure_core::duration;
 use tenure_core::ids::NurseryId;
-use tenure_core::limits::Activity;
-use tenure_core::spec::{OnEscape, Orphan, Size};
+use tenure_core::spec::Size;
+use values::{limit, size};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -62,6 +62,10 @@ Examples:
     Resize(ResizeArgs),
     /// Remove the records and output of runs; live ones are cancelled first.
     Rm(RmArgs),
+    /// Look for what keeps Tenure from holding everything, and say what to do about it.
+    Doctor(DoctorArgs),
+    /// The daemon: let the system start it.
+    Daemon(DaemonArgs),
     /// Print a script that lets a shell complete tenure's words.
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory.
@@ -79,8 +83,6 @@ Examples:
     Metrics(MetricsArgs),
     /// Write a copy of the registry to a new file.
     Backup(BackupArgs),
-    /// Start, stop or look at the daemon.
-    Daemon(DaemonArgs),
 }
 
 /// The whole command line, for what is made from it.
@@ -297,87 +299,6 @@ impl NurseryArgs {
         let (id, state) = (words.next()?.to_str()?.parse().ok()?, words.next()?.into());
         words.next().is_none().then_some(Self { id, state })
     }
-}
-
-/// A limit as it was given; `None` is "off".
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit(pub(crate) Option<Duration>);
-
-fn limit(text: &str) -> Result<Limit, duration::BadDuration> {
-    duration::parse(text).map(Limit)
-}
-
-fn size(text: &str) -> Result<Size, String> {
-    let (cols, rows) = text.split_once('x').ok_or("write columns and rows, as in 120x30")?;
-    let number = |text: &str| text.parse::<u16>().map_err(|error| format!("{text}: {error}"));
-    Size::new(number(cols)?, number(rows)?).map_err(|error| error.to_string())
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum ActivityArg {
-    /// Output alone.
-    #[default]
-    Output,
-    /// Output, or use of CPU or I/O by the tree.
-    Cpu,
-}
-
-impl From<ActivityArg> for Activity {
-    fn from(arg: ActivityArg) -> Self {
-        match arg {
-            ActivityArg::Output => Activity::Output,
-            ActivityArg::Cpu => Activity::Cpu,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum OnEscapeArg {
-    /// It is ended and the run has failed.
-    #[default]
-    Fail,
-    /// It is ended and the run keeps its own ending.
-    Reap,
-    /// It is a declared daemon: it becomes a run of its own.
-    Allow,
-}
-
-impl From<OnEscapeArg> for OnEscape {
-    fn from(arg: OnEscapeArg) -> Self {
-        match arg {
-            OnEscapeArg::Fail => OnEscape::Fail,
-            OnEscapeArg::Reap => OnEscape::Reap,
-            OnEscapeArg::Allow => OnEscape::Allow,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum OrphanArg {
-    /// It is ended as owner-lost.
-    #[default]
-    Terminate,
-    /// It goes on.
-    Keep,
-}
-
-impl From<OrphanArg> for Orphan {
-    fn from(arg: OrphanArg) -> Self {
-        match arg {
-            OrphanArg::Terminate => Orphan::Terminate,
-            OrphanArg::Keep => Orphan::Keep,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StdinArg {
-    /// Copied from one's own.
-    Inherit,
-    /// Open, for `tenure write`.
-    Open,
-    /// At its end from the start.
-    Closed,
 }
 
 #[cfg(test)]

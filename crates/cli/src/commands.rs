@@ -4,6 +4,7 @@ pub(crate) mod backup;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod daemon;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod logs;
 pub(crate) mod man;

@@ -3,10 +3,12 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod failure;
 mod print;
 mod reach;
 mod settings;
+mod units;
 
 use args::{Command, Parsed};
 use failure::Failure;
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 /// Runs the command line that this process was started with.
 pub fn main() -> ExitCode {
     let result = match args::parse() {
-        Parsed::Command(command) => dispatch(command),
+        Parsed::Command(command) => dispatch(*command),
         Parsed::Done(code) => return ExitCode::from(code),
     };
     match result {
@@ -39,6 +41,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Write(args) => commands::write::run(&args),
         Command::Resize(args) => commands::resize::run(&args),
         Command::Rm(args) => commands::rm::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Daemon(args) => commands::daemon::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Why(args) => commands::why::run(&args),
@@ -46,7 +50,6 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Events(args) => commands::events::run(&args),
         Command::Metrics(args) => commands::metrics::run(&args),
         Command::Backup(args) => commands::backup::run(&args),
-        Command::Daemon(args) => commands::daemon::run(&args),
         Command::Nursery(args) => commands::nursery::run(&args),
     }
 }

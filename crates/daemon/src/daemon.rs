@@ -1,7 +1,7 @@
 //! What every part of the daemon shares: its identity, its registry, the runs it holds, and whether it may act.
 
 use crate::admission::Admission;
-use crate::held::{self, Held, Keeping, Status};
+use crate::held::{self, Held, Keeping, Orders};
 use crate::latency::Latency;
 use crate::link::Link;
 use crate::scopes::Scopes;
@@ -9,9 +9,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
-use tenure_core::lease::{Hold, Observer, Tenancy};
-use tenure_core::record::Ticket;
-use tenure_core::wire::Ask;
+use tenure_core::lease::{Observer, Tenancy};
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
@@ -127,19 +125,16 @@ impl Daemon {
     }
 
     /// From now on this daemon holds a run, over this connection to its keeper.
-    pub(crate) fn hold(
+    pub(crate) fn take_on(
         self: &Arc<Self>,
-        ticket: Ticket,
-        hold: Hold,
-        status: Status,
+        (run, orders): (Arc<Held>, Orders),
         link: Link,
         place: Option<OwnedSemaphorePermit>,
     ) -> Arc<Held> {
-        let (held, orders) = Held::new(ticket, hold, status);
-        lock(&self.held).insert(held.ticket.run_id.clone(), Arc::clone(&held));
-        let keeping = Keeping { held: Arc::clone(&held), link, orders, place };
+        lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(&run));
+        let keeping = Keeping { held: Arc::clone(&run), link, orders, place };
         tokio::spawn(held::keep(Arc::clone(self), keeping));
-        held
+        run
     }
 
     /// The run is over, or another's.
@@ -188,11 +183,6 @@ impl Daemon {
             }
             Err(error) => tracing::error!(%run, %error, "a run could not be taken into the registry"),
         }
-    }
-
-    /// Ends a run that we hold. The keeper does it; the registry is not waited for.
-    pub(crate) fn cancel(&self, held: &Held, now: bool) {
-        held.say(Ask::Cancel { now });
     }
 }
 

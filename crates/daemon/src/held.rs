@@ -29,6 +29,9 @@ pub(crate) struct Held {
     followers: AtomicUsize,
 }
 
+/// What its keeper is to be told.
+pub(crate) type Orders = mpsc::UnboundedReceiver<Ask>;
+
 /// What is known of it now.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
@@ -66,20 +69,21 @@ impl Status {
 pub(crate) struct Keeping {
     pub(crate) held: Arc<Held>,
     pub(crate) link: Link,
-    pub(crate) orders: mpsc::UnboundedReceiver<Ask>,
+    pub(crate) orders: Orders,
     /// The run's place among those that may run at once.
     pub(crate) place: Option<OwnedSemaphorePermit>,
 }
 
 impl Held {
-    pub(crate) fn new(
-        ticket: Ticket,
-        hold: Hold,
-        status: Status,
-    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
+    pub(crate) fn new(ticket: Ticket, hold: Hold, status: Status) -> (Arc<Self>, Orders) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
         (Arc::new(Self { ticket, hold, orders, status, followers: AtomicUsize::new(0) }), receiver)
+    }
+
+    /// Asks for its end. The keeper does it; the registry is not waited for.
+    pub(crate) fn cancel(&self, now: bool) {
+        self.say(Ask::Cancel { now });
     }
 
     /// Says something to the keeper; the answer, if there is one, is not awaited.

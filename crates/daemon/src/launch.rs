@@ -70,11 +70,11 @@ impl Daemon {
         }
         pause::point("daemon-launched");
         let link = Link::new(mine).map_err(Refusal::internal)?;
-        let held = self.hold(ticket, hold, Status::default(), link, place);
+        let run = self.take_on(Held::new(ticket, hold, Status::default()), link, place);
         // A command that takes long to be executed is started nevertheless.
-        let _ = timeout(PATIENCE, held.begun()).await;
+        let _ = timeout(PATIENCE, run.begun()).await;
         self.latency.started(began.elapsed());
-        Ok(held)
+        Ok(run)
     }
 
     fn check_open(&self) -> Result<(), Refusal> {
@@ -108,7 +108,7 @@ impl Daemon {
         let held = self.held(run).ok_or_else(|| {
             Refusal::held_elsewhere(format!("run {run} of the scope {scope:?} is not held by this daemon"))
         })?;
-        self.cancel(&held, false);
+        held.cancel(false);
         let status = held.over().await;
         match status.ending {
             Some(ending) if ending.termination.confirmed => Ok(()),

@@ -52,8 +52,8 @@ const REASONS: [Reason; 9] = [
 
 /// The metrics as text.
 pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
-    let counted = daemon.registry.counts(daemon.instance.clone()).await?;
-    let of = |count: Count| counted.iter().find(|(known, _)| *known == count).map_or(0, |(_, n)| *n);
+    let known = daemon.registry.counts(daemon.instance.clone()).await?;
+    let of = |count: Count| known.iter().find(|(it, _)| *it == count).map_or(0, |(_, n)| *n);
     let mut registry = Registry::with_prefix("tenure");
     let simple = |n: u64| {
         let counter: Counter = Counter::default();

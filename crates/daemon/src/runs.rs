@@ -82,12 +82,11 @@ impl Daemon {
     pub(crate) fn view(&self, row: &RunRow) -> RunView {
         let status = self.held(&row.ticket.run_id).map(|held| held.status());
         let (mut output, mut last_output_at_ms) = (Totals::default(), None);
-        match &row.ending {
-            Some(ending) => (output, last_output_at_ms) = (ending.output, ending.last_output_at_ms),
-            None => {
-                let dir = Path::new(&row.directory).join("output");
-                output = tenure_output::totals(&dir).unwrap_or(output);
-            }
+        if let Some(ending) = &row.ending {
+            (output, last_output_at_ms) = (ending.output, ending.last_output_at_ms);
+        } else {
+            let dir = Path::new(&row.directory).join("output");
+            output = tenure_output::totals(&dir).unwrap_or(output);
         }
         RunView {
             ticket: row.ticket.clone(),
@@ -168,7 +167,7 @@ impl Daemon {
         let run = &row.ticket.run_id;
         match self.held(run) {
             // First the keeper: the registry is not waited for.
-            Some(held) => self.cancel(&held, now),
+            Some(held) => held.cancel(now),
             None if row.hold.instance != self.instance => {
                 return Err(Refusal::held_elsewhere(format!(
                     "run {run} is held by instance {}: ask its daemon",

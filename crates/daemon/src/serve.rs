@@ -112,7 +112,7 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     let held = daemon.all_held();
     if cancel_runs {
-        held.iter().for_each(|held| daemon.cancel(held, false));
+        held.iter().for_each(|held| held.cancel(false));
         for one in &held {
             one.over().await;
         }

@@ -133,6 +133,7 @@ impl Keeper {
             self.part();
             self.open_door();
             if self.is_held_up() {
+                self.put_off_giving_up();
                 // The command is silent because it is not read.
                 self.see(Seen::Output);
             }

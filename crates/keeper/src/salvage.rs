@@ -303,6 +303,11 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
     }
 }
 
+/// Whether somebody is in a run's cgroup, or that cannot be told.
+pub(crate) fn is_occupied(cgroup: &Cgroup) -> bool {
+    !cgroup.pids().is_ok_and(|pids| pids.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,9 +390,4 @@ mod tests {
         let ended = dir.ending().expect("a record").expect("an ending").termination;
         assert_eq!((ended.reason, ended.detail.as_deref()), (Reason::SpawnError, Some("no more processes")));
     }
-}
-
-/// Whether somebody is in a run's cgroup, or that cannot be told.
-pub(crate) fn is_occupied(cgroup: &Cgroup) -> bool {
-    !cgroup.pids().is_ok_and(|pids| pids.is_empty())
 }

@@ -17,6 +17,7 @@ pub mod descriptors;
 pub mod file;
 pub mod filesystem;
 pub mod fork;
+pub mod host;
 pub mod lock;
 pub mod memory;
 pub mod pause;

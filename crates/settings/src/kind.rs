@@ -204,12 +204,27 @@ impl Kind for Loopback {
     }
 }
 
+/// A file, or the one in the state root.
+pub(crate) struct OwnOr;
+
+impl Kind for OwnOr {
+    type Of = Option<PathBuf>;
+    const IS_PATH: bool = true;
+
+    fn read(text: &str, place: Place<'_>) -> Result<Self::Of, String> {
+        if text == "default" { Ok(None) } else { File::read(text, place).map(Some) }
+    }
+
+    fn write(path: &Self::Of) -> String {
+        path.as_ref().map_or("default".to_owned(), File::write)
+    }
+}
+
 /// A value of another kind, or none: `off`, `none`, or its zero.
 pub(crate) struct Off<K>(PhantomData<K>);
 
 impl<K: Kind> Kind for Off<K> {
     type Of = Option<K::Of>;
-    const IS_PATH: bool = K::IS_PATH;
 
     fn read(text: &str, place: Place<'_>) -> Result<Self::Of, String> {
         match text {

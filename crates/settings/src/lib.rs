@@ -1,6 +1,6 @@
 //! Every setting of Tenure, and where its value came from: a flag, the environment, `config.toml`, or the default,
-//! the first of these that has one. All settings stand in one [`table`]; each is read from text by its kind
-//! ([`kind`]), whichever layer the text is from, so that a value means the same everywhere.
+//! the first of these that has one. All settings stand in one `table`; each is read from text by its kind
+//! (`kind`), whichever layer the text is from, so that a value means the same everywhere.
 #![forbid(unsafe_code)]
 
 mod file;

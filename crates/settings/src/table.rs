@@ -1,7 +1,7 @@
 //! The table of settings: one line each.
 
 use crate::Settings;
-use crate::kind::{Count, File, Kind, Length, Loopback, Off, Place, RegistryUrl, Size, Switch};
+use crate::kind::{Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Size, Switch};
 
 /// How a variable sets a setting.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ settings! {
     "log.bytes"        Is("TENURE_LOG_BYTES"), Size, log.bytes, "how long one file of the daemon's log may become";
     "log.files"        Is("TENURE_LOG_FILES"), Count, log.files, "how many files of it are kept";
     "api.listen"       Is("TENURE_API_LISTEN"), Off<Loopback>, api.listen, "the API's address beside its socket";
-    "api.token"        Is("TENURE_API_TOKEN"), Off<File>, api.token, "the file with that address's token";
+    "api.token"        Is("TENURE_API_TOKEN"), OwnOr, api.token, "the file with that address's token; default: api-token in the state root";
     "lease.ttl"        Is("TENURE_LEASE_TTL"), Length, lease.ttl, "how long a lease holds after a heartbeat";
     "lease.heartbeat"  Is("TENURE_HEARTBEAT"), Length, lease.heartbeat, "how often leases are renewed";
     "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.timeout, "how long a run may take";

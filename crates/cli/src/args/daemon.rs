@@ -1,6 +1,6 @@
 //! The command line of `tenure daemon`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -10,7 +10,8 @@ Examples:
   tenure daemon start
   tenure daemon status
   tenure daemon stop
-  tenure daemon stop --cancel-runs")]
+  tenure daemon stop --cancel-runs
+  tenure daemon install --now")]
 pub(crate) struct DaemonArgs {
     #[command(subcommand)]
     pub(crate) verb: DaemonVerb,
@@ -26,6 +27,8 @@ pub(crate) enum DaemonVerb {
     Stop(StopArgs),
     /// Say whether a daemon is running; exits 1 if none is.
     Status(StatusArgs),
+    /// Let the system start the daemon: write a unit for its service manager.
+    Install(InstallArgs),
 }
 
 #[derive(Debug, Args)]
@@ -50,4 +53,43 @@ pub(crate) struct StatusArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of a command line are bools")]
+#[command(after_help = "\
+The unit delegates its cgroup, so that each run gets one of its own, and leaves runs alone when the daemon stops.
+A user's daemon also needs lingering, or it ends with the user's last session: this enables it, or says how.
+Change an installed unit with `systemctl edit`, not in its file, which the next install replaces.
+
+Examples:
+  tenure daemon install --now
+  sudo tenure daemon install --system
+  tenure daemon install --print
+  tenure daemon install --print --manager launchd")]
+pub(crate) struct InstallArgs {
+    /// For this user [default, unless the user is root].
+    #[arg(long, conflicts_with = "system")]
+    pub(crate) user: bool,
+    /// For the whole system, as root.
+    #[arg(long)]
+    pub(crate) system: bool,
+    /// Print the unit and change nothing.
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Also start it now.
+    #[arg(long, conflicts_with = "print")]
+    pub(crate) now: bool,
+    /// For which service manager.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    pub(crate) manager: ManagerArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ManagerArg {
+    /// Linux.
+    #[default]
+    Systemd,
+    /// macOS; only with --print.
+    Launchd,
 }

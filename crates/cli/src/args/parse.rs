@@ -8,7 +8,7 @@ use tenure_os::complaint::complain;
 /// What parsing came to.
 pub(crate) enum Parsed {
     /// A command to carry out.
-    Command(Command),
+    Command(Box<Command>),
     /// Help or an error was printed.
     Done(u8),
 }
@@ -16,10 +16,10 @@ pub(crate) enum Parsed {
 /// Parses this process's command line. An error is one line.
 pub(crate) fn parse() -> Parsed {
     if let Some(nursery) = NurseryArgs::as_tenure_writes_them() {
-        return Parsed::Command(Command::Nursery(nursery));
+        return Parsed::Command(Box::new(Command::Nursery(nursery)));
     }
     let error = match Cli::try_parse() {
-        Ok(cli) => return Parsed::Command(cli.command),
+        Ok(cli) => return Parsed::Command(Box::new(cli.command)),
         Err(error) => error,
     };
     match error.kind() {

@@ -118,6 +118,23 @@ pub(crate) enum StreamArg {
     Stderr,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It changes nothing; the cgroup that it tries is removed again.
+
+Exit codes:
+  0  all is well, or there are only notes and warnings
+  1  something is wrong
+
+Examples:
+  tenure doctor
+  tenure doctor --json")]
+pub(crate) struct DoctorArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Where a run is in its life, as `ps` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StateArg {

@@ -1,4 +1,6 @@
-//! `tenure daemon`: start, run, stop, look at the daemon.
+//! `tenure daemon`: start, run, stop, look at, install the daemon.
+
+mod install;
 
 use crate::args::{DaemonArgs, DaemonVerb, ServeArgs, StopArgs};
 use crate::failure::Failure;
@@ -39,6 +41,7 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
         }
         DaemonVerb::Stop(args) => stop(&settings, args),
         DaemonVerb::Status(args) => status(&settings, args.json),
+        DaemonVerb::Install(args) => install::run(args),
     }
 }
 

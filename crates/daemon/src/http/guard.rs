@@ -41,7 +41,7 @@ impl Token {
     /// Lets a request in, or says why not.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let host = uri.authority().map(|authority| authority.as_str()).or_else(|| text(header::HOST));
+        let host = uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST));
         if !host.is_some_and(is_loopback) {
             return Err(Refusal::forbidden("the Host is not this machine's loopback address"));
         }

@@ -1,7 +1,7 @@
 //! Carrying a verdict out.
 
 use crate::daemon::{Daemon, lock};
-use crate::held::Status;
+use crate::held::{Held, Status};
 use crate::link::Link;
 use std::fmt;
 use std::path::Path;
@@ -149,7 +149,7 @@ impl Daemon {
             leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms),
             ..Status::default()
         };
-        self.hold(row.ticket.clone(), hold, status, link, self.admission.seat());
+        self.take_on(Held::new(row.ticket.clone(), hold, status), link, self.admission.seat());
         Outcome::Held
     }
 

@@ -32,6 +32,13 @@ impl Keeper {
         self.outlet.ended() || (!self.is_held_up() && clock::awake() >= draining.until)
     }
 
+    /// The time in which a caller held us up is not the output's.
+    pub(super) fn put_off_giving_up(&mut self) {
+        if let Some(draining) = &mut self.draining {
+            draining.until = clock::awake() + defaults::DRAIN;
+        }
+    }
+
     /// Writes the ending and tells. What was allowed to live on is another run's by then.
     pub(super) fn finish(&mut self) -> Option<Heir> {
         let draining = self.draining.take()?;

@@ -51,6 +51,17 @@ fn mount_of(line: &str) -> Option<PathBuf> {
     (root == "/").then(|| PathBuf::from(unescape(point)))
 }
 
+/// How `/proc` hides other users' processes, if it does.
+pub(crate) fn hidepid(mounts: &str) -> Option<String> {
+    let proc_line = mounts
+        .lines()
+        .filter_map(|line| line.split_once(" - "))
+        .find(|(mount, kind)| kind.starts_with("proc ") && mount.split(' ').nth(4) == Some("/proc"))?;
+    let options = proc_line.1.split(' ').nth(2)?.split(',');
+    let mut hides = options.filter_map(|option| option.strip_prefix("hidepid="));
+    hides.rfind(|how| !matches!(*how, "0" | "off")).map(str::to_owned)
+}
+
 /// Blanks and backslashes stand as three octal digits.
 pub(crate) fn unescape(text: &str) -> String {
     let mut plain = text.to_owned();
@@ -69,6 +80,14 @@ mod tests {
         let text = "36 35 0:32 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n\
                     37 35 0:33 / /sys/fs/cgroup/uni\\040fied rw,relatime shared:5 - cgroup2 cgroup2 rw";
         assert_eq!(text.lines().find_map(mount_of), Some(PathBuf::from("/sys/fs/cgroup/uni fied")));
+    }
+
+    #[test]
+    fn a_hiding_proc_is_seen() {
+        let mounts = |options| format!("22 26 0:20 / /proc rw,nosuid shared:14 - proc proc {options}");
+        assert_eq!(hidepid(&mounts("rw,hidepid=invisible")).as_deref(), Some("invisible"));
+        assert_eq!(hidepid(&mounts("rw,hidepid=0")), None);
+        assert_eq!(hidepid(&mounts("rw")), None);
     }
 
     #[test]

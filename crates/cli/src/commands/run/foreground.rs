@@ -67,7 +67,7 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms)
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let launched = nursery.run(state, spec, terms, Role::Caller).map_err(Failure::ours)?;
-    attend(args, state, launched, Some(nursery), signals, last_resort)
+    attend(args, state, launched, signals, Some((nursery, last_resort)))
 }
 
 /// The same through the daemon, which has a nursery.
@@ -80,18 +80,19 @@ pub(super) fn by_daemon(
     let state = crate::settings::open(settings)?;
     let signals = take_signals(args).map_err(Failure::ours)?;
     let launched = handover::launch(client, &state, args, spec, &signals)?;
-    attend(args, &state, launched, None, signals, false)
+    attend(args, &state, launched, signals, None)
 }
 
-/// Sees a run through to its end.
+/// Sees a run through to its end. `own` is the nursery that we started ourselves, and whether we are the parent of last
+/// resort of nothing but this run.
 fn attend(
     args: &RunArgs,
     state: &StateRoot,
     launched: Launched,
-    nursery: Option<Nursery>,
     signals: Signals,
-    last_resort: bool,
+    own: Option<(Nursery, bool)>,
 ) -> Result<u8, Failure> {
+    let (nursery, last_resort) = own.map_or((None, false), |(nursery, last)| (Some(nursery), last));
     let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
     let mut foreground = Foreground {
         nursery_pid: nursery.as_ref().map(Nursery::pid),

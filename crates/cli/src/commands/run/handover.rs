@@ -60,7 +60,7 @@ fn write_all(conn: &Conn, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match conn.write(bytes)? {
             0 => {
-                drop(poll::wait(&[Interest { on: conn.as_fd(), read: false, write: true }], Some(PATIENCE))?)
+                poll::wait(&[Interest { on: conn.as_fd(), read: false, write: true }], Some(PATIENCE))?;
             }
             n => bytes = &bytes[n..],
         }

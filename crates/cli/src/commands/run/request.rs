@@ -9,7 +9,7 @@ use tenure_core::spec::{Spec, Transport};
 use tenure_os::descriptors;
 
 /// The request that means this spec.
-pub(super) fn of(args: &RunArgs, spec: &Spec) -> RunRequest {
+pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
     let argv = spec.transport.argv();
     let mut words = Vec::new();
     for word in [&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env) {
@@ -37,7 +37,7 @@ pub(super) fn of(args: &RunArgs, spec: &Spec) -> RunRequest {
         grace_ms: Some(millis(limits.grace)),
         session: spec.session.clone(),
         scope: spec.scope.clone(),
-        replace: args.replace,
+        replace: flags.replace,
         label: spec.label.clone(),
         on_escape: Some(spec.on_escape),
         orphan: Some(spec.orphan),

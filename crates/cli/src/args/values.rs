@@ -1,0 +1,88 @@
+//! The values of options, and how they are read.
+
+use clap::ValueEnum;
+use std::time::Duration;
+use tenure_core::duration;
+use tenure_core::limits::Activity;
+use tenure_core::spec::{OnEscape, Orphan, Size};
+
+/// A limit as it was given; `None` is "off".
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(pub(crate) Option<Duration>);
+
+pub(super) fn limit(text: &str) -> Result<Limit, duration::BadDuration> {
+    duration::parse(text).map(Limit)
+}
+
+pub(super) fn size(text: &str) -> Result<Size, String> {
+    let (cols, rows) = text.split_once('x').ok_or("write columns and rows, as in 120x30")?;
+    let number = |text: &str| text.parse::<u16>().map_err(|error| format!("{text}: {error}"));
+    Size::new(number(cols)?, number(rows)?).map_err(|error| error.to_string())
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ActivityArg {
+    /// Output alone.
+    #[default]
+    Output,
+    /// Output, or use of CPU or I/O by the tree.
+    Cpu,
+}
+
+impl From<ActivityArg> for Activity {
+    fn from(arg: ActivityArg) -> Self {
+        match arg {
+            ActivityArg::Output => Activity::Output,
+            ActivityArg::Cpu => Activity::Cpu,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OnEscapeArg {
+    /// It is ended and the run has failed.
+    #[default]
+    Fail,
+    /// It is ended and the run keeps its own ending.
+    Reap,
+    /// It is a declared daemon: it becomes a run of its own.
+    Allow,
+}
+
+impl From<OnEscapeArg> for OnEscape {
+    fn from(arg: OnEscapeArg) -> Self {
+        match arg {
+            OnEscapeArg::Fail => OnEscape::Fail,
+            OnEscapeArg::Reap => OnEscape::Reap,
+            OnEscapeArg::Allow => OnEscape::Allow,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OrphanArg {
+    /// It is ended as owner-lost.
+    #[default]
+    Terminate,
+    /// It goes on.
+    Keep,
+}
+
+impl From<OrphanArg> for Orphan {
+    fn from(arg: OrphanArg) -> Self {
+        match arg {
+            OrphanArg::Terminate => Orphan::Terminate,
+            OrphanArg::Keep => Orphan::Keep,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StdinArg {
+    /// Copied from one's own.
+    Inherit,
+    /// Open, for `tenure write`.
+    Open,
+    /// At its end from the start.
+    Closed,
+}

@@ -1,0 +1,58 @@
+//! `tenure doctor`: what keeps Tenure from holding everything here, and what to do about it.
+
+use crate::args::DoctorArgs;
+use crate::doctor::{self, Check, Verdict};
+use crate::failure::Failure;
+use crate::print::{self, Face, Table, Tone};
+use crate::settings;
+use serde_json::json;
+use tenure_settings::Settings;
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
+    let settings = settings::load()?;
+    let checks = doctor::examine(&settings);
+    let worst = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Ok);
+    if args.json {
+        print::json(&json!({ "verdict": worst, "checks": checks, "settings": settings.shown() }))?;
+    } else {
+        let face = Face::of_stdout();
+        report(face, &checks)?;
+        list(face, &settings)?;
+    }
+    Ok(u8::from(worst == Verdict::Problem))
+}
+
+fn report(face: Face, checks: &[Check]) -> Result<(), Failure> {
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    for check in checks {
+        let tone = match check.verdict {
+            Verdict::Ok => Tone::Good,
+            Verdict::Note => Tone::Plain,
+            Verdict::Warning => Tone::Odd,
+            Verdict::Problem => Tone::Bad,
+        };
+        // Padded before it is painted: a colour has no width.
+        let verdict = face.paint(tone, &format!("{:7}", check.verdict.to_string()));
+        print::line(&format!("{verdict}  {:width$}  {}", check.name, print::plain(&check.finding)))?;
+        if let Some(advice) = &check.advice {
+            print::line(&format!(
+                "{:7}  {:width$}  {}",
+                "",
+                "",
+                face.paint(Tone::Quiet, &format!("→ {}", print::plain(advice)))
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn list(face: Face, settings: &Settings) -> Result<(), Failure> {
+    print::line("")?;
+    let mut table = Table::new(face, &["SETTING", "VALUE", "FROM", "MEANING"]);
+    for shown in settings.shown() {
+        let tone = if shown.origin == tenure_settings::Origin::Default { Tone::Quiet } else { Tone::Plain };
+        let cells = [shown.key.to_owned(), shown.value, shown.origin.to_string(), shown.about.to_owned()];
+        table.row(cells.map(|cell| (print::plain(&cell), tone)));
+    }
+    table.print()
+}

@@ -1,0 +1,93 @@
+//! What keeps Tenure from holding everything here, and what to do about it. Each file looks at one thing and changes
+//! nothing; what is judged is separate from what is seen, so that the judgements are tested without the machine.
+
+mod boundary;
+mod daemon;
+mod kernel;
+mod limits;
+mod place;
+mod stale;
+
+use serde::Serialize;
+use std::fmt;
+use tenure_settings::{Origin, Settings};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Good to know.
+    Note,
+    /// It works, but not as well as it could, or not for long.
+    Warning,
+    /// It does not work.
+    Problem,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Ok => "ok",
+            Verdict::Note => "note",
+            Verdict::Warning => "warning",
+            Verdict::Problem => "problem",
+        })
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Check {
+    /// What.
+    pub(crate) name: &'static str,
+    /// How bad it is.
+    pub(crate) verdict: Verdict,
+    /// What was found.
+    pub(crate) finding: String,
+    /// What to do, if there is something.
+    pub(crate) advice: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, finding: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Ok, finding: finding.into(), advice: None }
+    }
+
+    fn new(
+        name: &'static str,
+        verdict: Verdict,
+        finding: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { name, verdict, finding: finding.into(), advice: Some(advice.into()) }
+    }
+}
+
+/// Looks at everything.
+pub(crate) fn examine(settings: &Settings) -> Vec<Check> {
+    let mut checks = boundary::checks(settings);
+    checks.extend(kernel::checks(&tenure_os::host::kernel(), tenure_os::host::is_root()));
+    checks.extend(limits::checks());
+    checks.extend(place::checks(settings));
+    checks.extend(daemon::checks(settings));
+    checks.extend(stale::checks(settings));
+    checks.push(configuration(settings));
+    checks
+}
+
+fn configuration(settings: &Settings) -> Check {
+    const NAME: &str = "configuration";
+    match settings.config() {
+        None => Check::ok(NAME, "there is no place for a configuration file: HOME is not set"),
+        Some(path) if path.exists() => Check::ok(NAME, path.display().to_string()),
+        Some(path) if *settings.origin("config") != Origin::Default => Check::new(
+            NAME,
+            Verdict::Warning,
+            format!("TENURE_CONFIG names {}, which does not exist", path.display()),
+            "write the file, or unset TENURE_CONFIG",
+        ),
+        Some(path) => Check::ok(NAME, format!("{} does not exist: defaults hold", path.display())),
+    }
+}

@@ -1,0 +1,173 @@
+//! Whether a daemon runs, and what would end it.
+
+use super::{Check, Verdict};
+use tenure_os::file::Dir;
+use tenure_os::host;
+use tenure_os::lock::{self, Holder};
+use tenure_os::socket::Conn;
+use tenure_settings::Settings;
+
+/// Held by the daemon of a state root for its whole life.
+const LOCK: &str = "daemon.lock";
+const SOCKET: &str = "daemon.sock";
+
+pub(super) fn checks(settings: &Settings) -> Vec<Check> {
+    let seen = Seen::look();
+    let mut checks = vec![running(settings)];
+    checks.push(seen.fate());
+    checks.extend(seen.lingering());
+    checks
+}
+
+fn running(settings: &Settings) -> Check {
+    const NAME: &str = "daemon";
+    let starts = if settings.autostart {
+        "the next command that needs one starts it"
+    } else {
+        "`tenure daemon start`"
+    };
+    let none = |finding: &str| Check::new(NAME, Verdict::Note, finding, starts);
+    let Ok(dir) = Dir::open(&settings.state) else { return none("none runs: there is no state root yet") };
+    let answers = Conn::connect(&dir, SOCKET);
+    match (lock::holder(&dir, LOCK), answers) {
+        (Ok(Holder::Somebody), Ok(_)) => Check::ok(NAME, "runs and answers"),
+        (Ok(Holder::Somebody), Err(error)) => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("runs, but its socket does not answer: {error}"),
+            "wait if it is only starting; else see its log in the state root, then `tenure daemon stop` and `start`",
+        ),
+        (Ok(Holder::Nobody), Ok(_)) => Check::new(
+            NAME,
+            Verdict::Warning,
+            format!("somebody answers at {SOCKET}, but does not hold {LOCK}"),
+            "find out who listens there: it is no daemon of this Tenure",
+        ),
+        (Ok(Holder::Nobody), Err(_)) => none("none runs"),
+        (Err(error), _) => {
+            Check::new(NAME, Verdict::Problem, format!("{LOCK}: {error}"), "give the state root to this user")
+        }
+    }
+}
+
+/// What decides who would end a daemon that is started from here.
+#[derive(Debug, Clone)]
+struct Seen {
+    systemd: bool,
+    manager: Result<(), String>,
+    /// The name of this process's cgroup.
+    group: Option<String>,
+    lingers: Option<bool>,
+    is_root: bool,
+}
+
+impl Seen {
+    fn look() -> Self {
+        Self {
+            systemd: host::has_systemd(),
+            manager: host::user_manager(),
+            group: host::own_group().ok().map(|group| group.name),
+            lingers: host::lingers(),
+            is_root: host::is_root(),
+        }
+    }
+
+    /// Whose end would be the daemon's.
+    fn fate(&self) -> Check {
+        const NAME: &str = "daemon-fate";
+        let unit = self.group.as_deref().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
+        match (self.systemd, &self.manager) {
+            (true, Ok(())) => Check::ok(NAME, "your systemd answers: a daemon can have a unit of its own"),
+            (true, Err(_)) if self.is_root => {
+                let finding = format!("a daemon that is started from here would end with {}", named(unit));
+                Check::new(NAME, Verdict::Note, finding, "`tenure daemon install --system`")
+            }
+            (true, Err(why)) => Check::new(
+                NAME,
+                Verdict::Warning,
+                format!("your systemd cannot be reached ({why}): a daemon would end with {}", named(unit)),
+                "log in as this user instead of using su or sudo, or set XDG_RUNTIME_DIR",
+            ),
+            (false, _) => Check::new(
+                NAME,
+                Verdict::Note,
+                "systemd does not run here: a daemon lives until it is stopped, or its container ends",
+                "let what manages this machine run `tenure daemon run`",
+            ),
+        }
+    }
+
+    fn lingering(&self) -> Option<Check> {
+        const NAME: &str = "linger";
+        match (self.systemd && !self.is_root, self.lingers) {
+            (false, _) | (true, None) => None,
+            (true, Some(true)) => Some(Check::ok(NAME, "your services go on after you have logged out")),
+            (true, Some(false)) => Some(Check::new(
+                NAME,
+                Verdict::Note,
+                "your services, and a daemon among them, end when you log out",
+                "`loginctl enable-linger`, which `tenure daemon install` does",
+            )),
+        }
+    }
+}
+
+fn named(unit: &str) -> String {
+    match unit {
+        "" => "this machine".to_owned(),
+        unit if unit.starts_with("session-") => format!("the session that this shell is in ({unit})"),
+        unit => unit.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> Seen {
+        Seen {
+            systemd: true,
+            manager: Ok(()),
+            group: Some("/user.slice/session-3.scope".into()),
+            lingers: Some(true),
+            is_root: false,
+        }
+    }
+
+    fn settings(state: &std::path::Path) -> Settings {
+        Settings::load(&[("state", state.to_str().unwrap())]).unwrap()
+    }
+
+    #[test]
+    fn a_daemon_that_would_end_with_a_session_is_said() {
+        assert_eq!(seen().fate().verdict, Verdict::Ok);
+        let alone = Seen { manager: Err("no socket".into()), ..seen() }.fate();
+        assert!(alone.verdict == Verdict::Warning && alone.finding.contains("session-3.scope"), "{alone:?}");
+        let bare = Seen { systemd: false, ..seen() }.fate();
+        assert!(bare.verdict == Verdict::Note && bare.finding.contains("does not run here"), "{bare:?}");
+    }
+
+    #[test]
+    fn a_user_without_lingering_is_told() {
+        assert_eq!(seen().lingering().unwrap().verdict, Verdict::Ok);
+        let check = Seen { lingers: Some(false), ..seen() }.lingering().unwrap();
+        assert!(check.advice.unwrap().contains("enable-linger"));
+        assert_eq!(Seen { is_root: true, ..seen() }.lingering(), None);
+    }
+
+    #[test]
+    fn nobody_runs_where_nobody_holds_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(running(&settings(&dir.path().join("none"))).verdict, Verdict::Note);
+        std::fs::write(dir.path().join(LOCK), "").unwrap();
+        let check = running(&settings(dir.path()));
+        assert_eq!((check.verdict, &*check.finding), (Verdict::Note, "none runs"));
+    }
+
+    #[test]
+    fn somebody_who_answers_without_the_lock_is_no_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+        assert_eq!(running(&settings(dir.path())).verdict, Verdict::Warning);
+    }
+}

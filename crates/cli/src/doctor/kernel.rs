@@ -1,0 +1,136 @@
+//! What the kernel offers.
+
+use super::{Check, Verdict};
+use tenure_os::host::Kernel;
+
+pub(super) fn checks(kernel: &Kernel, is_root: bool) -> Vec<Check> {
+    vec![
+        pidfd(kernel),
+        identity(kernel),
+        subreaper(kernel),
+        children(kernel),
+        hidden(kernel, is_root),
+        numbers(kernel),
+    ]
+}
+
+fn pidfd(kernel: &Kernel) -> Check {
+    match &kernel.pidfd {
+        Ok(()) => Check::ok("pidfd", format!("processes are held by descriptors (Linux {})", kernel.release)),
+        Err(why) => Check::new(
+            "pidfd",
+            Verdict::Problem,
+            format!("processes cannot be held by descriptors on Linux {}: {why}", kernel.release),
+            "use Linux 5.3 or newer, and let a container's seccomp profile allow pidfd_open",
+        ),
+    }
+}
+
+fn identity(kernel: &Kernel) -> Check {
+    if kernel.pidfs {
+        return Check::ok("pidfs", "each process has a number that is never used again");
+    }
+    let finding =
+        "processes are told apart by pid and start time, which may collide if pids are reused within a tick";
+    Check::new("pidfs", Verdict::Note, finding, "Linux 6.9 or newer gives each process a number of its own")
+}
+
+fn subreaper(kernel: &Kernel) -> Check {
+    if kernel.subreaper {
+        return Check::ok("subreaper", "orphans of a run come back to its keeper");
+    }
+    Check::new(
+        "subreaper",
+        Verdict::Problem,
+        "orphans of a run cannot be made to come back",
+        "use Linux 3.4 or newer",
+    )
+}
+
+fn children(kernel: &Kernel) -> Check {
+    if kernel.child_lists {
+        return Check::ok("child-lists", "the kernel lists the children of a process");
+    }
+    let finding = "the kernel does not list children, so that all processes are looked through for each stop";
+    Check::new("child-lists", Verdict::Note, finding, "a kernel with CONFIG_PROC_CHILDREN is faster")
+}
+
+fn hidden(kernel: &Kernel, is_root: bool) -> Check {
+    match &kernel.hidepid {
+        Some(how) if !is_root => Check::new(
+            "hidepid",
+            Verdict::Note,
+            format!("/proc is mounted with hidepid={how}: what a run starts as another user cannot be seen"),
+            "nothing, unless runs use setuid programs: those are named in the ending only where they can be seen",
+        ),
+        Some(how) => {
+            Check::ok("hidepid", format!("/proc hides processes (hidepid={how}), but not from root"))
+        }
+        None => Check::ok("hidepid", "/proc shows all processes"),
+    }
+}
+
+fn numbers(kernel: &Kernel) -> Check {
+    const ROOMY: u64 = 65_536;
+    match kernel.pid_max {
+        Some(most) if most >= ROOMY => Check::ok("pid-max", format!("pids go up to {most}")),
+        Some(most) => Check::new(
+            "pid-max",
+            Verdict::Note,
+            format!("pids go up to {most} only, and are reused soon"),
+            "sysctl kernel.pid_max=4194304",
+        ),
+        None => Check::new("pid-max", Verdict::Note, "the largest pid cannot be read", "mount /proc/sys"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Kernel {
+        Kernel {
+            release: "6.12".into(),
+            pidfd: Ok(()),
+            pidfs: true,
+            subreaper: true,
+            child_lists: true,
+            hidepid: None,
+            pid_max: Some(4_194_304),
+        }
+    }
+
+    fn worst(kernel: &Kernel, is_root: bool) -> (Verdict, Vec<&'static str>) {
+        let checks = checks(kernel, is_root);
+        let worst = checks.iter().map(|check| check.verdict).max().unwrap();
+        (worst, checks.iter().filter(|check| check.verdict != Verdict::Ok).map(|check| check.name).collect())
+    }
+
+    #[test]
+    fn a_new_kernel_has_all() {
+        assert_eq!(worst(&good(), false), (Verdict::Ok, vec![]));
+    }
+
+    #[test]
+    fn what_cannot_be_done_without_is_a_problem() {
+        let kernel = Kernel { pidfd: Err("ENOSYS".into()), ..good() };
+        assert_eq!(worst(&kernel, false), (Verdict::Problem, vec!["pidfd"]));
+        assert_eq!(
+            worst(&Kernel { subreaper: false, ..good() }, false),
+            (Verdict::Problem, vec!["subreaper"])
+        );
+    }
+
+    #[test]
+    fn what_is_only_slower_or_weaker_is_a_note() {
+        let kernel = Kernel { pidfs: false, child_lists: false, pid_max: Some(32_768), ..good() };
+        assert_eq!(worst(&kernel, false), (Verdict::Note, vec!["pidfs", "child-lists", "pid-max"]));
+    }
+
+    #[test]
+    fn nothing_is_hidden_from_root() {
+        let kernel = Kernel { hidepid: Some("invisible".into()), ..good() };
+        assert_eq!(worst(&kernel, false), (Verdict::Note, vec!["hidepid"]));
+        assert_eq!(worst(&kernel, true), (Verdict::Ok, vec![]));
+    }
+}

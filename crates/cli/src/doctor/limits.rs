@@ -1,0 +1,92 @@
+//! How many descriptors and processes there may be.
+
+use super::{Check, Verdict};
+use std::path::Path;
+use tenure_os::{descriptors, host};
+
+pub(super) fn checks() -> Vec<Check> {
+    let (processes, most) = host::user_processes();
+    let mut checks = vec![files(descriptors::limit()), room("processes", "this user", processes, most)];
+    checks.extend(host::own_group().ok().and_then(|group| group_room(&group.directory)));
+    checks
+}
+
+/// A keeper holds about a dozen; a daemon a few for each run.
+fn files((soft, hard): (u64, u64)) -> Check {
+    const ENOUGH: u64 = 4096;
+    let finding = format!("{soft} descriptors, and up to {hard} for those who raise it");
+    if hard >= ENOUGH {
+        return Check::ok("descriptors", finding);
+    }
+    Check::new(
+        "descriptors",
+        Verdict::Warning,
+        finding,
+        format!(
+            "raise the hard limit to {ENOUGH} or more (LimitNOFILE=, limits.conf): a daemon needs a few a run"
+        ),
+    )
+}
+
+/// Whether there is room for more processes.
+fn room(name: &'static str, whose: &str, now: u64, most: Option<u64>) -> Check {
+    let Some(most) = most else {
+        return Check::ok(name, format!("{whose} has {now}, without a limit"));
+    };
+    let finding = format!("{whose} has {now} of at most {most}");
+    let (verdict, what) = if now >= most {
+        (Verdict::Problem, "nothing can be started")
+    } else if now.saturating_mul(5) >= most.saturating_mul(4) {
+        (Verdict::Warning, "there is room for few more")
+    } else {
+        return Check::ok(name, finding);
+    };
+    let advice = "end what is not needed, or raise the limit (TasksMax= of the unit, `ulimit -u`)";
+    Check::new(name, verdict, format!("{finding}: {what}"), advice)
+}
+
+/// The tightest of the groups that this process is in.
+fn group_room(directory: &Path) -> Option<Check> {
+    let number = |dir: &Path, name| std::fs::read_to_string(dir.join(name)).ok()?.trim().parse::<u64>().ok();
+    let limited = directory
+        .ancestors()
+        .filter_map(|dir| Some((dir, number(dir, "pids.current")?, number(dir, "pids.max")?)));
+    let (dir, now, most) = limited.min_by_key(|(_, now, most)| most.saturating_sub(*now))?;
+    Some(room("cgroup-pids", &format!("the cgroup {}", dir.display()), now, Some(most)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_descriptors_are_a_warning() {
+        assert_eq!(files((1024, 1_048_576)).verdict, Verdict::Ok);
+        assert_eq!(files((1024, 1024)).verdict, Verdict::Warning);
+    }
+
+    #[test]
+    fn room_that_runs_out_is_said_before_it_is_gone() {
+        let verdict = |now, most| room("processes", "this user", now, most).verdict;
+        assert_eq!(verdict(79, Some(100)), Verdict::Ok);
+        assert_eq!(verdict(80, Some(100)), Verdict::Warning);
+        assert_eq!(verdict(100, Some(100)), Verdict::Problem);
+        assert_eq!(verdict(1_000_000, None), Verdict::Ok);
+    }
+
+    #[test]
+    fn the_tightest_group_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a");
+        std::fs::create_dir(&inner).unwrap();
+        for (dir, now, most) in [(dir.path(), "90", "100"), (&inner, "5", "max")] {
+            std::fs::write(dir.join("pids.current"), now).unwrap();
+            std::fs::write(dir.join("pids.max"), most).unwrap();
+        }
+        let check = group_room(&inner).unwrap();
+        assert!(
+            check.verdict == Verdict::Warning && check.finding.contains("90 of at most 100"),
+            "{check:?}"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Where the records are: the state root and the registry.
+
+use super::{Check, Verdict};
+use crate::print::bytes;
+use std::path::Path;
+use tenure_os::host::{self, Lies};
+use tenure_settings::Settings;
+
+/// Below this, output is soon lost.
+const LITTLE: u64 = 256 << 20;
+/// Below this, not even an ending may find room.
+const NOTHING: u64 = 1 << 20;
+
+pub(super) fn checks(settings: &Settings) -> Vec<Check> {
+    vec![root(&settings.state), registry(&settings.database())]
+}
+
+fn root(path: &Path) -> Check {
+    const NAME: &str = "state-root";
+    match host::lies(path) {
+        Err(error) => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("{}: {error}", path.display()),
+            "set TENURE_STATE to a directory of your own",
+        ),
+        Ok(None) => absent(NAME, path),
+        Ok(Some(lies)) => judge(path, &lies),
+    }
+}
+
+/// What will be made in the directory above it, if it can.
+fn absent(name: &'static str, path: &Path) -> Check {
+    let above = path.ancestors().skip(1).find(|dir| dir.exists());
+    match above.map(|dir| (dir, host::may_write(dir))) {
+        Some((_, Ok(()))) => Check::ok(name, format!("{} will be made when it is needed", path.display())),
+        Some((dir, Err(error))) => Check::new(
+            name,
+            Verdict::Problem,
+            format!("{} cannot be made: {}: {error}", path.display(), dir.display()),
+            "set TENURE_STATE to a directory of your own",
+        ),
+        None => {
+            Check::new(name, Verdict::Problem, format!("{} is nowhere", path.display()), "set TENURE_STATE")
+        }
+    }
+}
+
+fn judge(path: &Path, lies: &Lies) -> Check {
+    let shown = path.display();
+    let check = |verdict, finding: String, advice: String| Check::new("state-root", verdict, finding, advice);
+    let elsewhere = || "set TENURE_STATE to a directory of your own, on a local disk".to_owned();
+    if !lies.is_dir {
+        return check(Verdict::Problem, format!("{shown} is not a directory"), elsewhere());
+    }
+    if !lies.is_own {
+        return check(Verdict::Problem, format!("{shown} belongs to another user"), elsewhere());
+    }
+    if let Some(network) = lies.network {
+        let finding =
+            format!("{shown} is on a network file system ({network}), whose locks are not to be trusted");
+        return check(Verdict::Problem, finding, elsewhere());
+    }
+    if lies.mode & 0o700 != 0o700 {
+        let finding = format!("{shown} has mode {:03o}: its owner may not use it", lies.mode);
+        return check(Verdict::Problem, finding, format!("chmod 700 {shown}"));
+    }
+    if lies.mode & 0o077 != 0 {
+        let finding =
+            format!("{shown} has mode {:03o}: others may see what runs and what it prints", lies.mode);
+        return check(Verdict::Warning, finding, format!("chmod 700 {shown}"));
+    }
+    let free = bytes(lies.free);
+    let clear = "free some space, or lower output.tail and retention.bytes: on a full disk output is lost";
+    match lies.free {
+        ..NOTHING => check(Verdict::Problem, format!("{shown} has {free} left"), clear.to_owned()),
+        NOTHING..LITTLE => check(Verdict::Warning, format!("{shown} has {free} left"), clear.to_owned()),
+        LITTLE.. => Check::ok("state-root", format!("{shown} is private, on a local disk, with {free} left")),
+    }
+}
+
+fn registry(path: &Path) -> Check {
+    const NAME: &str = "registry";
+    let shown = path.display();
+    match host::lies(path) {
+        Err(error) => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("{shown}: {error}"),
+            "set TENURE_REGISTRY to a file of your own",
+        ),
+        Ok(None) => Check::ok(NAME, format!("{shown} does not exist yet: the daemon makes it")),
+        Ok(Some(Lies { network: Some(network), .. })) => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("{shown} is on a network file system ({network})"),
+            "set TENURE_REGISTRY to a file on a local disk",
+        ),
+        Ok(Some(lies)) if lies.is_dir => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("{shown} is a directory"),
+            "set TENURE_REGISTRY to a file",
+        ),
+        Ok(Some(_)) => match std::fs::File::open(path) {
+            Ok(_) => Check::ok(NAME, format!("{shown} is there and readable")),
+            Err(error) => {
+                Check::new(NAME, Verdict::Problem, format!("{shown}: {error}"), "give it to this user")
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Lies {
+        Lies { is_dir: true, mode: 0o700, is_own: true, network: None, free: 1 << 40 }
+    }
+
+    #[test]
+    fn a_state_root_is_private_local_and_has_room() {
+        let verdict = |lies: &Lies| judge(Path::new("/s"), lies).verdict;
+        assert_eq!(verdict(&good()), Verdict::Ok);
+        assert_eq!(verdict(&Lies { mode: 0o750, ..good() }), Verdict::Warning);
+        assert_eq!(verdict(&Lies { mode: 0o500, ..good() }), Verdict::Problem);
+        assert_eq!(verdict(&Lies { is_own: false, ..good() }), Verdict::Problem);
+        assert_eq!(verdict(&Lies { is_dir: false, ..good() }), Verdict::Problem);
+        assert_eq!(verdict(&Lies { network: Some("NFS"), ..good() }), Verdict::Problem);
+        assert_eq!(verdict(&Lies { free: 100 << 20, ..good() }), Verdict::Warning);
+        assert_eq!(verdict(&Lies { free: 1000, ..good() }), Verdict::Problem);
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b");
+        assert_eq!(root(&path).verdict, Verdict::Ok);
+        assert!(!path.exists() && !dir.path().join("a").exists());
+    }
+
+    #[test]
+    fn a_registry_is_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(registry(dir.path()).verdict, Verdict::Problem);
+        assert_eq!(registry(&dir.path().join("tenure.db")).verdict, Verdict::Ok);
+    }
+}

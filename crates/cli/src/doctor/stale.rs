@@ -1,0 +1,223 @@
+//! What is left of runs, nurseries and programs that did not end as they should.
+
+use super::{Check, Verdict};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::ids::{NurseryId, RunId};
+use tenure_core::record::Boundary;
+use tenure_core::state::State;
+use tenure_keeper::nursery;
+use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_os::host;
+use tenure_settings::Settings;
+
+/// What is younger than this may be about to become whole.
+const YOUNG: Duration = Duration::from_mins(1);
+
+pub(super) fn checks(settings: &Settings) -> Vec<Check> {
+    let found = Found::look(&settings.state);
+    vec![found.lost(), found.unread(), found.remains()]
+}
+
+/// What was found in a state root.
+#[derive(Debug, Default)]
+struct Found {
+    /// Runs without keeper, nursery and ending.
+    lost: Vec<String>,
+    /// Records that cannot be read.
+    unread: Vec<String>,
+    /// Files and groups that belong to nobody.
+    remains: Vec<PathBuf>,
+}
+
+impl Found {
+    fn look(state: &Path) -> Self {
+        let mut found = Self::default();
+        for path in entries(&state.join("runs")) {
+            found.look_at_run(state, &path);
+        }
+        for path in entries(&state.join("nurseries")) {
+            let id = name(&path).parse::<NurseryId>();
+            if id.is_ok_and(|id| matches!(nursery::lives(state, &id), Ok(false))) && is_old(&path) {
+                found.remains.push(path);
+            }
+        }
+        found.remains.extend(
+            entries(state).into_iter().filter(|path| name(path).starts_with("instance-id.") && is_old(path)),
+        );
+        found.look_at_groups(state);
+        found
+    }
+
+    fn look_at_run(&mut self, state: &Path, path: &Path) {
+        let Ok(dir) = RunDir::open(path) else {
+            self.remains.extend(is_old(path).then(|| path.to_owned()));
+            return;
+        };
+        let view = match dir.view() {
+            Ok(view) => view,
+            Err(Unread::Missing { .. }) => {
+                // Its ticket is written right after it is made.
+                self.remains.extend(is_old(path).then(|| path.to_owned()));
+                return;
+            }
+            Err(error) => {
+                self.unread.push(error.to_string());
+                return;
+            }
+        };
+        let saved =
+            view.note.as_ref().is_some_and(|note| nursery::lives(state, &note.nursery_id).unwrap_or(true));
+        if view.state != State::Exited && !view.kept && !saved && is_old(path) {
+            self.lost.push(dir.id().to_string());
+        }
+        if view.kept {
+            return;
+        }
+        let is_draft = |path: &PathBuf| name(path).starts_with("ending.") && is_old(path);
+        self.remains.extend(entries(path).into_iter().filter(is_draft));
+        if let Some(Boundary::Cgroup { path }) = view.note.map(|note| note.boundary)
+            && !saved
+            && Path::new(&path).is_dir()
+        {
+            self.remains.push(path.into());
+        }
+    }
+
+    /// Groups of this instance whose runs have no directory any more.
+    fn look_at_groups(&mut self, state: &Path) {
+        let Ok(group) = host::own_group() else { return };
+        let Ok(instance) = fs::read_to_string(state.join("instance-id")) else { return };
+        for path in entries(&group.directory.join(format!("tenure-{}", instance.trim()))) {
+            let is_run = path.is_dir() && name(&path).parse::<RunId>().is_ok();
+            if is_run && !state.join("runs").join(name(&path)).exists() {
+                self.remains.push(path);
+            }
+        }
+    }
+
+    fn lost(&self) -> Check {
+        const NAME: &str = "lost-runs";
+        if self.lost.is_empty() {
+            return Check::ok(NAME, "every run has a keeper or an ending");
+        }
+        let ids = self.lost.join(" ");
+        let finding =
+            format!("{} without keeper and ending: {}", counted(self.lost.len(), "run"), some(&self.lost));
+        let advice =
+            format!("see what they left running with `tenure show`, then forget them: tenure rm {ids}");
+        Check::new(NAME, Verdict::Warning, finding, advice)
+    }
+
+    fn unread(&self) -> Check {
+        const NAME: &str = "records";
+        if self.unread.is_empty() {
+            return Check::ok(NAME, "every record can be read");
+        }
+        let finding = format!("{}: {}", counted(self.unread.len(), "unreadable record"), some(&self.unread));
+        Check::new(
+            NAME,
+            Verdict::Problem,
+            finding,
+            "use the newer Tenure that wrote them, or remove their directories",
+        )
+    }
+
+    fn remains(&self) -> Check {
+        const NAME: &str = "remains";
+        if self.remains.is_empty() {
+            return Check::ok(NAME, "nothing is left behind");
+        }
+        let shown: Vec<String> = self.remains.iter().map(|path| path.display().to_string()).collect();
+        let finding = format!("{} of nobody: {}", counted(shown.len(), "file or group"), some(&shown));
+        let advice = "they cost only space: remove files with rm -r, and empty groups with rmdir";
+        Check::new(NAME, Verdict::Note, finding, advice)
+    }
+}
+
+/// What a directory holds; one that cannot be read, or is not there, holds nothing that could be told.
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn is_old(path: &Path) -> bool {
+    let modified = fs::symlink_metadata(path).and_then(|meta| meta.modified());
+    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first few.
+fn some(texts: &[String]) -> String {
+    const FEW: usize = 5;
+    let more = texts.len().saturating_sub(FEW);
+    let first = texts.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    /// Makes a file or directory that is an hour old.
+    fn old(path: &Path, content: Option<&str>) {
+        match content {
+            Some(content) => fs::write(path, content).unwrap(),
+            None => fs::create_dir_all(path).unwrap(),
+        }
+        fs::File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
+    }
+
+    const ID: &str = "0123456789abcdef01234567";
+
+    fn names(found: &Found) -> Vec<&str> {
+        found.remains.iter().map(|path| name(path)).collect()
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = Found::look(&dir.path().join("none"));
+        assert!(
+            [found.lost(), found.unread(), found.remains()].iter().all(|check| check.verdict == Verdict::Ok)
+        );
+    }
+
+    #[test]
+    fn what_belongs_to_nobody_is_found_once_it_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path();
+        for sub in ["runs", "nurseries"] {
+            fs::create_dir(state.join(sub)).unwrap();
+        }
+        fs::create_dir(state.join("runs").join("fedcba987654321001234567")).unwrap();
+        fs::write(state.join("nurseries/fedcba987654321001234567"), "").unwrap();
+        assert!(Found::look(state).remains.is_empty(), "they are young");
+        old(&state.join("runs").join(ID), None);
+        old(&state.join("nurseries").join(ID), Some(""));
+        old(&state.join("instance-id.x"), Some(""));
+        let found = Found::look(state);
+        assert_eq!(names(&found), [ID, ID, "instance-id.x"]);
+        assert_eq!((found.remains().verdict, found.lost().verdict), (Verdict::Note, Verdict::Ok));
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_a_problem() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("runs").join(ID);
+        fs::create_dir_all(&run).unwrap();
+        fs::write(run.join("ticket"), "nonsense").unwrap();
+        assert_eq!(Found::look(dir.path()).unread().verdict, Verdict::Problem);
+    }
+}

@@ -1,0 +1,208 @@
+//! The texts that make a service manager run the daemon. Pure: what is written where is `daemon install`'s.
+
+use std::fmt::Write;
+use std::path::Path;
+
+/// The name of the unit.
+pub(crate) const SYSTEMD_NAME: &str = "tenure.service";
+/// The name of the job.
+pub(crate) const LAUNCHD_LABEL: &str = "dev.tenure.daemon";
+
+/// Enough for thousands of runs: a few descriptors each.
+const DESCRIPTORS: u32 = 1_048_576;
+
+/// Whose daemon it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// One user's.
+    User,
+    /// The system's.
+    System,
+}
+
+/// What is run, and with what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unit<'a> {
+    /// This program, by its absolute path.
+    pub(crate) program: &'a Path,
+    /// What the daemon needs in its environment to mean the same files.
+    pub(crate) env: &'a [(String, String)],
+    /// Whose it is.
+    pub(crate) scope: Scope,
+}
+
+/// The unit for systemd.
+pub(crate) fn systemd(unit: &Unit<'_>) -> String {
+    let program = quoted(&unit.program.display().to_string());
+    let mut env = String::new();
+    for (name, value) in unit.env {
+        let _ = writeln!(env, "Environment={}", quoted(&format!("{name}={value}")));
+    }
+    let (state, target) = match unit.scope {
+        Scope::User => ("", "default.target"),
+        Scope::System if unit.env.iter().any(|(name, _)| name == "TENURE_STATE") => ("", "multi-user.target"),
+        // A service of the system has no home to keep its state in.
+        Scope::System => (
+            "Environment=TENURE_STATE=/var/lib/tenure\nStateDirectory=tenure\nStateDirectoryMode=0700\n",
+            "multi-user.target",
+        ),
+    };
+    format!(
+        "[Unit]\n\
+         Description=Tenure, which holds the process trees that agents start\n\
+         \n\
+         [Service]\n\
+         Type=notify\n\
+         ExecStart={program} daemon run\n\
+         ExecStop={program} daemon stop\n\
+         {env}{state}\
+         Restart=on-failure\n\
+         # Each run gets a cgroup of its own below this unit's.\n\
+         Delegate=yes\n\
+         # Runs outlive the daemon: stopping or restarting it must not end them.\n\
+         KillMode=process\n\
+         # One run out of memory is that run's end, not the daemon's.\n\
+         OOMPolicy=continue\n\
+         # The runs' processes count as this unit's.\n\
+         TasksMax=infinity\n\
+         LimitNOFILE={DESCRIPTORS}\n\
+         \n\
+         [Install]\n\
+         WantedBy={target}\n"
+    )
+}
+
+/// A word as systemd reads it: `%` begins a specifier, and a backslash an escape.
+fn quoted(text: &str) -> String {
+    let mut word = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => word.extend(['\\', c]),
+            '%' => word.push_str("%%"),
+            '\n' => word.push_str("\\n"),
+            _ => word.push(c),
+        }
+    }
+    word.push('"');
+    word
+}
+
+/// The job for launchd.
+pub(crate) fn launchd(unit: &Unit<'_>) -> String {
+    let program = escaped(&unit.program.display().to_string());
+    let mut env = String::new();
+    for (name, value) in unit.env {
+        let _ = write!(env, "    <key>{}</key>\n    <string>{}</string>\n", escaped(name), escaped(value));
+    }
+    if !env.is_empty() {
+        env = format!("  <key>EnvironmentVariables</key>\n  <dict>\n{env}  </dict>\n");
+    }
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>{LAUNCHD_LABEL}</string>
+  <key>ProgramArguments</key>
+  <array>
+    <string>{program}</string>
+    <string>daemon</string>
+    <string>run</string>
+  </array>
+{env}  <key>RunAtLoad</key>
+  <true/>
+  <!-- Again after a failure, not after a stop. -->
+  <key>KeepAlive</key>
+  <dict>
+    <key>SuccessfulExit</key>
+    <false/>
+  </dict>
+  <!-- Runs outlive the daemon. -->
+  <key>AbandonProcessGroup</key>
+  <true/>
+  <key>SoftResourceLimits</key>
+  <dict>
+    <key>NumberOfFiles</key>
+    <integer>{DESCRIPTORS}</integer>
+  </dict>
+</dict>
+</plist>
+"#
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn text(scope: Scope, pairs: &[(&str, &str)]) -> String {
+        systemd(&Unit { program: Path::new("/opt/my tools/tenure"), env: &env(pairs), scope })
+    }
+
+    #[track_caller]
+    fn has(text: &str, line: &str) {
+        assert!(text.lines().any(|its| its == line), "no line {line:?} in\n{text}");
+    }
+
+    #[test]
+    fn a_unit_keeps_runs_alive_and_apart() {
+        for scope in [Scope::User, Scope::System] {
+            let text = text(scope, &[]);
+            for line in [
+                "Type=notify",
+                "ExecStart=\"/opt/my tools/tenure\" daemon run",
+                "ExecStop=\"/opt/my tools/tenure\" daemon stop",
+                "Restart=on-failure",
+                "Delegate=yes",
+                "KillMode=process",
+                "OOMPolicy=continue",
+                "TasksMax=infinity",
+                "LimitNOFILE=1048576",
+            ] {
+                has(&text, line);
+            }
+        }
+    }
+
+    #[test]
+    fn each_scope_starts_where_it_can() {
+        has(&text(Scope::User, &[]), "WantedBy=default.target");
+        has(&text(Scope::System, &[]), "WantedBy=multi-user.target");
+    }
+
+    #[test]
+    fn a_service_of_the_system_has_a_state_root() {
+        has(&text(Scope::System, &[]), "Environment=TENURE_STATE=/var/lib/tenure");
+        has(&text(Scope::System, &[]), "StateDirectoryMode=0700");
+        let named = text(Scope::System, &[("TENURE_STATE", "/s")]);
+        has(&named, "Environment=\"TENURE_STATE=/s\"");
+        assert!(!named.contains("/var/lib"), "{named}");
+        assert!(!text(Scope::User, &[]).contains("TENURE_STATE"));
+    }
+
+    #[test]
+    fn what_systemd_would_read_as_its_own_is_escaped() {
+        has(&text(Scope::User, &[("A", "50% \"x\" \\y\nz")]), r#"Environment="A=50%% \"x\" \\y\nz""#);
+    }
+
+    #[test]
+    fn a_job_of_launchd_keeps_runs_alive() {
+        let program = Path::new("/opt/a&b/tenure");
+        let text = launchd(&Unit { program, env: &env(&[("TENURE_STATE", "/<s>")]), scope: Scope::User });
+        assert!(text.contains("<key>AbandonProcessGroup</key>\n  <true/>"), "{text}");
+        assert!(text.contains("<key>SuccessfulExit</key>\n    <false/>"), "{text}");
+        assert!(text.contains("<string>/opt/a&amp;b/tenure</string>\n    <string>daemon</string>"), "{text}");
+        assert!(text.contains("<key>TENURE_STATE</key>\n    <string>/&lt;s&gt;</string>"), "{text}");
+        let bare = launchd(&Unit { program, env: &[], scope: Scope::User });
+        assert!(!bare.contains("EnvironmentVariables"));
+    }
+}

@@ -1,0 +1,140 @@
+//! `tenure doctor` says what is wrong, changes nothing, and works without rights.
+
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tenure_it::install::Install;
+
+fn doctor(install: &Install) -> (Option<i32>, Value) {
+    let output = install.tenure(&["doctor", "--json"]);
+    let told = serde_json::from_slice(&output.stdout);
+    (output.status.code(), told.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))))
+}
+
+#[track_caller]
+fn check<'a>(told: &'a Value, name: &str) -> &'a Value {
+    let checks = told["checks"].as_array().expect("checks");
+    checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no {name} in {told}"))
+}
+
+#[test]
+fn it_tries_a_cgroup_and_leaves_nothing_behind() {
+    let install = Install::new();
+    let (code, told) = doctor(&install);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!install.state().exists(), "it made a state root");
+    let boundary = check(&told, "boundary");
+    // What it says is what runs get.
+    let id = install.start_in_background(&[], &["true"]);
+    install.wait(&id);
+    let kind = if boundary["verdict"] == "ok" { "cgroup" } else { "subreaper" };
+    assert_eq!(install.show(&id)["boundary"]["kind"], kind, "{boundary}");
+}
+
+#[test]
+fn it_works_without_rights() {
+    let install = Install::new().unprivileged();
+    let (code, told) = doctor(&install);
+    assert_eq!(code, Some(0), "{told}");
+    let boundary = check(&told, "boundary");
+    if boundary["verdict"] != "ok" {
+        assert!(boundary["advice"].is_string(), "{boundary}");
+    }
+}
+
+#[test]
+fn it_names_what_is_wrong_and_what_to_do() {
+    let install = Install::new().without_cgroup();
+    std::fs::create_dir(install.state()).expect("mkdir");
+    std::fs::set_permissions(install.state(), PermissionsExt::from_mode(0o755)).expect("chmod");
+    let (code, told) = doctor(&install);
+    assert_eq!((code, &told["verdict"]), (Some(0), &"warning".into()), "a warning is no failure: {told}");
+    assert!(
+        check(&told, "state-root")["advice"].as_str().is_some_and(|advice| advice.starts_with("chmod 700 "))
+    );
+    let boundary = check(&told, "boundary")["finding"].as_str().expect("text");
+    assert!(boundary.contains("switched off by TENURE_CGROUP"), "{boundary}");
+    let file = install.dir().join("file");
+    std::fs::write(&file, "").expect("write");
+    let (code, told) = doctor(&install.with_state(file));
+    assert_eq!((code, &check(&told, "state-root")["verdict"]), (Some(1), &"problem".into()));
+}
+
+#[test]
+fn it_finds_a_lost_run() {
+    let install = Install::new();
+    let id = install.start_in_background(&[], &["sleep", "1000"]);
+    assert_eq!(check(&doctor(&install).1, "lost-runs")["verdict"], "ok", "it has a keeper");
+    install.cancel(&id);
+    // As if keeper and nursery had been killed at once, an hour ago.
+    let run = install.state().join("runs").join(&id);
+    std::fs::remove_file(run.join("ending")).expect("the ending");
+    age(&run);
+    let (code, told) = doctor(&install);
+    let lost = check(&told, "lost-runs");
+    assert!(code == Some(0) && lost["verdict"] == "warning", "{lost}");
+    assert!(lost["advice"].as_str().is_some_and(|advice| advice.contains(&id)), "{lost}");
+}
+
+fn age(path: &Path) {
+    let then = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    std::fs::File::open(path).and_then(|file| file.set_modified(then)).expect("an older time");
+}
+
+#[test]
+fn it_says_where_each_setting_is_from() {
+    let install = Install::new().with_env("TENURE_OUTPUT_HEAD", "2MiB");
+    std::fs::write(install.config(), "[run]\ngrace = \"7s\"\n").expect("write");
+    let (_, told) = doctor(&install);
+    let setting = |key: &str| {
+        let settings = told["settings"].as_array().expect("settings");
+        let found = settings.iter().find(|setting| setting["key"] == key).expect("the setting");
+        (
+            found["value"].as_str().expect("text").to_owned(),
+            found["origin"].as_str().expect("text").to_owned(),
+        )
+    };
+    assert_eq!(setting("output.head"), ("2MiB".into(), "TENURE_OUTPUT_HEAD".into()));
+    assert_eq!(setting("run.grace"), ("7s".into(), format!("{}:2", install.config().display())));
+    assert_eq!(setting("log.files"), ("5".into(), "default".into()));
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_by_every_command_in_one_line() {
+    let install = Install::new();
+    std::fs::write(install.config(), "cgroup = true\n[run]\ngarce = 1\n").expect("write");
+    for (words, code) in [(&["ps"][..], 1), (&["doctor"], 1), (&["run", "--", "true"], 125)] {
+        let output = install.tenure(words);
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {why}");
+        assert!(
+            why.contains("config.toml:3: there is no setting run.garce") && why.lines().count() == 1,
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn the_configured_limits_are_a_runs_own_unless_it_has_others() {
+    let install = Install::new();
+    std::fs::write(install.config(), "[run]\ntimeout = \"200ms\"\ngrace = \"100ms\"\n").expect("write");
+    assert_eq!(install.tenure(&["run", "--", "sleep", "1000"]).status.code(), Some(124));
+    assert_eq!(install.tenure(&["run", "--timeout", "0", "--", "sleep", "0.4"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_unit_is_printed_and_where_nobody_runs_units_that_is_said() {
+    let install = Install::new();
+    let printed = install.tenure(&["daemon", "install", "--user", "--print"]);
+    let unit = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(
+        printed.status.success() && unit.contains("Delegate=yes") && unit.contains("KillMode=process"),
+        "{unit}"
+    );
+    assert!(unit.contains(&format!("\"TENURE_STATE={}\"", install.state().display())), "{unit}");
+    if !Path::new("/run/systemd/system").exists() {
+        let output = install.tenure(&["daemon", "install", "--user"]);
+        assert_eq!((output.status.code(), &output.stdout), (Some(1), &printed.stdout));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("systemd does not run here"));
+    }
+}
