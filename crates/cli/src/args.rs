@@ -1,8 +1,10 @@
 //! The command line.
 
 mod parse;
+mod terminal;
 
 pub(crate) use parse::{Parsed, parse};
+pub(crate) use terminal::{AttachArgs, PasteArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -56,6 +58,16 @@ Examples:
     Cancel(CancelArgs),
     /// Write to a run's input.
     Write(WriteArgs),
+    /// Show what is on a run's terminal.
+    Screen(ScreenArgs),
+    /// Type keys to a run, by name.
+    SendKeys(SendKeysArgs),
+    /// Paste text into a run's terminal.
+    Paste(PasteArgs),
+    /// Press enter.
+    Submit(SubmitArgs),
+    /// Sit down at a run's terminal; the detach keys leave it running.
+    Attach(AttachArgs),
     /// Give a run's terminal another size.
     Resize(ResizeArgs),
     /// Remove the records and output of runs; live ones are cancelled first.

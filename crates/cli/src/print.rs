@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::time::Duration;
 use tenure_core::duration::show;
+use tenure_core::record::{Ending, Ticket};
 use tenure_core::run_json::{LeaseState, RunView};
 use tenure_core::wire::ProcessView;
 use tenure_os::clock;
@@ -27,6 +28,13 @@ pub(crate) fn json(value: &Value) -> Result<(), Failure> {
 /// How much of an id people are shown.
 pub(crate) fn short(id: &str) -> &str {
     &id[..12.min(id.len())]
+}
+
+/// How a run ended, in one line.
+pub(crate) fn closing(ticket: &Ticket, ending: &Ending) -> String {
+    let took = ending.ended_at_ms.saturating_sub(ticket.created_at_ms);
+    let sentence = ending.termination.sentence();
+    format!("run {} after {}: {sentence}", short(ticket.run_id.as_str()), show(Duration::from_millis(took)))
 }
 
 /// The runs as a table.

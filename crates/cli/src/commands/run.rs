@@ -1,7 +1,6 @@
 //! `tenure run`: run a command and own its whole process tree until it is gone.
 
 mod foreground;
-mod printer;
 mod typing;
 
 use crate::args::{Limit, RunArgs, StdinArg};

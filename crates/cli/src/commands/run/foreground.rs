@@ -1,7 +1,7 @@
 //! The foreground caller: its output is the command's, its death is the run's end. One thread waits for
 //! everything; another prints, because a terminal or pipe that nobody reads may hold it up for ever.
 
-use super::printer::{self, Printed, Printer};
+use super::super::printer::{self, Printed, Printer};
 use super::typing::Typing;
 use super::{print_record, stdin, terms};
 use crate::args::{RunArgs, StdinArg};
@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
-use tenure_core::duration::show;
 use tenure_core::ending::Reason;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
@@ -63,7 +62,7 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec) -> Result<u8, 
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let launched = nursery.run(state, spec, &terms()?, Role::Caller).map_err(Failure::ours)?;
-    let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
+    let printer = printer::start(&launched.dir.output(), 0).map_err(Failure::ours)?;
     let mut foreground = Foreground {
         nursery_pid: nursery.pid(),
         nursery: Some(nursery),
@@ -164,6 +163,8 @@ impl Foreground<'_> {
                 | Tell::Done
                 | Tell::Welcome { .. }
                 | Tell::Status { .. }
+                | Tell::Typed { .. }
+                | Tell::KeysTaken { .. }
                 | Tell::Tree { .. }
                 | Tell::Blocked { .. }
                 | Tell::Leaving { .. } => {}
@@ -311,10 +312,7 @@ impl Foreground<'_> {
         };
         // Quiet or not, a command that did not start has nobody else to say why.
         if !self.args.quiet || ending.termination.reason == Reason::SpawnError {
-            let id = print::short(self.launched.ticket.run_id.as_str());
-            let took = ending.ended_at_ms.saturating_sub(self.launched.ticket.created_at_ms);
-            let sentence = ending.termination.sentence();
-            complain(format_args!("run {id} after {}: {sentence}", show(Duration::from_millis(took))));
+            complain(print::closing(&self.launched.ticket, ending));
         }
         if self.args.json {
             if !self.printer.ended_line() {
