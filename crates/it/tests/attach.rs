@@ -61,6 +61,7 @@ fn one_who_attaches_sees_the_screen_types_and_leaves_the_run_alone() {
     terminal.keys("echo $COLUMNS x $LINES\r");
     terminal.wait_for("90 x 25");
     wait_until_seen(&install, &id, &terminal, COLS, ROWS);
+    assert_eq!(terminal.screen().matches("before").count(), 1, "what was shown is not printed again");
     terminal.keys("\x10x\x08");
     terminal.keys(DETACH);
     assert_eq!(terminal.code(), 0);
@@ -172,10 +173,8 @@ fn signals_detach() {
 #[test]
 fn the_end_of_the_run_is_told_with_its_code() {
     let install = install();
-    let id = install.start_in_background(
-        &["--pty"],
-        &["sh", "-c", "printf '\\033[?1049hready'; read x; echo bye; exit 5"],
-    );
+    let script = "echo ready; read x; printf '\\033[?1049h\\033[?2004hbye\\033]2;cut'; exit 5";
+    let id = install.start_in_background(&["--pty"], &["sh", "-c", script]);
     install.wait_for_output(&id, "ready");
     let mut terminal = attach(&install, &[&id]);
     wait_until_raw(&terminal);
@@ -183,7 +182,10 @@ fn the_end_of_the_run_is_told_with_its_code() {
     assert_eq!(terminal.code(), 5);
     terminal.wait_for("bye");
     terminal.wait_for(": exit 5");
-    assert!(!seen(&terminal, COLS, ROWS).screen().alternate_screen(), "what the program left set is undone");
+    let eyes = seen(&terminal, COLS, ROWS);
+    let undone = !eyes.screen().alternate_screen() && !eyes.screen().bracketed_paste();
+    assert!(undone, "what the program left set is undone");
+    assert!(eyes.screen().contents().contains(": exit 5"), "{}", eyes.screen().contents());
     let output = install.tenure(&["attach", &id]);
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), err.lines().count()), (Some(1), 1), "{err}");
