@@ -3,12 +3,15 @@
 use rustix::process::Signal;
 use rustix::termios::{LocalModes, Termios};
 use std::process::Stdio;
+use tenure_core::wire::{Ask, Role, Tell};
 use tenure_it::background::Background;
 use tenure_it::install::Install;
 use tenure_it::shown::{seen, wait_until_seen};
 use tenure_it::started::Started;
 use tenure_it::terminal::Terminal;
-use tenure_it::{eventually, proc};
+use tenure_it::{PATIENCE, eventually, proc};
+use tenure_keeper::frames::Frames;
+use tenure_keeper::rundir::RunDir;
 
 const COLS: u16 = 90;
 const ROWS: u16 = 25;
@@ -262,6 +265,35 @@ fn without_a_terminal_of_ones_own_it_only_copies() {
     install.does(&["send-keys", &id, "--literal", "still there", "Enter", "C-d"]);
     assert_eq!(copier.code(), 2, "{}", copier.err());
     assert!(copier.out().contains("still there") && !copier.out().contains('\x1b'), "{:?}", copier.out());
+}
+
+#[test]
+fn a_keeper_says_whether_somebody_sits_at_the_terminal() {
+    let install = install();
+    let id = bash(&install);
+    let attached = |what: &str, wanted: bool| {
+        let dir = RunDir::open(&install.state().join("runs").join(&id)).expect("the run");
+        let mut keeper = Frames::new(dir.dial().expect("a keeper"));
+        keeper.hello(Role::Viewer, PATIENCE).expect("welcome");
+        eventually(what, || {
+            keeper.send(&Ask::Status, &[]);
+            let (tell, _) = keeper.receive::<Tell>(PATIENCE).expect("an answer");
+            matches!(tell, Tell::Status { attached, .. } if attached == wanted).then_some(())
+        });
+    };
+    attached("nobody yet", false);
+    let mut looker = attach(&install, &["--no-stdin", &id]);
+    wait_until_raw(&looker);
+    install.does(&["send-keys", &id, "x"]);
+    attached("one who looks on does not answer", false);
+    let mut typist = attach(&install, &[&id]);
+    attached("somebody types", true);
+    wait_until_raw(&typist);
+    typist.keys(DETACH);
+    attached("nobody any more", false);
+    looker.keys(DETACH);
+    assert_eq!((typist.code(), looker.code()), (0, 0));
+    install.cancel(&id);
 }
 
 #[test]
