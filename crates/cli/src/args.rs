@@ -3,12 +3,14 @@
 mod daemon;
 mod operate;
 mod parse;
+mod terminal;
 mod values;
 mod view;
 
 pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
 pub(crate) use operate::{BackupArgs, EventsArgs, MetricsArgs, ReapArgs, WhyArgs};
 pub(crate) use parse::{Parsed, parse};
+pub(crate) use terminal::{AttachArgs, PasteArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 
@@ -58,6 +60,16 @@ Examples:
     Cancel(CancelArgs),
     /// Write to a run's input.
     Write(WriteArgs),
+    /// Show what is on a run's terminal.
+    Screen(ScreenArgs),
+    /// Type keys to a run, by name.
+    SendKeys(SendKeysArgs),
+    /// Paste text into a run's terminal.
+    Paste(PasteArgs),
+    /// Press enter.
+    Submit(SubmitArgs),
+    /// Sit down at a run's terminal; the detach keys leave it running.
+    Attach(AttachArgs),
     /// Give a run's terminal another size.
     Resize(ResizeArgs),
     /// Remove the records and output of runs; live ones are cancelled first.

@@ -1,21 +1,28 @@
 //! One file a verb.
 
+pub(crate) mod attach;
 pub(crate) mod backup;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod events;
+mod keyboard;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod metrics;
 pub(crate) mod nursery;
+pub(crate) mod paste;
+mod printer;
 pub(crate) mod ps;
 pub(crate) mod reap;
 pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod run;
+pub(crate) mod screen;
+pub(crate) mod send_keys;
 pub(crate) mod show;
+pub(crate) mod submit;
 pub(crate) mod tree;
 pub(crate) mod wait;
 pub(crate) mod why;

@@ -15,6 +15,9 @@ pub(crate) use units::{ago, bytes};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::io::Write;
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::record::{Ending, Ticket};
 use tenure_output::Cleaner;
 
 /// Prints one line; a reader that is gone has read enough.
@@ -43,4 +46,11 @@ pub(crate) fn plain(text: &str) -> String {
     let mut clean = String::new();
     cleaner.push(text.as_bytes(), &mut clean);
     clean.replace(['\n', '\t'], " ")
+}
+
+/// How a run ended, in one line.
+pub(crate) fn closing(ticket: &Ticket, ending: &Ending) -> String {
+    let took = ending.ended_at_ms.saturating_sub(ticket.created_at_ms);
+    let sentence = ending.termination.sentence();
+    format!("run {} after {}: {sentence}", short(ticket.run_id.as_str()), show(Duration::from_millis(took)))
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use frame::{BadFrame, Frame, MAX_BODY, MAX_HEAD, PREFIX, decode, encode};
 
 /// The version of the keeper's socket, which the first connections speak without a hello. The second added
-/// [`Tell::Leaving`] and [`Ask::Unfollow`].
+/// [`Tell::Leaving`] and [`Ask::Unfollow`], and keys: [`Ask::Type`], [`Tell::Typed`] and [`Tell::KeysTaken`].
 pub const VERSION: u32 = 2;
 /// What a client says to a nursery. The descriptors of the keeper's first connections come with it, one for each
 /// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
@@ -79,6 +79,9 @@ pub enum Ask {
         /// Whether the input ends after the body.
         eof: bool,
     },
+    /// Keys; the body holds their bytes. They come after whatever was sent before, by whomever, and take no offset of
+    /// standard input: any number of people may type at once. Nothing in the body only says that one may type.
+    Type,
     /// The terminal's new size.
     Resize(Size),
     /// Send a signal to the root's group.
@@ -144,12 +147,25 @@ pub enum Tell {
         /// The lease's fencing number; a keeper of the first version does not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<u64>,
+        /// Whether somebody sits at the run's terminal, who sees what it asks and whose own terminal answers.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        attached: bool,
     },
     /// Done as asked.
     Done,
     /// Standard input up to here is taken.
     StdinTaken {
         /// The offset.
+        to: u64,
+    },
+    /// The keys are queued, up to here in the count of all bytes ever sent to the command.
+    Typed {
+        /// The count.
+        to: u64,
+    },
+    /// The command has taken what was sent up to here, in that count.
+    KeysTaken {
+        /// The count.
         to: u64,
     },
     /// The command takes no more input.
@@ -211,7 +227,7 @@ impl Tell {
     /// The first version of the wire that has it.
     pub fn since(&self) -> u32 {
         match self {
-            Tell::Leaving { .. } => 2,
+            Tell::Leaving { .. } | Tell::Typed { .. } | Tell::KeysTaken { .. } => 2,
             Tell::Welcome { .. }
             | Tell::Started { .. }
             | Tell::NotStarted { .. }

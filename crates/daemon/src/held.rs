@@ -194,6 +194,8 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
         | Tell::StdinTaken { .. }
         | Tell::StdinClosed
         | Tell::StdinRefused { .. }
+        | Tell::Typed { .. }
+        | Tell::KeysTaken { .. }
         | Tell::Unkept { .. }
         | Tell::Tree { .. }
         | Tell::Blocked { .. } => {}

@@ -21,6 +21,7 @@ const OUTPUT: &str = "output";
 const ENDING: &str = "ending";
 const HEIR: &str = "heir";
 const JOURNAL: &str = "journal";
+const SCREEN: &str = "screen";
 
 /// Space for an ending with the longest lists of escapees and survivors that it may have.
 const ENDING_SPACE: usize = 16 << 10;
@@ -85,6 +86,11 @@ impl RunDir {
     /// Where the output is.
     pub fn output(&self) -> PathBuf {
         self.dir.path().join(OUTPUT)
+    }
+
+    /// Where the last checkpoint of a pty run's screen is, if there is one.
+    pub fn screen(&self) -> PathBuf {
+        self.dir.path().join(SCREEN)
     }
 
     /// Writes what was asked for; before anything is started (I2).

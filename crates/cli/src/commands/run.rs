@@ -2,7 +2,6 @@
 
 mod foreground;
 mod handover;
-mod printer;
 mod request;
 mod typing;
 

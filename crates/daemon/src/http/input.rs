@@ -177,6 +177,12 @@ impl Daemon {
         eof: bool,
     ) -> Result<(), Refusal> {
         let mut link = self.viewer(row).await?;
+        if offset.is_none() && !eof {
+            for chunk in bytes.chunks(CHUNK) {
+                append(&mut link, chunk).await?;
+            }
+            return Ok(());
+        }
         let mut at = match offset {
             Some(offset) => offset,
             None => match link.ask(&Ask::Status, &[]).await.map_err(Refusal::keeper_silent)? {
@@ -194,6 +200,30 @@ impl Daemon {
     }
 }
 
+/// Types after whatever others typed.
+async fn append(link: &mut Link, bytes: &[u8]) -> Result<(), Refusal> {
+    let mut end = None;
+    let mut told = link.ask(&Ask::Type, bytes).await;
+    loop {
+        match answer(told)? {
+            Tell::Typed { to } => end = Some(to),
+            Tell::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
+            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended")),
+            _ => {}
+        }
+        told = next(link).await?;
+    }
+}
+
+async fn next(link: &mut Link) -> Result<std::io::Result<Tell>, Refusal> {
+    match timeout(PATIENCE, link.next::<Tell>()).await {
+        Ok(Ok(Some((tell, _)))) => Ok(Ok(tell)),
+        Ok(Ok(None)) => Err(Refusal::wrong_state("the run has ended")),
+        Ok(Err(error)) => Ok(Err(error)),
+        Err(_) => Err(Refusal::wrong_state("the command does not read its input")),
+    }
+}
+
 async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Refusal> {
     let end = offset + bytes.len() as u64;
     let mut told = link.ask(&Ask::Stdin { offset, eof }, bytes).await;
@@ -203,11 +233,6 @@ async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u6
             Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended")),
             _ => {}
         }
-        told = match timeout(PATIENCE, link.next::<Tell>()).await {
-            Ok(Ok(Some((tell, _)))) => Ok(tell),
-            Ok(Ok(None)) => return Err(Refusal::wrong_state("the run has ended")),
-            Ok(Err(error)) => Err(error),
-            Err(_) => return Err(Refusal::wrong_state("the command does not read its input")),
-        };
+        told = next(link).await?;
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Inlet {
     waiting: VecDeque<u8>,
     /// The absolute offset of the next byte that may come.
     next: u64,
+    /// How many bytes ever came, keys and typed ends of input included.
+    count: u64,
     /// Whether the input ends after what waits.
     eof: bool,
 }
@@ -41,7 +43,7 @@ impl Inlet {
     }
 
     fn new(end: End) -> Self {
-        Self { end, waiting: VecDeque::new(), next: 0, eof: false }
+        Self { end, waiting: VecDeque::new(), next: 0, count: 0, eof: false }
     }
 
     pub(super) fn wants_to_write(&self) -> bool {
@@ -65,9 +67,14 @@ impl Inlet {
         self.next
     }
 
-    /// How far the command's side has taken it. A typed end of input waits too, but has no offset.
+    /// How far the command's side has taken it. Keys and typed ends of input wait too, but have no offset: while they
+    /// do, this is less than it could be.
     pub(super) fn written(&self) -> u64 {
         self.next.saturating_sub(self.waiting.len() as u64)
+    }
+
+    pub(super) fn is_pty(&self) -> bool {
+        matches!(self.end, End::Pty(_))
     }
 
     /// As the run's processes see it.
@@ -96,16 +103,7 @@ impl Inlet {
         if fresh.is_empty() && (!eof || self.eof) {
             return Ok(());
         }
-        if !self.is_open() {
-            return Err("the run's input is closed".to_owned());
-        }
-        if (self.waiting.len() + fresh.len()) as u64 > STDIN_QUEUE {
-            return Err(format!(
-                "the run's input is full: {} bytes wait for the command",
-                self.waiting.len()
-            ));
-        }
-        self.waiting.extend(fresh);
+        self.queue(fresh)?;
         self.next += fresh.len() as u64;
         if eof {
             self.end_input();
@@ -113,10 +111,27 @@ impl Inlet {
         Ok(())
     }
 
+    /// Lets bytes wait for the command; the error says why not.
+    fn queue(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if !self.is_open() {
+            return Err("the run's input is closed".to_owned());
+        }
+        let waiting = self.waiting.len();
+        if (waiting + bytes.len()) as u64 > STDIN_QUEUE {
+            return Err(format!("the run's input is full: {waiting} bytes wait for the command"));
+        }
+        self.waiting.extend(bytes);
+        self.count += bytes.len() as u64;
+        Ok(())
+    }
+
     /// A terminal's end of input is a key that is typed, and more may follow.
     fn end_input(&mut self) {
         match &self.end {
-            End::Pty(pty) => self.waiting.push_back(pty.eof_byte()),
+            End::Pty(pty) => {
+                self.waiting.push_back(pty.eof_byte());
+                self.count += 1;
+            }
             End::Pipe(_) | End::Closed => self.eof = true,
         }
     }
@@ -164,12 +179,35 @@ impl Keeper {
         }
     }
 
+    /// Keys from one peer. At a terminal anybody may type, as at a keyboard; a pipe is a foreground caller's alone.
+    pub(super) fn take_keys(&mut self, at: usize, bytes: &[u8]) {
+        if !self.inlet.is_pty() && self.another_types(at) {
+            let why = "a foreground caller types to this run".to_owned();
+            return self.peers[at].tell(&Tell::StdinRefused { why });
+        }
+        match self.inlet.queue(bytes) {
+            Ok(()) => {
+                self.peers[at].keys = true;
+                self.peers[at].tell(&Tell::Typed { to: self.inlet.count });
+                self.write_input();
+            }
+            Err(why) => self.peers[at].tell(&Tell::StdinRefused { why }),
+        }
+    }
+
     /// Hands the command what it takes now, and tells those who typed how far it is.
     pub(super) fn write_input(&mut self) {
         let open = self.inlet.write();
-        let to = self.inlet.written();
-        for peer in self.peers.iter_mut().filter(|peer| peer.types) {
-            peer.tell(&if open { Tell::StdinTaken { to } } else { Tell::StdinClosed });
+        let taken = [
+            Tell::StdinTaken { to: self.inlet.written() },
+            Tell::KeysTaken { to: self.inlet.count - self.inlet.waiting.len() as u64 },
+        ];
+        for peer in &mut self.peers {
+            for (tell, wanted) in taken.iter().zip([peer.types, peer.keys]) {
+                if wanted {
+                    peer.tell(if open { tell } else { &Tell::StdinClosed });
+                }
+            }
         }
     }
 }
@@ -203,6 +241,17 @@ mod tests {
         inlet.take(0, b"abc", false).unwrap();
         assert!(inlet.take(4, b"x", false).unwrap_err().contains("the next byte is 3"));
         assert_eq!(inlet.next, 3);
+    }
+
+    #[test]
+    fn keys_come_between_and_take_no_offset() {
+        let mut inlet = inlet();
+        inlet.take(0, b"abc", false).unwrap();
+        inlet.queue(b"keys").unwrap();
+        inlet.take(3, b"def", false).unwrap();
+        assert_eq!(inlet.waiting, b"abckeysdef");
+        assert_eq!((inlet.next, inlet.count), (6, 10));
+        assert!(inlet.written() <= 6, "never more than was sent");
     }
 
     #[test]

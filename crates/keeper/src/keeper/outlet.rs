@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tenure_core::journal::What;
 use tenure_core::output::{Stream, Totals};
+use tenure_core::spec::Size;
 use tenure_core::watch::Seen;
 use tenure_core::wire::Tell;
 use tenure_os::buffer::Buffer;
@@ -104,6 +105,11 @@ impl Outlet {
     /// When the last output came.
     pub(super) fn last_at_ms(&self) -> Option<u64> {
         self.log.last_output_at_ms()
+    }
+
+    /// The terminal is about to get this size.
+    pub(super) fn resized(&self, size: Size) {
+        self.log.resized(size);
     }
 
     /// When to be woken for the memory's sake.

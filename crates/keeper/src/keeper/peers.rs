@@ -5,6 +5,7 @@ use crate::frames::Frames;
 use tenure_core::journal::What;
 use tenure_core::record::KeeperNote;
 use tenure_core::signal::Signal;
+use tenure_core::spec::Size;
 use tenure_core::state::State;
 use tenure_core::watch::Seen;
 use tenure_core::wire::{self, Ask, Role, Tell};
@@ -22,6 +23,8 @@ pub(super) struct Peer {
     follows: bool,
     /// Whether it has sent input and wants to know how far that is.
     pub(super) types: bool,
+    /// The same for keys.
+    pub(super) keys: bool,
     /// Up to where it was told that the output has grown.
     told: u64,
     /// Up to where it has taken the output.
@@ -40,7 +43,7 @@ impl Peer {
 
     /// Somebody who has not said hello yet.
     pub(super) fn unknown(frames: Frames) -> Self {
-        Self { frames, role: None, version: 1, follows: false, types: false, told: 0, taken: 0 }
+        Self { frames, role: None, version: 1, follows: false, types: false, keys: false, told: 0, taken: 0 }
     }
 
     pub(super) fn stays(&self) -> bool {
@@ -140,6 +143,15 @@ impl Keeper {
         self.peers.iter().enumerate().any(|(other, peer)| other != at && is_caller(peer))
     }
 
+    /// Whether somebody sits at the run's terminal: watches, and types.
+    fn attached(&self) -> bool {
+        let sits = |peer: &Peer| match peer.role {
+            Some(Role::Caller) => peer.types,
+            Some(Role::Viewer | Role::Holder { .. }) | None => peer.keys,
+        };
+        self.inlet.is_pty() && self.peers.iter().any(|peer| peer.stays() && peer.follows && sits(peer))
+    }
+
     fn has_holder(&self) -> bool {
         self.peers.iter().any(|peer| peer.stays() && matches!(peer.role, Some(Role::Holder { .. })))
     }
@@ -161,7 +173,8 @@ impl Keeper {
                 self.peers[at].tell(&Tell::Done);
             }
             Ask::Stdin { offset, eof } => self.take_input(at, offset, body, eof),
-            Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.inlet.resize(size)),
+            Ask::Type => self.take_keys(at, body),
+            Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.resize(size)),
             Ask::Signal { signal } => self.done_or_refused(at, |keeper| keeper.signal_group(signal)),
             Ask::Follow => self.peers[at].follows = true,
             Ask::Unfollow => self.peers[at].follows = false,
@@ -259,8 +272,17 @@ impl Keeper {
             stdin_open: self.inlet.is_open(),
             cause: self.watch.cause(),
             epoch: Some(self.epoch),
+            attached: self.attached(),
         };
         self.peers[at].tell(&status);
+    }
+
+    /// The size is on record before anything can be written for it.
+    fn resize(&self, size: Size) -> Result<(), String> {
+        if self.inlet.is_pty() {
+            self.outlet.resized(size);
+        }
+        self.inlet.resize(size)
     }
 
     fn signal_group(&mut self, signal: Signal) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! The foreground caller: its output is the command's, its death is the run's end. One thread waits for
 //! everything; another prints, because a terminal or pipe that nobody reads may hold it up for ever.
 
-use super::printer::{self, Printed, Printer};
+use super::super::printer::{self, Printed, Printer};
 use super::typing::Typing;
 use super::{handover, print_record, stdin};
 use crate::args::{RunArgs, StdinArg};
@@ -12,7 +12,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_client::Client;
-use tenure_core::duration::show;
 use tenure_core::ending::Reason;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
@@ -93,7 +92,7 @@ fn attend(
     own: Option<(Nursery, bool)>,
 ) -> Result<u8, Failure> {
     let (nursery, last_resort) = own.map_or((None, false), |(nursery, last)| (Some(nursery), last));
-    let printer = printer::start(&launched.dir.output()).map_err(Failure::ours)?;
+    let printer = printer::start(&launched.dir.output(), 0).map_err(Failure::ours)?;
     let mut foreground = Foreground {
         nursery_pid: nursery.as_ref().map(Nursery::pid),
         nursery,
@@ -194,6 +193,8 @@ impl Foreground<'_> {
                 | Tell::Done
                 | Tell::Welcome { .. }
                 | Tell::Status { .. }
+                | Tell::Typed { .. }
+                | Tell::KeysTaken { .. }
                 | Tell::Tree { .. }
                 | Tell::Blocked { .. }
                 | Tell::Leaving { .. } => {}
@@ -351,10 +352,7 @@ impl Foreground<'_> {
         };
         // Quiet or not, a command that did not start has nobody else to say why.
         if !self.args.quiet || ending.termination.reason == Reason::SpawnError {
-            let id = print::short(self.launched.ticket.run_id.as_str());
-            let took = ending.ended_at_ms.saturating_sub(self.launched.ticket.created_at_ms);
-            let sentence = ending.termination.sentence();
-            complain(format_args!("run {id} after {}: {sentence}", show(Duration::from_millis(took))));
+            complain(print::closing(&self.launched.ticket, ending));
         }
         if self.args.json {
             if !self.printer.ended_line() {

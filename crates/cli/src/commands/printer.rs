@@ -3,16 +3,21 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tenure_core::output::Stream;
 use tenure_os::complaint::complain;
 use tenure_os::poll::Interest;
 use tenure_os::socket::{Conn, Got};
 use tenure_output::{Piece, Reader};
+use tenure_screen::{LEAVE, Scanner, Spotted};
 
 /// The handle to the printing thread.
-pub(super) struct Printer {
+pub(crate) struct Printer {
     jobs: Sender<Job>,
+    /// Set once nothing more of the output is wanted.
+    enough: Arc<AtomicBool>,
     news: Conn,
     unread: Vec<u8>,
     ended_line: bool,
@@ -27,13 +32,18 @@ enum Job {
     To(u64),
     /// Print these bytes, which no file holds.
     Bytes { offset: u64, stream: Stream, bytes: Vec<u8> },
+    /// Print these bytes, which make a terminal look like the run's. From here on it is watched whether the program
+    /// leaves the alternate screen, which it is in or not.
+    Restore { bytes: Vec<u8>, alternate: bool },
+    /// Undo what the output may have done to the terminal.
+    Leave,
     /// That was all.
     Finish { at: u64 },
 }
 
 /// What the thread says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Printed {
+pub(crate) enum Printed {
     /// Everything up to here is printed.
     UpTo(u64),
     /// Everything is.
@@ -44,31 +54,47 @@ pub(super) enum Printed {
 
 const NEWS: usize = 9;
 
-/// Starts the thread for the output in this directory.
-pub(super) fn start(output: &Path) -> io::Result<Printer> {
+/// Starts the thread for the output in this directory, from an offset on.
+pub(crate) fn start(output: &Path, at: u64) -> io::Result<Printer> {
     let (news, theirs) = Conn::pair()?;
     let (jobs, queue) = channel();
+    let enough = Arc::new(AtomicBool::new(false));
     let printing = Printing {
         output: output.to_owned(),
-        at: 0,
+        at,
+        enough: Arc::clone(&enough),
+        watched: None,
         buffer: vec![0; 256 << 10],
         news: theirs,
         ended_line: true,
     };
     std::thread::Builder::new().name("printer".to_owned()).spawn(move || printing.work(&queue))?;
-    Ok(Printer { jobs, news, unread: Vec::new(), ended_line: true, done: false, failed: false })
+    Ok(Printer { jobs, enough, news, unread: Vec::new(), ended_line: true, done: false, failed: false })
 }
 
 impl Printer {
-    pub(super) fn print_to(&self, to: u64) {
+    pub(crate) fn print_to(&self, to: u64) {
         self.give(Job::To(to));
     }
 
-    pub(super) fn print_bytes(&self, offset: u64, stream: Stream, bytes: Vec<u8>) {
+    pub(crate) fn print_bytes(&self, offset: u64, stream: Stream, bytes: Vec<u8>) {
         self.give(Job::Bytes { offset, stream, bytes });
     }
 
-    pub(super) fn finish(&self, at: u64) {
+    pub(crate) fn restore(&self, bytes: Vec<u8>, alternate: bool) {
+        self.give(Job::Restore { bytes, alternate });
+    }
+
+    /// Nothing more of the output is to be printed.
+    pub(crate) fn enough(&self) {
+        self.enough.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.give(Job::Leave);
+    }
+
+    pub(crate) fn finish(&self, at: u64) {
         self.give(Job::Finish { at });
     }
 
@@ -78,22 +104,22 @@ impl Printer {
     }
 
     /// Whether standard output stands at the beginning of a line.
-    pub(super) fn ended_line(&self) -> bool {
+    pub(crate) fn ended_line(&self) -> bool {
         self.ended_line
     }
 
     /// Whether some of the output could not be written.
-    pub(super) fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.failed
     }
 
     /// What to wait for, as long as the thread may say something.
-    pub(super) fn interest(&self) -> Option<Interest<'_>> {
+    pub(crate) fn interest(&self) -> Option<Interest<'_>> {
         (!self.done).then(|| Interest { on: self.news.as_fd(), read: true, write: false })
     }
 
     /// The next thing that the thread said.
-    pub(super) fn next(&mut self) -> Option<Printed> {
+    pub(crate) fn next(&mut self) -> Option<Printed> {
         let mut bytes = [0; NEWS * 16];
         if self.unread.len() < NEWS
             && let Ok(Got::Bytes(n)) = self.news.read(&mut bytes)
@@ -123,6 +149,9 @@ impl Printer {
 struct Printing {
     output: PathBuf,
     at: u64,
+    enough: Arc<AtomicBool>,
+    /// Whether the terminal shows the alternate screen, if that is watched.
+    watched: Option<(Scanner, bool)>,
     buffer: Vec<u8>,
     news: Conn,
     ended_line: bool,
@@ -139,6 +168,11 @@ impl Printing {
                     self.at = self.at.max(offset + bytes.len() as u64);
                     (result, false)
                 }
+                Job::Restore { bytes, alternate } => {
+                    self.watched = Some((Scanner::default(), alternate));
+                    (tenure_os::terminal::write_all(io::stdout(), &bytes), false)
+                }
+                Job::Leave => (self.leave(), false),
                 Job::Finish { at } => (self.copy(&mut reader, at), true),
             };
             if let Err(error) = &result
@@ -163,7 +197,7 @@ impl Printing {
 
     /// Prints what the files hold up to `to`.
     fn copy(&mut self, reader: &mut Reader, to: u64) -> io::Result<()> {
-        while self.at < to {
+        while self.at < to && !self.enough.load(Ordering::Relaxed) {
             let most = usize::try_from(to - self.at).unwrap_or(usize::MAX).min(self.buffer.len());
             // What cannot be read is a gap in what is printed; the run is none the worse for it.
             let piece =
@@ -188,11 +222,30 @@ impl Printing {
     fn put(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         match stream {
             Stream::Stdout => {
+                self.watch(bytes);
                 self.ended_line = bytes.last().is_none_or(|&b| b == b'\n');
                 tenure_os::terminal::write_all(io::stdout(), bytes)
             }
             Stream::Stderr => tenure_os::terminal::write_all(io::stderr(), bytes),
         }
+    }
+
+    fn watch(&mut self, mut bytes: &[u8]) {
+        let Some((scanner, alternate)) = &mut self.watched else { return };
+        while !bytes.is_empty() {
+            let (read, spotted) = scanner.next(bytes);
+            if let Some(Spotted::Alternate(now)) = spotted {
+                *alternate = now;
+            }
+            bytes = &bytes[read..];
+        }
+    }
+
+    /// Whatever sequence the output was cut in is ended first.
+    fn leave(&self) -> io::Result<()> {
+        let Some((_, alternate)) = self.watched else { return Ok(()) };
+        let back = if alternate { "\x1b[?1049l" } else { "" };
+        tenure_os::terminal::write_all(io::stdout(), format!("\x18{back}{LEAVE}\r\n").as_bytes())
     }
 
     /// The other side reads it, or is about to end this process.

@@ -1,0 +1,228 @@
+//! `tenure attach`: sit down at a run's terminal, with whoever else sits there. First it is made to look like the run's,
+//! then the output goes on where that was; what is typed goes to the run, but for the keys that detach.
+
+mod typist;
+
+use super::printer::{self, Printed, Printer};
+use super::wait::ending_of;
+use super::{ask, dial, ended, find, screen};
+use crate::args::AttachArgs;
+use crate::failure::Failure;
+use crate::{print, settings};
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+use tenure_core::record::Ending;
+use tenure_core::spec::Size;
+use tenure_core::wire::{Ask, Tell};
+use tenure_keeper::frames::Frames;
+use tenure_keeper::rundir::RunDir;
+use tenure_os::clock;
+use tenure_os::complaint::complain;
+use tenure_os::poll::{self, Interest};
+use tenure_os::signals::{self, Signals};
+use tenure_os::terminal::{self, Raw};
+use typist::Typist;
+
+/// How long the terminal may take to be put back once somebody wants to leave.
+const COURTESY: Duration = Duration::from_secs(1);
+/// How long the ending of a run whose keeper died may take.
+const SALVAGE: Duration = Duration::from_secs(20);
+/// How many lines of a run without a terminal are shown from before.
+const BEFORE: u64 = 20;
+
+struct Seat {
+    keeper: Frames,
+    signals: Signals,
+    typist: Typist,
+    printer: Printer,
+    left: Option<Left>,
+    /// When we go, printed or not.
+    leave_at: Option<Duration>,
+}
+
+/// Why one does not sit there any more.
+enum Left {
+    /// By one's own will.
+    Detached,
+    /// The run has ended.
+    Ended(Box<Ending>),
+    /// The keeper went without a word.
+    KeeperGone,
+    /// The run has ended, and nothing more will be known of it.
+    Unrecorded(String),
+}
+
+pub(crate) fn run(args: &AttachArgs) -> Result<u8, Failure> {
+    let state = settings::state_root().map_err(Failure::of_run)?;
+    let dir = find(&state, &args.id)?;
+    let ticket = dir.ticket().map_err(Failure::refused)?;
+    let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
+    let signals = take_signals().map_err(Failure::refused)?;
+    let printer = show(&dir, ticket.pty_size, &mut keeper)?;
+    let typist = Typist::begin(args, ticket.pty_size.is_some(), &mut keeper);
+    let raw = (ticket.pty_size.is_some() && typist.is_at_terminal())
+        .then(|| Raw::enter(terminal::stdin()).ok())
+        .flatten();
+    let mut seat = Seat { keeper, signals, typist, printer, left: None, leave_at: None };
+    seat.sit(&dir).map_err(Failure::refused)?;
+    drop(raw);
+    let id = print::short(dir.id().as_str());
+    let ending = match seat.left {
+        None | Some(Left::Detached) => {
+            complain(format_args!("detached from run {id}, which goes on: `tenure attach {id}`"));
+            return Ok(0);
+        }
+        Some(Left::Unrecorded(why)) => return Err(Failure::unknown(why)),
+        Some(Left::Ended(ending)) => *ending,
+        Some(Left::KeeperGone) => {
+            complain(format_args!("the keeper of run {id} is gone"));
+            let found = ending_of(&state, &dir, Some(clock::awake() + SALVAGE)).map_err(Failure::of_run)?;
+            found.ok_or_else(|| Failure::unknown(format!("how run {id} ended is not known yet")))?
+        }
+    };
+    complain(print::closing(&ticket, &ending));
+    Ok(ending.termination.code())
+}
+
+fn take_signals() -> io::Result<Signals> {
+    let mut taken: Vec<i32> =
+        signals::LEAVE.into_iter().filter(|&signal| !signals::is_ignored(signal)).collect();
+    taken.push(signals::WINDOW);
+    signals::ignore(&signals::BACKGROUND)?;
+    Signals::take(&taken)
+}
+
+/// Shows what there is, and sees to it that what comes is heard of.
+fn show(dir: &RunDir, size: Option<Size>, keeper: &mut Frames) -> Result<Printer, Failure> {
+    let Some(size) = size else {
+        let at = tenure_output::tail_offset(&dir.output(), BEFORE, None).map_err(Failure::refused)?;
+        keeper.send(&Ask::Follow, &[]);
+        return printer::start(&dir.output(), at).map_err(Failure::refused);
+    };
+    if let Some(own) = own_size() {
+        // A run that is ending keeps its size.
+        let _ = ask(keeper, &Ask::Resize(own), &[]);
+    }
+    let screen = screen::open(dir, size)?;
+    keeper.send(&Ask::Follow, &[]);
+    let printer = printer::start(&dir.output(), screen.offset()).map_err(Failure::refused)?;
+    if terminal::is_terminal(io::stdout()) {
+        printer.restore(screen.restore(), screen.view().alternate_screen);
+    }
+    Ok(printer)
+}
+
+/// The size of the terminal that one sits at.
+fn own_size() -> Option<Size> {
+    terminal::size(io::stdout()).or_else(|| terminal::size(terminal::stdin()))
+}
+
+impl Seat {
+    /// Until one has left and everything is printed, or printing is of no more use.
+    fn sit(&mut self, dir: &RunDir) -> io::Result<()> {
+        loop {
+            let typing = self.typist.interest();
+            let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
+            interests.extend(self.printer.interest());
+            let keeper_at = (!self.keeper.ended()).then_some(interests.len());
+            interests.extend(keeper_at.map(|_| self.keeper.interest()));
+            let typing_at = typing.as_ref().map(|_| interests.len());
+            interests.extend(typing);
+            let timeout = self.leave_at.map(|at| at.saturating_sub(clock::awake()));
+            let ready = poll::wait(&interests, timeout)?;
+            let keeper_ready = keeper_at.is_some_and(|at| ready[at].read || ready[at].write);
+            let typing_ready = typing_at.is_some_and(|at| ready[at].read);
+            if ready[0].read {
+                self.take_signals();
+            }
+            if keeper_ready {
+                self.keeper.flush();
+                self.keeper.fill();
+                self.hear()?;
+            }
+            if typing_ready && self.typist.read(&mut self.keeper) {
+                self.detach();
+            }
+            if self.keeper.ended() && self.left.is_none() {
+                let end = tenure_output::totals(&dir.output()).map_or(0, |totals| totals.bytes);
+                self.leave(Left::KeeperGone, end);
+            }
+            if self.printed() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn hear(&mut self) -> io::Result<()> {
+        while let Some((tell, _)) = self.keeper.next_frame::<Tell>().map_err(io::Error::other)? {
+            match tell {
+                Tell::Grown { to } => self.printer.print_to(to),
+                Tell::Typed { to } => self.typist.typed(to),
+                Tell::KeysTaken { to } => self.typist.taken(to),
+                Tell::StdinClosed | Tell::StdinRefused { .. } => self.typist.close(),
+                Tell::Ended { ending } => {
+                    let end = ending.output.bytes;
+                    self.leave(Left::Ended(ending), end);
+                }
+                Tell::Unrecorded { why } => self.leave(Left::Unrecorded(why), 0),
+                // A size that came too late for the run, or what others are told.
+                Tell::Refused { .. }
+                | Tell::Done
+                | Tell::Welcome { .. }
+                | Tell::Started { .. }
+                | Tell::NotStarted { .. }
+                | Tell::Leaving { .. }
+                | Tell::StdinTaken { .. }
+                | Tell::Unkept { .. }
+                | Tell::Status { .. }
+                | Tell::Tree { .. }
+                | Tell::Blocked { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            if signal != signals::WINDOW {
+                self.detach();
+            } else if let Some(size) = own_size() {
+                self.keeper.send(&Ask::Resize(size), &[]);
+            }
+        }
+    }
+
+    /// Somebody wants to go: nothing more of the output is waited for.
+    fn detach(&mut self) {
+        self.printer.enough();
+        self.leave_at.get_or_insert(clock::awake() + COURTESY);
+        self.leave(Left::Detached, 0);
+    }
+
+    /// The first reason to leave stands. The output is printed up to `end`, and the terminal put back.
+    fn leave(&mut self, left: Left, end: u64) {
+        if self.left.is_none() {
+            self.left = Some(left);
+            self.typist.close();
+            self.printer.print_to(end);
+            self.printer.leave();
+            self.printer.finish(end);
+        }
+    }
+
+    /// Whether there is nothing more to print, or nobody to print for.
+    fn printed(&mut self) -> bool {
+        while let Some(printed) = self.printer.next() {
+            match printed {
+                Printed::UpTo(_) => {}
+                Printed::All => return true,
+                Printed::NobodyReads => {
+                    self.leave(Left::Detached, 0);
+                    return true;
+                }
+            }
+        }
+        self.leave_at.is_some_and(|at| clock::awake() >= at)
+    }
+}

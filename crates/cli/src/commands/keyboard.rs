@@ -1,0 +1,34 @@
+//! The keyboard of a run: what is typed, after whatever others typed.
+
+use super::{PATIENCE, dial, ended, unexpected};
+use crate::failure::Failure;
+use tenure_core::wire::{Ask, Tell};
+use tenure_keeper::frames::Frames;
+use tenure_keeper::rundir::RunDir;
+
+/// What is sent at once: well below what a keeper lets wait.
+const CHUNK: usize = 64 << 10;
+
+/// Types these bytes to a live run, and waits until the command has them.
+pub(super) fn type_to(dir: &RunDir, bytes: &[u8]) -> Result<(), Failure> {
+    let mut keeper = dial(dir)?.ok_or_else(|| ended(dir))?;
+    bytes.chunks(CHUNK).try_for_each(|chunk| put(&mut keeper, chunk))
+}
+
+fn put(keeper: &mut Frames, bytes: &[u8]) -> Result<(), Failure> {
+    keeper.send(&Ask::Type, bytes);
+    let mut end = None;
+    loop {
+        let (tell, _) = keeper
+            .receive::<Tell>(PATIENCE)
+            .map_err(|error| Failure::refused(format!("the command does not read its input: {error}")))?;
+        match tell {
+            Tell::Typed { to } => end = Some(to),
+            Tell::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
+            Tell::KeysTaken { .. } => {}
+            Tell::StdinClosed => return Err(Failure::refused("the command takes no more input")),
+            Tell::StdinRefused { why } | Tell::Refused { why } => return Err(Failure::refused(why)),
+            other => return Err(unexpected(&other)),
+        }
+    }
+}

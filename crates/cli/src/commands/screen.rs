@@ -1,0 +1,38 @@
+//! `tenure screen`: what is on a run's terminal.
+
+use super::find;
+use crate::args::ScreenArgs;
+use crate::failure::Failure;
+use crate::{print, settings};
+use tenure_core::spec::Size;
+use tenure_keeper::rundir::RunDir;
+use tenure_screen::Screen;
+
+pub(crate) fn run(args: &ScreenArgs) -> Result<u8, Failure> {
+    let state = settings::state_root()?;
+    let dir = find(&state, &args.id)?;
+    let size = terminal(&dir)?.ok_or_else(|| {
+        let id = dir.id();
+        Failure::refused(format!("run {id} has no terminal: start it with --pty, or see `tenure logs {id}`"))
+    })?;
+    let view = open(&dir, size)?.view();
+    if args.json {
+        print::json(&serde_json::to_value(&view).map_err(Failure::refused)?)?;
+        return Ok(0);
+    }
+    let used = view.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    view.lines[..used].iter().try_for_each(|line| print::line(line))?;
+    Ok(0)
+}
+
+/// The first size of a run's terminal; `None` if it has none.
+pub(super) fn terminal(dir: &RunDir) -> Result<Option<Size>, Failure> {
+    Ok(dir.ticket().map_err(Failure::refused)?.pty_size)
+}
+
+/// The screen of a run as it stands now.
+pub(super) fn open(dir: &RunDir, size: Size) -> Result<Screen, Failure> {
+    let mut screen = Screen::open(&dir.output(), size, &dir.screen()).map_err(Failure::refused)?;
+    screen.advance().map_err(Failure::refused)?;
+    Ok(screen)
+}
