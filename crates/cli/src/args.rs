@@ -19,8 +19,9 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tenure_core::ids::NurseryId;
+use tenure_core::resources::Rlimit;
 use tenure_core::spec::Size;
-use values::{limit, size};
+use values::{cpus, limit, rlimit, size};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -170,6 +171,18 @@ pub(crate) struct RunArgs {
     /// With --bg: end it this long after it has lost its owner [default: it has none and goes on].
     #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
     pub(crate) orphan_grace: Option<Limit>,
+    /// The most memory that its whole tree may use; needs a cgroup with the memory controller.
+    #[arg(long, value_name = "BYTES", value_parser = tenure_settings::size)]
+    pub(crate) memory: Option<u64>,
+    /// The most CPUs that its whole tree may use; needs a cgroup with the cpu controller.
+    #[arg(long, value_name = "N", value_parser = cpus)]
+    pub(crate) cpus: Option<u32>,
+    /// The most processes and threads of its whole tree; needs a cgroup with the pids controller.
+    #[arg(long, value_name = "N")]
+    pub(crate) processes: Option<u32>,
+    /// A limit of the system for each of its processes: as, cpu, nproc, fsize, nofile, core, stack, memlock.
+    #[arg(long, value_name = "NAME=N", value_parser = rlimit)]
+    pub(crate) rlimit: Vec<(Rlimit, u64)>,
     /// Where its input comes from [default: inherit, with --bg closed].
     #[arg(long, value_name = "FROM", value_enum)]
     pub(crate) stdin: Option<StdinArg>,

@@ -73,9 +73,6 @@ pub struct RunRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub resources: Option<Resources>,
-    /// What its owner is told of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notify: Option<Notify>,
     /// The caller's own process: exact bytes that JSON has no words for. Instead of `command`, `cwd` and `env`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
@@ -95,20 +92,6 @@ pub enum Stdin {
     Open,
     /// It is at its end from the beginning.
     Closed,
-}
-
-/// What an owner is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Notify {
-    /// How it ended.
-    #[default]
-    DoneOnly,
-    /// Each change.
-    StateChanges,
-    /// Nothing.
-    Silent,
 }
 
 /// A caller's command, directory and environment as bytes, and what else its process hands down.

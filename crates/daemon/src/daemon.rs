@@ -1,11 +1,13 @@
 //! What every part of the daemon shares: its identity, its registry, the runs it holds, and whether it may act.
 
 use crate::admission::Admission;
+use crate::answers;
 use crate::held::{self, Held, Keeping, Orders};
 use crate::latency::Latency;
 use crate::link::Link;
 use crate::scopes::Scopes;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
@@ -128,12 +130,16 @@ impl Daemon {
     pub(crate) fn take_on(
         self: &Arc<Self>,
         (run, orders): (Arc<Held>, Orders),
+        directory: PathBuf,
         link: Link,
         place: Option<OwnedSemaphorePermit>,
     ) -> Arc<Held> {
         lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(&run));
         let keeping = Keeping { held: Arc::clone(&run), link, orders, place };
         tokio::spawn(held::keep(Arc::clone(self), keeping));
+        if run.ticket.pty_size.is_some() {
+            tokio::spawn(answers::give(Arc::clone(self), Arc::clone(&run), directory));
+        }
         run
     }
 

@@ -12,6 +12,7 @@ mod output;
 mod runs;
 
 pub(crate) use door::{Connections, open, serve};
+pub(crate) use input::screen_at;
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;

@@ -51,7 +51,8 @@ impl Daemon {
         let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
         let ticket = lease.ticket(&asked.spec, &terms);
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
-        let directory = self.state.run_path(&ticket.run_id).to_string_lossy().into_owned();
+        let path = self.state.run_path(&ticket.run_id);
+        let directory = path.to_string_lossy().into_owned();
         self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by }).await?;
         self.something_happened();
         pause::point("daemon-row-written");
@@ -70,7 +71,7 @@ impl Daemon {
         }
         pause::point("daemon-launched");
         let link = Link::new(mine).map_err(Refusal::internal)?;
-        let run = self.take_on(Held::new(ticket, hold, Status::default()), link, place);
+        let run = self.take_on(Held::new(ticket, hold, Status::default()), path, link, place);
         // A command that takes long to be executed is started nevertheless.
         let _ = timeout(PATIENCE, run.begun()).await;
         self.latency.started(began.elapsed());

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod answers;
 mod asked;
 mod care;
 mod daemon;

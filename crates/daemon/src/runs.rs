@@ -106,6 +106,18 @@ impl Daemon {
     pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
         let mut view = self.view(row);
         if row.ending.is_none()
+            && let Ok(dir) = RunDir::open(Path::new(&row.directory))
+            && let Ok(Some(ending)) = dir.ending()
+        {
+            // It is about to be recorded; the file is as true.
+            view.note = dir.note().ok().flatten().or(view.note);
+            view.state = State::Exited;
+            view.output = ending.output;
+            view.last_output_at_ms = ending.last_output_at_ms;
+            view.ending = Some(ending);
+            return view;
+        }
+        if row.ending.is_none()
             && let Ok(mut link) = self.viewer(row).await
             && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
                 link.ask(&Ask::Status, &[]).await

@@ -133,14 +133,7 @@ impl Kind for Size {
     type Of = u64;
 
     fn read(text: &str, _: Place<'_>) -> Result<u64, String> {
-        let unit = UNITS.iter().find_map(|&(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
-        let (digits, bits) = unit.unwrap_or((text, 0));
-        let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
-        number.and_then(|number| number.checked_mul(1 << bits)).ok_or_else(|| {
-            format!(
-                "{text:?} is no size: write a number of bytes, or a whole number and KiB, MiB, GiB or TiB"
-            )
-        })
+        size(text)
     }
 
     fn write(&size: &u64) -> String {
@@ -154,6 +147,16 @@ impl Kind for Size {
     fn is_none(&size: &u64) -> bool {
         size == 0
     }
+}
+
+/// An amount of bytes as people write it: a number, or one with a binary unit.
+pub fn size(text: &str) -> Result<u64, String> {
+    let unit = UNITS.iter().find_map(|&(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
+    let (digits, bits) = unit.unwrap_or((text, 0));
+    let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
+    number.and_then(|number| number.checked_mul(1 << bits)).ok_or_else(|| {
+        format!("{text:?} is no size: write a number of bytes, or a whole number and KiB, MiB, GiB or TiB")
+    })
 }
 
 /// How long; 0 is at once.

@@ -11,6 +11,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use kind::size;
 pub use origin::{BadSettings, Origin, Shown};
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use std::time::Duration;
 use tenure_core::duration;
 use tenure_core::limits::Activity;
+use tenure_core::resources::Rlimit;
 use tenure_core::spec::{OnEscape, Orphan, Size};
 
 /// A limit as it was given; `None` is "off".
@@ -18,6 +19,24 @@ pub(super) fn size(text: &str) -> Result<Size, String> {
     let (cols, rows) = text.split_once('x').ok_or("write columns and rows, as in 120x30")?;
     let number = |text: &str| text.parse::<u16>().map_err(|error| format!("{text}: {error}"));
     Size::new(number(cols)?, number(rows)?).map_err(|error| error.to_string())
+}
+
+/// CPUs, as in 1.5, in thousandths.
+pub(super) fn cpus(text: &str) -> Result<u32, String> {
+    let wrong = || "write how many CPUs, as in 2 or 0.5".to_owned();
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = format!("{part:0<3}");
+    let thousandths: u32 = digits.get(..3).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
+    let whole: u32 = whole.parse().map_err(|_| wrong())?;
+    whole.checked_mul(1000).and_then(|n| n.checked_add(thousandths)).ok_or_else(wrong)
+}
+
+/// A limit of the system for each process, as in `nofile=1024`.
+pub(super) fn rlimit(text: &str) -> Result<(Rlimit, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, as in nofile=1024")?;
+    let name = serde_json::from_value(name.into())
+        .map_err(|_| "the names are as, cpu, nproc, fsize, nofile, core, stack and memlock".to_owned())?;
+    Ok((name, tenure_settings::size(value)?))
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -148,7 +148,12 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
         scope: args.scope.clone(),
         label: args.label.clone(),
         limits: limits(args, settings),
-        resources: Resources::default(),
+        resources: Resources {
+            memory_bytes: args.memory,
+            milli_cpus: args.cpus,
+            processes: args.processes,
+            rlimits: args.rlimit.clone(),
+        },
         on_escape: args.on_escape.into(),
         orphan: args.orphan.into(),
     })

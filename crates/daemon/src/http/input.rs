@@ -7,11 +7,11 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::runs::answer;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path as Of, State};
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use tenure_core::api::{KeysRequest, PasteRequest, Problem, StdinRequest};
 use tenure_core::defaults;
@@ -31,7 +31,7 @@ const CHUNK: usize = 64 << 10;
 pub(super) async fn stdin(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Of(id): Of<String>,
     Body(request): Body<StdinRequest>,
 ) -> Result<StatusCode, Refusal> {
     let bytes = match (&request.data, &request.data_base64) {
@@ -54,7 +54,7 @@ pub(super) async fn stdin(
 pub(super) async fn keys(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Of(id): Of<String>,
     Body(request): Body<KeysRequest>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -85,7 +85,7 @@ pub(super) async fn keys(
 pub(super) async fn paste(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Of(id): Of<String>,
     Body(request): Body<PasteRequest>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -108,7 +108,7 @@ pub(super) async fn paste(
 pub(super) async fn submit(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Of(id): Of<String>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
     let enter: &[u8] = if row.ticket.pty_size.is_some() { b"\r" } else { b"\n" };
@@ -122,7 +122,7 @@ pub(super) async fn submit(
 pub(super) async fn resize(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Of(id): Of<String>,
     Body(size): Body<Size>,
 ) -> Result<StatusCode, Refusal> {
     let size = Size::new(size.cols, size.rows).map_err(Refusal::invalid)?;
@@ -137,7 +137,7 @@ pub(super) async fn resize(
 pub(super) async fn screen(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Of(id): Of<String>,
 ) -> Result<Json<View>, Refusal> {
     let row = daemon.find(&id, &who).await?;
     Ok(Json(screen_of(&row).await?.view()))
@@ -151,17 +151,26 @@ pub(super) async fn screen_of(row: &RunRow) -> Result<Screen, Refusal> {
             row.ticket.run_id
         )));
     }
-    let dir = PathBuf::from(&row.directory);
     let (cols, rows) = defaults::PTY_SIZE;
     let size = row.ticket.pty_size.unwrap_or(Size { cols, rows });
+    Ok(screen_at(Path::new(&row.directory), size, Screen::advance).await?.0)
+}
+
+/// The terminal whose run has this directory, after `follow` has brought it up to date.
+pub(crate) async fn screen_at<T: Send + 'static>(
+    directory: &Path,
+    size: Size,
+    follow: impl FnOnce(&mut Screen) -> Result<T, tenure_screen::Error> + Send + 'static,
+) -> Result<(Screen, T), Refusal> {
+    let directory = directory.to_owned();
     let open = move || {
-        let mut screen = Screen::open(&dir.join("output"), size, &dir.join("screen"))?;
-        screen.advance()?;
-        Ok::<_, tenure_screen::Error>(screen)
+        let mut screen = Screen::open(&directory.join("output"), size, &directory.join("screen"))?;
+        let came = follow(&mut screen)?;
+        Ok::<_, tenure_screen::Error>((screen, came))
     };
     // A long log takes long to follow.
     match tokio::task::spawn_blocking(open).await {
-        Ok(Ok(screen)) => Ok(screen),
+        Ok(Ok(opened)) => Ok(opened),
         Ok(Err(error)) => Err(Refusal::internal(error)),
         Err(error) => Err(Refusal::internal(error)),
     }

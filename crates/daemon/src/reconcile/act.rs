@@ -4,7 +4,7 @@ use crate::daemon::{Daemon, lock};
 use crate::held::{Held, Status};
 use crate::link::Link;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::lease::Hold;
 use tenure_core::reconcile::Verdict;
@@ -149,7 +149,8 @@ impl Daemon {
             leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms),
             ..Status::default()
         };
-        self.take_on(Held::new(row.ticket.clone(), hold, status), link, self.admission.seat());
+        let run = Held::new(row.ticket.clone(), hold, status);
+        self.take_on(run, PathBuf::from(&row.directory), link, self.admission.seat());
         Outcome::Held
     }
 

@@ -43,6 +43,7 @@ pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
         orphan: Some(spec.orphan),
         orphan_grace_ms: Some(millis(limits.orphan_grace)),
         stdin,
+        resources: (!spec.resources.is_unbounded()).then(|| spec.resources.clone()),
         exact: Some(exact),
         ..RunRequest::default()
     }
