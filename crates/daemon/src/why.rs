@@ -100,7 +100,7 @@ fn told(row: EventRow) -> StoryLine {
     let text = match &row.event.detail {
         Value::Object(fields) => {
             let mut text = String::new();
-            for (name, value) in fields.iter().filter(|(_, value)| !is_nothing(value)) {
+            for (name, value) in fields.iter().filter(|(name, value)| !is_nothing(name, value)) {
                 let shown = match value {
                     Value::String(text) => text.clone(),
                     Value::Array(words) if words.iter().all(Value::is_string) => {
@@ -119,11 +119,15 @@ fn told(row: EventRow) -> StoryLine {
     StoryLine { at_ms: row.event.at_ms, source: "registry".to_owned(), what: row.event.kind, text }
 }
 
-fn is_nothing(value: &Value) -> bool {
+/// What a person does not miss: nothing, no, none, and the moments that the line itself begins with.
+fn is_nothing(name: &str, value: &Value) -> bool {
     match value {
-        Value::Null => true,
+        Value::Null | Value::Bool(false) => name != "confirmed",
         Value::Array(items) => items.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => false,
+        Value::Number(number) => {
+            name.ends_with("AtMs") || (name == "leftovers" && number.as_u64() == Some(0))
+        }
+        Value::Bool(true) | Value::String(_) | Value::Object(_) => false,
     }
 }
 

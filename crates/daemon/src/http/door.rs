@@ -61,13 +61,16 @@ pub(crate) fn open(daemon: &Daemon) -> io::Result<Doors> {
 
 /// The connections that are open.
 pub(crate) struct Connections {
-    /// Nothing is ever said: it ends when the last connection has.
+    /// Each connection has one of these; nothing is ever said on it.
+    open: mpsc::Sender<Infallible>,
+    /// It ends when the last connection has.
     last: mpsc::Receiver<Infallible>,
 }
 
 impl Connections {
     /// Waits until every answer was given, for a while.
     pub(crate) async fn finish(mut self, patience: Duration) {
+        drop(self.open);
         // Whoever takes longer is cut off, and finds its answer in the records.
         let _ = tokio::time::timeout(patience, self.last.recv()).await;
     }
@@ -78,17 +81,17 @@ pub(crate) fn serve(daemon: Arc<Daemon>, doors: Doors) -> Connections {
     let (open, last) = mpsc::channel(1);
     let router = router(&daemon);
     if let Some((listener, token)) = doors.loopback {
-        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open.clone()));
+        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open.downgrade()));
     }
-    tokio::spawn(serve_local(daemon, doors.local, router, open));
-    Connections { last }
+    tokio::spawn(serve_local(daemon, doors.local, router, open.downgrade()));
+    Connections { open, last }
 }
 
 async fn serve_local(
     daemon: Arc<Daemon>,
     listener: UnixListener,
     router: Router,
-    open: mpsc::Sender<Infallible>,
+    open: mpsc::WeakSender<Infallible>,
 ) {
     let mut phase = daemon.phase.subscribe();
     loop {
@@ -115,7 +118,9 @@ async fn serve_local(
                 }
             }
         };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.clone()));
+        // Who comes when the last have left is too late.
+        let Some(open) = open.upgrade() else { return };
+        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open));
     }
 }
 
@@ -137,7 +142,7 @@ async fn serve_loopback(
     listener: TcpListener,
     token: Token,
     router: Router,
-    open: mpsc::Sender<Infallible>,
+    open: mpsc::WeakSender<Infallible>,
 ) {
     let mut phase = daemon.phase.subscribe();
     loop {
@@ -161,7 +166,9 @@ async fn serve_loopback(
                 answer(router, request).await
             }
         };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.clone()));
+        // Who comes when the last have left is too late.
+        let Some(open) = open.upgrade() else { return };
+        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open));
     }
 }
 
