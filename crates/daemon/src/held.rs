@@ -13,7 +13,7 @@ use tenure_core::state::State;
 use tenure_core::wire::{Ask, Tell};
 use tenure_os::{clock, pause};
 use tenure_store::Change;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 /// How long to wait before the registry is asked again to take something that must not be lost.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -24,13 +24,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct Held {
     pub(crate) ticket: Ticket,
     pub(crate) hold: Hold,
-    orders: mpsc::UnboundedSender<Ask>,
+    orders: mpsc::UnboundedSender<Order>,
     status: watch::Sender<Status>,
     followers: AtomicUsize,
 }
 
 /// What its keeper is to be told.
-pub(crate) type Orders = mpsc::UnboundedReceiver<Ask>;
+pub(crate) type Orders = mpsc::UnboundedReceiver<Order>;
+
+/// Something to be told to a keeper, and who waits until it is on its way.
+#[derive(Debug)]
+pub(crate) struct Order {
+    ask: Ask,
+    sent: Option<oneshot::Sender<()>>,
+}
 
 /// What is known of it now.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +96,15 @@ impl Held {
     /// Says something to the keeper; the answer, if there is one, is not awaited.
     pub(crate) fn say(&self, ask: Ask) {
         // One that is gone needs not be told.
-        let _ = self.orders.send(ask);
+        let _ = self.orders.send(Order { ask, sent: None });
+    }
+
+    /// The daemon leaves on purpose. Returns once that is on its way to the keeper, which reads it whatever becomes of
+    /// us, or the keeper is gone.
+    pub(crate) async fn leave_alone(&self) {
+        let (sent, on_its_way) = oneshot::channel();
+        let _ = self.orders.send(Order { ask: Ask::Release, sent: Some(sent) });
+        let _ = on_its_way.await;
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -147,10 +162,12 @@ pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
                     break;
                 }
             },
-            Some(ask) = keeping.orders.recv() => {
+            Some(Order { ask, sent }) = keeping.orders.recv() => {
                 if keeping.link.send(&ask, &[]).await.is_err() {
                     break;
                 }
+                // Whoever waited may have given up.
+                let _ = sent.map(|sent| sent.send(()));
             }
             () = until(&mut status, Status::is_over) => break,
         }

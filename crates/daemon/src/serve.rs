@@ -7,7 +7,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::wire::Ask;
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::lock::Lock;
@@ -117,8 +116,13 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
             one.over().await;
         }
     } else {
-        // They go on without us for as long as it takes.
-        held.iter().for_each(|held| held.say(Ask::Release));
+        // They go on without us for as long as it takes. A keeper that hangs is not waited for.
+        let told = async {
+            for one in &held {
+                one.leave_alone().await;
+            }
+        };
+        let _ = tokio::time::timeout(FAREWELL, told).await;
     }
     daemon
         .tell_own(
