@@ -14,6 +14,7 @@ pub(crate) mod metrics;
 pub(crate) mod nursery;
 pub(crate) mod paste;
 mod printer;
+mod progress;
 pub(crate) mod ps;
 pub(crate) mod reap;
 pub(crate) mod resize;

@@ -5,7 +5,7 @@
 use crate::daemon::Daemon;
 use std::fmt;
 use tenure_core::ids::RunId;
-use tenure_os::process;
+use tenure_os::socket::Peer;
 use tenure_store::RunRow;
 
 /// Who asks.
@@ -57,16 +57,15 @@ impl fmt::Display for Requester {
 impl Daemon {
     /// Who is behind a connection of this process. It is asked when the connection is made: one whose process is gone
     /// by then is an operator's, since our runs' processes live below a keeper.
-    pub(crate) fn requester(&self, uid: u32, pid: Option<i32>) -> Requester {
-        let about = match pid {
-            Some(pid) => format!("uid {uid}, pid {pid}"),
-            None => format!("uid {uid}"),
+    pub(crate) fn requester(&self, peer: &Peer) -> Requester {
+        let about = match peer.pid {
+            Some(pid) => format!("uid {}, pid {pid}", peer.uid),
+            None => format!("uid {}", peer.uid),
         };
         let held = self.all_held();
         let keeper_of =
             |pid: i32| held.iter().find(|held| held.status().note.is_some_and(|note| note.keeper.pid == pid));
-        let above = pid.map(process::ancestors).unwrap_or_default();
-        match above.into_iter().find_map(keeper_of) {
+        match peer.ancestors().into_iter().find_map(keeper_of) {
             Some(held) => {
                 Requester::Member { run: held.ticket.run_id.clone(), session: held.ticket.session_id.clone() }
             }

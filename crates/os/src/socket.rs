@@ -2,7 +2,7 @@
 //! the length of the directory's path does not matter.
 
 use crate::file::Dir;
-use crate::linux;
+use crate::{linux, process};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
@@ -93,12 +93,13 @@ impl AsFd for Conn {
 }
 
 /// Who is at the other end of a local connection, as it was when the connection was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Peer {
     /// Its user.
     pub uid: u32,
     /// Its process, where that is in our sight.
     pub pid: Option<i32>,
+    process: Option<OwnedFd>,
 }
 
 impl Peer {
@@ -106,13 +107,24 @@ impl Peer {
     pub fn is_foreign(&self) -> bool {
         self.uid != 0 && self.uid != rustix::process::geteuid().as_raw()
     }
+
+    /// Its process and those above it; nobody if it is gone, so that its number may be another's by now.
+    pub fn ancestors(&self) -> Vec<i32> {
+        let above = self.pid.map(process::ancestors).unwrap_or_default();
+        let lives = self.process.as_ref().is_none_or(|process| linux::is_alive(process.as_fd()));
+        if lives { above } else { Vec::new() }
+    }
 }
 
 /// Who is at the other end.
 pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
     let credentials = net::sockopt::socket_peercred(conn)?;
     let pid = credentials.pid.as_raw_nonzero().get();
-    Ok(Peer { uid: credentials.uid.as_raw(), pid: (pid > 0).then_some(pid) })
+    Ok(Peer {
+        uid: credentials.uid.as_raw(),
+        pid: (pid > 0).then_some(pid),
+        process: linux::peer_pidfd(conn),
+    })
 }
 
 /// A socket that others connect to.

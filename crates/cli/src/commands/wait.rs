@@ -1,5 +1,6 @@
 //! `tenure wait`: wait for runs to end.
 
+use super::progress::Progress;
 use super::{FOR_EVER, dial, find};
 use crate::args::WaitArgs;
 use crate::failure::Failure;
@@ -33,10 +34,13 @@ fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result
     for id in &args.ids {
         runs.push(reach::wait(client.run(id))?);
     }
+    let mut progress = Progress::new();
     for run in &mut runs {
         while run.termination.is_none() {
+            progress.show(run);
             let left = deadline.map(|deadline| deadline.saturating_sub(clock::awake()));
-            let left_ms = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+            let slice = progress.slice(left);
+            let left_ms = slice.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
             match reach::try_wait(client.wait(&run.run_id, left_ms))? {
                 Ok(now) => *run = now,
                 Err(failed) if failed.is_lost() => client = the_next(settings, deadline)?,
@@ -47,6 +51,7 @@ fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result
             }
         }
     }
+    drop(progress);
     if args.json {
         print::json(&runs)?;
     }

@@ -134,7 +134,7 @@ fn visitor(daemon: &Daemon, stream: &UnixStream) -> Result<Requester, Refusal> {
     if peer.is_foreign() {
         return Err(Refusal::forbidden(format!("user {} is not this daemon's user", peer.uid)));
     }
-    Ok(daemon.requester(peer.uid, peer.pid))
+    Ok(daemon.requester(&peer))
 }
 
 async fn serve_loopback(

@@ -1,4 +1,4 @@
-//! Messages over local sockets that carry a descriptor.
+//! Local sockets: messages that carry a descriptor, and the process at the other end.
 
 use crate::socket::Got;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -42,4 +42,25 @@ pub(crate) fn receive_with_fd(
         }
     }
     Ok((got, received))
+}
+
+/// The process at the other end of a local connection, held open; `None` where the kernel cannot tell, or it is gone.
+pub(crate) fn peer_pidfd(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
+    use std::os::fd::{AsRawFd, FromRawFd};
+    /// Not in the C library's headers everywhere yet.
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut fd: libc::c_int = -1;
+    let mut len = libc::socklen_t::try_from(size_of::<libc::c_int>()).ok()?;
+    // SAFETY: the option's value is one int, which is ours and as long as we say.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut fd).cast(),
+            &raw mut len,
+        )
+    };
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+    (result == 0 && fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
