@@ -15,6 +15,7 @@ use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_os::pause;
 use tenure_os::socket::Conn;
 use tenure_store::{NewRun, Query};
+use tokio::task::block_in_place;
 use tokio::time::timeout;
 
 /// How long a command may take to be executed or refused before a client is told that it still starts.
@@ -65,7 +66,8 @@ impl Daemon {
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
         let order = Order { ticket: &ticket, spec: &asked.spec, cgroup: terms.cgroup };
-        if let Err(error) = self.launch(&order, peers) {
+        // A slow disk, or a nursery that does not listen, holds up nobody else.
+        if let Err(error) = block_in_place(|| self.launch(&order, peers)) {
             self.reconcile_run(&ticket.run_id).await;
             return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
         }

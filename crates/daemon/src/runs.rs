@@ -16,6 +16,7 @@ use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
 use tenure_keeper::rundir::RunDir;
 use tenure_store::{Cursor, Query, RunRow};
+use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
 /// How often a run of another instance is looked at while somebody waits for it.
@@ -274,7 +275,7 @@ impl Daemon {
 
     /// Removes what is left of a run that has ended: the files first, so that a record is never missing for them.
     pub(crate) async fn discard(&self, row: &RunRow) {
-        if let Err(error) = std::fs::remove_dir_all(&row.directory)
+        if let Err(error) = block_in_place(|| std::fs::remove_dir_all(&row.directory))
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(run = %row.ticket.run_id, %error, "a run's directory could not be removed");
