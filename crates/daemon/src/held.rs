@@ -148,7 +148,7 @@ pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
                 }
             },
             Some(ask) = keeping.orders.recv() => {
-                if keeping.link.send(&ask, &[]).await.is_err() {
+                if keeping.link.say(ask).await.is_err() {
                     break;
                 }
             }
@@ -213,7 +213,7 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
     daemon.latency.ended(held, &ending);
     held.ended(ending);
     for heir in heirs {
-        daemon.adopt_unregistered(&heir).await;
+        daemon.adopt_unregistered(&daemon.state.run_path(&heir)).await;
     }
 }
 

@@ -12,6 +12,7 @@ pub mod pauses;
 pub mod place;
 pub mod proc;
 pub mod remains;
+pub mod served;
 pub mod shown;
 pub mod started;
 pub mod terminal;

@@ -1,6 +1,6 @@
 //! What the system says now of a recorded run.
 
-use crate::daemon::{Daemon, lock};
+use crate::daemon::Daemon;
 use crate::link::Link;
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tenure_core::lease::Hold;
 use tenure_core::reconcile::{
     Case, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, NurseryEvidence, Recorded, RootEvidence,
 };
-use tenure_core::record::{BadRecord, KeeperNote};
+use tenure_core::record::{BadRecord, KeeperNote, Ticket};
 use tenure_core::wire::Role;
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::nursery;
@@ -26,7 +26,7 @@ pub(super) struct Looked {
 impl Daemon {
     pub(super) async fn look(&self, row: &RunRow) -> Looked {
         let (now, wall) = (clock::awake(), clock::unix_ms());
-        let expired = lock(&self.observer).is_expired(&row.hold.instance, wall, now);
+        let expired = row.hold.instance != self.instance && self.is_gone(&row.hold.instance, wall).await;
         let lease = LeaseView::of(&row.hold, &self.instance, expired);
         let case = Case {
             record: Recorded { state: row.state, orphan: row.ticket.orphan },
@@ -43,9 +43,10 @@ impl Daemon {
             return Looked { case, link: None };
         }
         match RunDir::open(Path::new(&row.directory)) {
-            Ok(dir) => look_into(&dir, &row.hold, case).await,
-            // Its row was written and its directory was not: nothing was started.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Looked { case, link: None },
+            Ok(dir) => look_into(&dir, row, case).await,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Looked { case: without_directory(row, case), link: None }
+            }
             Err(error) => Looked {
                 case: Case { keeper: KeeperEvidence::Unreadable(error.to_string()), ..case },
                 link: None,
@@ -54,7 +55,25 @@ impl Daemon {
     }
 }
 
-async fn look_into(dir: &RunDir, hold: &Hold, mut case: Case) -> Looked {
+/// A run whose directory is not there. If the row was written and the directory was not, nothing was started; but one
+/// that was removed, or is out of our reach, had a keeper that may live (I6).
+fn without_directory(row: &RunRow, case: Case) -> Case {
+    let reachable = Path::new(&row.directory).parent().is_some_and(Path::is_dir);
+    let root = root(row.note.as_ref());
+    let keeper = match &root {
+        _ if !reachable => "the state root of its owner is not there",
+        RootEvidence::Same(_) => "its directory was removed, and its root lives",
+        RootEvidence::Unreadable(_)
+        | RootEvidence::Other
+        | RootEvidence::Gone
+        | RootEvidence::Rebooted
+        | RootEvidence::NoIdentity => return Case { root, ..case },
+    };
+    Case { keeper: KeeperEvidence::Unreadable(keeper.to_owned()), root, ..case }
+}
+
+async fn look_into(dir: &RunDir, row: &RunRow, mut case: Case) -> Looked {
+    let (hold, ticket) = (&row.hold, &row.ticket);
     let (keeper, link) = keeper(dir, hold, &case.lease).await;
     case.keeper = keeper;
     // After the keeper: one that left in between has written it.
@@ -76,7 +95,7 @@ async fn look_into(dir: &RunDir, hold: &Hold, mut case: Case) -> Looked {
     case.root = root(note.as_ref());
     let nobody_acts = case.keeper == KeeperEvidence::LockFree && case.nursery != NurseryEvidence::LockHeld;
     if nobody_acts && case.ending == EndingEvidence::Missing && case.root != RootEvidence::Rebooted {
-        case.leftovers = leftovers(dir);
+        case.leftovers = leftovers(dir, ticket);
     }
     Looked { case, link }
 }
@@ -122,10 +141,10 @@ fn root(note: Option<&KeeperNote>) -> RootEvidence {
     }
 }
 
-fn leftovers(dir: &RunDir) -> Leftovers {
+fn leftovers(dir: &RunDir, ticket: &Ticket) -> Leftovers {
     let listed = RunDir::open(dir.path())
         .map_err(|error| error.to_string())
-        .and_then(|dir| Forsaken::read(dir).map_err(|error| error.to_string()))
+        .and_then(|dir| Forsaken::read(dir, ticket.clone()).map_err(|error| error.to_string()))
         .and_then(|forsaken| forsaken.members().map_err(|error| error.to_string()));
     match listed {
         Ok(members) => Leftovers::Known(u32::try_from(members.len()).unwrap_or(u32::MAX)),
