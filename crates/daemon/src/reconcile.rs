@@ -134,6 +134,9 @@ impl Daemon {
         dry_run: bool,
     ) -> Result<Vec<ReapLine>, Refusal> {
         let mut lines = Vec::new();
+        if let Some(text) = &which.run {
+            self.check_unique(text).await?;
+        }
         let mode = if dry_run { Mode::Look } else { Mode::Act };
         for row in self.registry.unfinished().await? {
             if !is_meant(&row, which) || self.held(&row.ticket.run_id).is_some() {
@@ -154,8 +157,21 @@ impl Daemon {
         Ok(lines)
     }
 
+    /// An id that is to be reaped means one run.
+    async fn check_unique(&self, text: &str) -> Result<(), Refusal> {
+        match self.registry.find(text.to_owned(), 2).await?.len() {
+            1 => Ok(()),
+            0 => {
+                Err(Refusal::no_such_run(format!("no run has the id {text:?}: `tenure ps --all` lists them")))
+            }
+            _ => Err(Refusal::ambiguous(format!(
+                "several runs have ids that begin with {text}: write more of it"
+            ))),
+        }
+    }
+
     async fn judge(self: &Arc<Self>, row: &RunRow, mode: Mode) -> Judged {
-        let looked = self.look(row).await;
+        let looked = self.look(row, mode).await;
         let verdict = decide(&looked.case);
         if mode == Mode::Look {
             return Judged { verdict, outcome: None };

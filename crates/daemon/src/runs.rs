@@ -99,6 +99,7 @@ impl Daemon {
             kept: true,
             output,
             last_output_at_ms,
+            directory: row.directory.clone(),
         }
     }
 

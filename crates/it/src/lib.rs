@@ -5,6 +5,7 @@ pub mod aftermath;
 pub mod background;
 pub mod bystander;
 pub mod crib;
+pub mod forsake;
 pub mod install;
 pub mod known;
 pub mod namespace;

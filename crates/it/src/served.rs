@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tenure_keeper::rundir::RunDir;
 
 /// An installation with a daemon of the test's own.
@@ -46,11 +47,14 @@ impl Served {
     #[track_caller]
     pub fn restart_with(&mut self, env: &[(&str, &str)]) {
         let mut command = self.install.command(&["daemon", "run"]);
-        let daemon = Started::new({
-            command.envs(env.iter().copied());
-            command
-        });
-        self.daemon = Some(daemon);
+        command.envs(env.iter().copied());
+        self.restart_by(command);
+    }
+
+    /// The same by another command that becomes the daemon.
+    #[track_caller]
+    pub fn restart_by(&mut self, command: Command) {
+        self.daemon = Some(Started::new(command));
         self.wait_ready();
     }
 

@@ -239,6 +239,7 @@ impl RunDir {
             kept,
             output,
             last_output_at_ms,
+            directory: self.path().to_string_lossy().into_owned(),
         })
     }
 

@@ -1,11 +1,12 @@
 //! What the system says now of a recorded run.
 
+use super::Mode;
 use crate::daemon::Daemon;
 use crate::link::Link;
 use std::io;
 use std::path::Path;
 use tenure_core::identity::Evidence;
-use tenure_core::lease::Hold;
+use tenure_core::lease::{Hold, Standing};
 use tenure_core::reconcile::{
     Case, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, NurseryEvidence, Recorded, RootEvidence,
 };
@@ -24,7 +25,7 @@ pub(super) struct Looked {
 }
 
 impl Daemon {
-    pub(super) async fn look(&self, row: &RunRow) -> Looked {
+    pub(super) async fn look(&self, row: &RunRow, mode: Mode) -> Looked {
         let (now, wall) = (clock::awake(), clock::unix_ms());
         let expired = row.hold.instance != self.instance && self.is_gone(&row.hold.instance, wall).await;
         let lease = LeaseView::of(&row.hold, &self.instance, expired);
@@ -43,7 +44,7 @@ impl Daemon {
             return Looked { case, link: None };
         }
         match RunDir::open(Path::new(&row.directory)) {
-            Ok(dir) => look_into(&dir, row, case).await,
+            Ok(dir) => look_into(&dir, row, mode, case).await,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Looked { case: without_directory(row, case), link: None }
             }
@@ -72,9 +73,10 @@ fn without_directory(row: &RunRow, case: Case) -> Case {
     Case { keeper: KeeperEvidence::Unreadable(keeper.to_owned()), root, ..case }
 }
 
-async fn look_into(dir: &RunDir, row: &RunRow, mut case: Case) -> Looked {
-    let (hold, ticket) = (&row.hold, &row.ticket);
-    let (keeper, link) = keeper(dir, hold, &case.lease).await;
+async fn look_into(dir: &RunDir, row: &RunRow, mode: Mode, mut case: Case) -> Looked {
+    // Whoever comes as the holder and leaves again is missed, so only who may stay does.
+    let stays = mode == Mode::Act && case.lease == LeaseView::Mine && case.us == Standing::Holding;
+    let (keeper, link) = keeper(dir, stays.then_some(&row.hold)).await;
     case.keeper = keeper;
     // After the keeper: one that left in between has written it.
     case.ending = match dir.ending() {
@@ -95,22 +97,21 @@ async fn look_into(dir: &RunDir, row: &RunRow, mut case: Case) -> Looked {
     case.root = root(note.as_ref());
     let nobody_acts = case.keeper == KeeperEvidence::LockFree && case.nursery != NurseryEvidence::LockHeld;
     if nobody_acts && case.ending == EndingEvidence::Missing && case.root != RootEvidence::Rebooted {
-        case.leftovers = leftovers(dir, ticket);
+        case.leftovers = leftovers(dir, &row.ticket);
     }
     Looked { case, link }
 }
 
-/// A keeper that is ours is dialled as its holder; another's is only asked whether it answers.
-async fn keeper(dir: &RunDir, hold: &Hold, lease: &LeaseView) -> (KeeperEvidence, Option<Link>) {
+/// A keeper that is to be taken on is dialled as its holder; any other is only asked whether it answers.
+async fn keeper(dir: &RunDir, hold: Option<&Hold>) -> (KeeperEvidence, Option<Link>) {
     match dir.kept() {
         Ok(false) => return (KeeperEvidence::LockFree, None),
         Ok(true) => {}
         Err(error) => return (KeeperEvidence::Unreadable(error.to_string()), None),
     }
-    let mine = *lease == LeaseView::Mine;
-    let role = if mine { Role::Holder { epoch: hold.epoch } } else { Role::Viewer };
+    let role = hold.map_or(Role::Viewer, |hold| Role::Holder { epoch: hold.epoch });
     match Link::dial(dir, role).await {
-        Ok(link) => (KeeperEvidence::Answers, mine.then_some(link)),
+        Ok(link) => (KeeperEvidence::Answers, hold.map(|_| link)),
         Err(error) => {
             tracing::debug!(run = %dir.id(), %error, "a keeper does not answer");
             (KeeperEvidence::LockHeldButSilent, None)
