@@ -30,7 +30,10 @@ pub(crate) mod why;
 pub(crate) mod write;
 
 use crate::failure::Failure;
+use crate::reach;
+use std::path::Path;
 use std::time::Duration;
+use tenure_client::Client;
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Role, Tell};
@@ -52,12 +55,22 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
         // A script's empty variable means no run, also where there is only one.
         _ if text.is_empty() => Err(Failure::no_such_run(text)),
         [id] => state.run(id).map_err(Failure::refused),
-        [] => Err(Failure::no_such_run(text)),
+        [] => find_elsewhere(state, text),
         _ => Err(Failure::refused(format!(
             "{} runs have ids that begin with {text}: write more of it",
             matching.len()
         ))),
     }
+}
+
+/// A run that the daemon knows of and another instance started, in its own state root.
+fn find_elsewhere(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
+    let client = Client::new(state.path());
+    if client.connect().is_err() {
+        return Err(Failure::no_such_run(text));
+    }
+    let run = reach::wait(client.run(text))?;
+    RunDir::open(Path::new(&run.directory)).map_err(Failure::refused)
 }
 
 /// A connection to a run's keeper; `None` if it has none any more, or one that is leaving: the ending is there

@@ -33,6 +33,8 @@ pub struct RunView {
     pub output: Totals,
     /// When the last output came.
     pub last_output_at_ms: Option<u64>,
+    /// Where its records and its output are.
+    pub directory: String,
 }
 
 /// A run as JSON. Times are Unix milliseconds.
@@ -78,6 +80,9 @@ pub struct RunJson {
     pub output: Totals,
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub termination: Option<Termination>,
+    /// Where its records and its output are: in the state root of the instance that started it.
+    #[serde(default)]
+    pub directory: String,
 }
 
 impl RunView {
@@ -108,6 +113,7 @@ impl RunView {
             kept: _,
             output,
             last_output_at_ms,
+            directory,
         } = self;
         let root = note.as_ref().map(|note| &note.root);
         let started_at_ms = note.as_ref().map(|note| note.started_at_ms);
@@ -145,6 +151,7 @@ impl RunView {
             ended_at_ms,
             output: *output,
             termination: ending.as_ref().map(|ending| ending.termination.clone()),
+            directory: directory.clone(),
         }
     }
 }

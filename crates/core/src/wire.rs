@@ -223,6 +223,36 @@ pub enum Tell {
     },
 }
 
+impl Ask {
+    /// The version of the wire that brought it. A keeper of an older one would cut off whoever says it.
+    pub fn since(&self) -> u32 {
+        match self {
+            Ask::Unfollow | Ask::Type | Ask::Abandon => 2,
+            Ask::Hello { .. }
+            | Ask::Status
+            | Ask::Cancel { .. }
+            | Ask::Stdin { .. }
+            | Ask::Resize(_)
+            | Ask::Signal { .. }
+            | Ask::Follow
+            | Ask::Taken { .. }
+            | Ask::Tree
+            | Ask::Blocked
+            | Ask::Release => 1,
+        }
+    }
+
+    /// The same for a keeper that speaks an older version, if that has words for it.
+    pub fn for_version(self, version: u32) -> Option<Ask> {
+        match self {
+            ask if ask.since() <= version => Some(ask),
+            // It is ended by whoever holds its lease now: the older wire has only this word for it.
+            Ask::Abandon => Some(Ask::Cancel { now: false }),
+            _ => None,
+        }
+    }
+}
+
 impl Tell {
     /// The first version of the wire that has it.
     pub fn since(&self) -> u32 {
@@ -317,6 +347,14 @@ mod tests {
         else {
             panic!("not read");
         };
+    }
+
+    #[test]
+    fn an_older_keeper_is_told_only_what_it_has_words_for() {
+        assert_eq!(Ask::Status.for_version(1), Some(Ask::Status));
+        assert_eq!(Ask::Abandon.for_version(2), Some(Ask::Abandon));
+        assert_eq!(Ask::Abandon.for_version(1), Some(Ask::Cancel { now: false }));
+        assert_eq!((Ask::Unfollow.for_version(1), Ask::Type.for_version(1)), (None, None));
     }
 
     #[test]

@@ -163,7 +163,7 @@ pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
                 }
             },
             Some(Order { ask, sent }) = keeping.orders.recv() => {
-                if keeping.link.send(&ask, &[]).await.is_err() {
+                if keeping.link.say(ask).await.is_err() {
                     break;
                 }
                 // Whoever waited may have given up.
@@ -230,7 +230,7 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
     daemon.latency.ended(held, &ending);
     held.ended(ending);
     for heir in heirs {
-        daemon.adopt_unregistered(&heir).await;
+        daemon.adopt_unregistered(&daemon.state.run_path(&heir)).await;
     }
 }
 

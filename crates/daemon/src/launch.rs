@@ -54,6 +54,8 @@ impl Daemon {
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
         let path = self.state.run_path(&ticket.run_id);
         let directory = path.to_string_lossy().into_owned();
+        // Until it is held: without a directory it looks as if it had never been started.
+        let claim = self.claim(&ticket.run_id);
         self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by }).await?;
         self.something_happened();
         pause::point("daemon-row-written");
@@ -68,12 +70,14 @@ impl Daemon {
         let order = Order { ticket: &ticket, spec: &asked.spec, cgroup: terms.cgroup };
         // A slow disk, or a nursery that does not listen, holds up nobody else.
         if let Err(error) = block_in_place(|| self.launch(&order, peers)) {
+            drop(claim);
             self.reconcile_run(&ticket.run_id).await;
             return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
         }
         pause::point("daemon-launched");
         let link = Link::new(mine).map_err(Refusal::internal)?;
         let run = self.take_on(Held::new(ticket, hold, Status::default()), path, link, place);
+        drop(claim);
         // A command that takes long to be executed is started nevertheless.
         let _ = timeout(PATIENCE, run.begun()).await;
         self.latency.started(began.elapsed());

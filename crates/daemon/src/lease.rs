@@ -1,8 +1,10 @@
-//! The heartbeat that keeps our leases, and the watch over the heartbeats of others who share the registry.
+//! The heartbeat that keeps our leases, and the watch over the heartbeats of others who share the registry. Nothing
+//! here waits for a run: a heartbeat that comes late costs every lease.
 
 use crate::daemon::{Daemon, Phase, lock, until};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use tenure_core::ids::InstanceId;
 use tenure_core::lease::{Beat as Seen, Rhythm, Tenancy};
 use tenure_os::clock;
@@ -10,6 +12,16 @@ use tenure_store::{Beat, Failed, Registry};
 
 /// Until when the leases of an instance that was stopped on purpose hold: it comes back to them.
 const WHEN_IT_COMES_BACK: u64 = u64::MAX;
+
+/// What is being done about the runs of instances that are gone.
+#[derive(Debug, Default)]
+pub(crate) struct Sweep {
+    at_work: AtomicBool,
+    /// The heartbeats that stood still and have no run left.
+    settled: Mutex<HashMap<InstanceId, Beat>>,
+    /// The heartbeats that owners were unseated at, before and after. Taken while one is being unseated.
+    unseated: tokio::sync::Mutex<HashMap<InstanceId, (Beat, Beat)>>,
+}
 
 /// Takes our seat in the registry: from now on whoever acted as us before is superseded.
 pub(crate) async fn enrol(
@@ -33,7 +45,6 @@ impl Daemon {
     /// Renews our leases and watches the others', until the daemon leaves.
     pub(crate) async fn beat(self: Arc<Self>, mut last: Beat) {
         let mut phase = self.phase.subscribe();
-        let mut handled = HashMap::new();
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.settings.lease.heartbeat) => {}
@@ -43,7 +54,9 @@ impl Daemon {
                 Ok(beat) => last = beat,
                 Err(error) => tracing::error!(%error, "our heartbeat was not taken"),
             }
-            self.watch_others(&mut handled).await;
+            self.watch_others().await;
+            let daemon = Arc::clone(&self);
+            tokio::spawn(async move { daemon.adopt_marked().await });
         }
     }
 
@@ -60,12 +73,16 @@ impl Daemon {
         let (tenancy, beat) =
             enrol(&*self.registry, self.instance.clone(), about, self.settings.rhythm()).await?;
         *self.tenancy() = tenancy;
-        self.drop_what_was_stolen().await;
+        let daemon = Arc::clone(self);
+        tokio::spawn(async move {
+            daemon.drop_what_was_stolen().await;
+            daemon.reconcile_all().await;
+        });
         Ok(beat)
     }
 
     /// Lets go of the runs that are another's by now.
-    async fn drop_what_was_stolen(self: &Arc<Self>) {
+    async fn drop_what_was_stolen(&self) {
         for held in self.all_held() {
             match self.registry.run(held.ticket.run_id.clone()).await {
                 Ok(Some(row)) if row.hold == held.hold => {}
@@ -76,35 +93,87 @@ impl Daemon {
                 Err(error) => tracing::error!(%error, "a lease cannot be looked at"),
             }
         }
-        self.reconcile_all().await;
     }
 
     /// Looks at the heartbeats of the others; those who are gone lose their runs to whoever is first.
-    async fn watch_others(self: &Arc<Self>, handled: &mut HashMap<InstanceId, Beat>) {
+    async fn watch_others(self: &Arc<Self>) {
         let Ok(instances) = self.registry.instances().await else { return };
         let (now, wall) = (clock::awake(), clock::unix_ms());
-        let mut gone = false;
         {
             let mut observer = lock(&self.observer);
             for row in instances.iter().filter(|row| row.instance != self.instance) {
                 let Beat { number, incarnation } = row.beat;
-                observer.see(
-                    &row.instance,
-                    Seen { number, incarnation, expires_at_ms: row.expires_at_ms },
-                    now,
-                );
-                if observer.is_expired(&row.instance, wall, now) {
-                    // Once for each heartbeat that stood still: what could not be settled is looked at anyway.
-                    gone |= handled.insert(row.instance.clone(), row.beat) != Some(row.beat);
-                }
+                let seen = Seen { number, incarnation, expires_at_ms: row.expires_at_ms };
+                observer.see(&row.instance, seen, now);
             }
         }
-        if gone && self.may_act() {
-            self.reconcile_all().await;
+        let mut gone = Vec::new();
+        for row in instances.into_iter().filter(|row| row.instance != self.instance) {
+            let settled = lock(&self.sweep.settled).get(&row.instance) == Some(&row.beat);
+            if !settled && self.is_gone(&row.instance, wall).await {
+                gone.push((row.instance, row.beat));
+            }
+        }
+        if gone.is_empty() || !self.may_act() || self.is_draining() {
+            return;
+        }
+        if !self.sweep.at_work.swap(true, Ordering::Relaxed) {
+            let daemon = Arc::clone(self);
+            tokio::spawn(async move {
+                daemon.take_over(gone).await;
+                daemon.sweep.at_work.store(false, Ordering::Relaxed);
+            });
         }
     }
 
-    /// Leaves our seat on purpose: the leases wait for us.
+    /// Settles the runs of those who are gone. Whoever has none left is not looked at again.
+    async fn take_over(self: &Arc<Self>, gone: Vec<(InstanceId, Beat)>) {
+        let rows = match self.registry.unfinished().await {
+            Ok(rows) => rows,
+            Err(error) => return tracing::error!(%error, "the recorded runs cannot be read"),
+        };
+        for (instance, beat) in &gone {
+            if !rows.iter().any(|row| row.hold.instance == *instance) {
+                lock(&self.sweep.settled).insert(instance.clone(), *beat);
+            }
+        }
+        let lost = |owner: &InstanceId| gone.iter().any(|(instance, _)| instance == owner);
+        self.settle_all(rows.into_iter().filter(|row| lost(&row.hold.instance)).collect()).await;
+    }
+
+    /// Whether an instance's leases may be taken: it was watched being gone, or we have unseated it and it is not back.
+    pub(crate) async fn is_gone(&self, owner: &InstanceId, wall: u64) -> bool {
+        lock(&self.observer).is_expired(owner, wall, clock::awake())
+            || self.unseated_by_us(&*self.sweep.unseated.lock().await, owner).is_some()
+    }
+
+    fn unseated_by_us(
+        &self,
+        unseated: &HashMap<InstanceId, (Beat, Beat)>,
+        owner: &InstanceId,
+    ) -> Option<Beat> {
+        let &(before, after) = unseated.get(owner)?;
+        let seen = lock(&self.observer).last_seen(owner)?;
+        let seen = Beat { incarnation: seen.incarnation, number: seen.number };
+        (seen == before || seen == after).then_some(after)
+    }
+
+    /// Raises the incarnation of an owner that was watched being gone. One raise serves for all of its runs: that it
+    /// has not come back is compared again with each of them.
+    pub(crate) async fn unseat(&self, owner: &InstanceId) -> Option<Beat> {
+        let mut unseated = self.sweep.unseated.lock().await;
+        if let Some(after) = self.unseated_by_us(&unseated, owner) {
+            return Some(after);
+        }
+        let (now, wall) = (clock::awake(), clock::unix_ms());
+        let expired = lock(&self.observer).expired(owner, wall, now)?;
+        let seen = Beat { incarnation: expired.beat().incarnation, number: expired.beat().number };
+        let after = self.registry.unseat(owner.clone(), seen, wall).await.ok()??;
+        unseated.insert(owner.clone(), (seen, after));
+        Some(after)
+    }
+
+    /// Leaves our seat on purpose: the leases wait for us. Only when our heart has stopped: a later beat would undo it.
     pub(crate) async fn rest(&self) {
         let last = Beat { incarnation: self.tenancy().incarnation(), number: 0 };
         if let Err(error) = self.registry.beat(self.instance.clone(), last, WHEN_IT_COMES_BACK).await {

@@ -19,13 +19,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Link {
     stream: UnixStream,
     incoming: BytesMut,
+    /// The version of the wire that the keeper speaks.
+    version: u32,
 }
 
 impl Link {
     pub(crate) fn new(conn: Conn) -> io::Result<Self> {
         let stream = std::os::unix::net::UnixStream::from(conn.into_fd());
         stream.set_nonblocking(true)?;
-        Ok(Self { stream: UnixStream::from_std(stream)?, incoming: BytesMut::new() })
+        let stream = UnixStream::from_std(stream)?;
+        Ok(Self { stream, incoming: BytesMut::new(), version: wire::VERSION })
     }
 
     /// Connects to a run's keeper and says who we are. One that an older Tenure started speaks an older wire, and
@@ -35,13 +38,24 @@ impl Link {
         let mut version = wire::VERSION;
         loop {
             match link.ask(&Ask::Hello { version, role }, &[]).await? {
-                Tell::Welcome { .. } => return Ok(link),
+                Tell::Welcome { .. } => {
+                    link.version = version;
+                    return Ok(link);
+                }
                 Tell::Refused { why } if version > 1 && why.starts_with("this keeper speaks version ") => {
                     version -= 1;
                 }
                 Tell::Refused { why } => return Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
                 other => return Err(unexpected(&other)),
             }
+        }
+    }
+
+    /// Says something to the keeper in the words that it has; what it has none for is not said.
+    pub(crate) async fn say(&mut self, ask: Ask) -> io::Result<()> {
+        match ask.for_version(self.version) {
+            Some(ask) => self.send(&ask, &[]).await,
+            None => Ok(()),
         }
     }
 
@@ -74,6 +88,10 @@ impl Link {
 
     /// Asks one thing and waits for the answer; hints that come in between are dropped.
     pub(crate) async fn ask(&mut self, ask: &Ask, body: &[u8]) -> io::Result<Tell> {
+        if ask.since() > self.version {
+            let why = "the run's keeper was started by an older Tenure, which cannot do this";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         let answer = async {
             self.send(ask, body).await?;
             loop {

@@ -2,22 +2,28 @@
 //! Nothing is decided here. A steal is committed before anything else is done (I5), and each new verdict is told.
 
 mod act;
+mod claim;
 mod evidence;
 
 use crate::daemon::{Daemon, lock};
 use crate::held::Held;
 use crate::refusal::Refusal;
 use act::Outcome;
+pub(crate) use claim::Claims;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
 use tenure_core::reconcile::{Verdict, decide};
 use tenure_store::RunRow;
+use tokio::task::JoinSet;
 
 /// The pauses between two looks at a run that could not be settled.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How many runs are settled at once: one whose keeper is silent must not keep the others waiting.
+const AT_ONCE: usize = 64;
 
 impl Daemon {
     /// Settles every run that has not ended: those that are ours, and those whose owner is lost. Those that cannot be
@@ -25,9 +31,9 @@ impl Daemon {
     pub(crate) async fn reconcile_all(self: &Arc<Self>) {
         match self.registry.unfinished().await {
             Ok(rows) => {
-                for row in rows.into_iter().filter(|row| self.held(&row.ticket.run_id).is_none()) {
-                    self.settle(row).await;
-                }
+                let unfinished: HashSet<&RunId> = rows.iter().map(|row| &row.ticket.run_id).collect();
+                lock(&self.verdicts).retain(|run, _| unfinished.contains(run));
+                self.settle_all(rows).await;
             }
             Err(error) => tracing::error!(%error, "the recorded runs cannot be read"),
         }
@@ -35,54 +41,84 @@ impl Daemon {
 
     /// Settles one run.
     pub(crate) async fn reconcile_run(self: &Arc<Self>, run: &RunId) {
-        if let Ok(Some(row)) = self.registry.run(run.clone()).await {
-            self.settle(row).await;
-        }
+        self.settle(run.clone()).await;
     }
 
-    async fn settle(self: &Arc<Self>, row: RunRow) {
-        if self.judge(&row, Mode::Act).await.outcome == Some(Outcome::Unsettled) {
+    /// Settles these, and returns when each was looked at once.
+    pub(crate) async fn settle_all(self: &Arc<Self>, rows: Vec<RunRow>) {
+        let mut settling = JoinSet::new();
+        for row in rows {
+            while settling.len() >= AT_ONCE {
+                settling.join_next().await;
+            }
             let daemon = Arc::clone(self);
-            tokio::spawn(async move { daemon.keep_looking(&row.ticket.run_id, None).await });
+            settling.spawn(async move { daemon.settle(row.ticket.run_id).await });
+        }
+        while settling.join_next().await.is_some() {}
+    }
+
+    /// Settles one run, unless it is held, or somebody starts or settles it at this moment.
+    async fn settle(self: &Arc<Self>, run: RunId) {
+        let Some(watch) = self.claim_watch(&run) else { return };
+        if self.judge_once(&run).await == Some(Outcome::Unsettled) {
+            let daemon = Arc::clone(self);
+            tokio::spawn(async move {
+                daemon.keep_looking(&run).await;
+                drop(watch);
+            });
         }
     }
 
-    /// The connection to a held run's keeper is lost without an ending.
-    pub(crate) async fn look_after(self: &Arc<Self>, held: &Arc<Held>) {
-        self.keep_looking(&held.ticket.run_id, Some(held)).await;
-    }
-
-    /// Looks again and again until the run is settled, or this daemon leaves.
-    async fn keep_looking(self: &Arc<Self>, run: &RunId, held: Option<&Arc<Held>>) {
+    /// Looks again and again until a run that is not held is settled.
+    async fn keep_looking(self: &Arc<Self>, run: &RunId) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let row = match self.registry.run(run.clone()).await {
-                Ok(Some(row)) => row,
-                Ok(None) => return,
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            match self.judge_once(run).await {
+                Some(Outcome::Unsettled) => {}
+                Some(Outcome::Ended(_) | Outcome::Held | Outcome::NotOurs) | None => return,
+            }
+        }
+    }
+
+    /// What came of one look; `None` if it is none of our business now.
+    async fn judge_once(self: &Arc<Self>, run: &RunId) -> Option<Outcome> {
+        let Some(claim) = self.claim(run) else { return Some(Outcome::Unsettled) };
+        if self.held(run).is_some() {
+            return None;
+        }
+        // Read anew: it may have been started, or have ended, since it was listed.
+        let row = match self.registry.run(run.clone()).await {
+            Ok(row) => row?,
+            Err(error) => {
+                tracing::error!(%run, %error, "a recorded run cannot be read");
+                return Some(Outcome::Unsettled);
+            }
+        };
+        let outcome = self.judge(&row, Mode::Act).await.outcome;
+        drop(claim);
+        outcome
+    }
+
+    /// The connection to a held run's keeper is lost without an ending. Nobody else judges it while it is held.
+    pub(crate) async fn look_after(self: &Arc<Self>, held: &Arc<Held>) {
+        let run = &held.ticket.run_id;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let outcome = match self.registry.run(run.clone()).await {
+                Ok(Some(row)) => self.judge(&row, Mode::Act).await.outcome,
+                Ok(None) => None,
                 Err(error) => {
                     tracing::error!(%run, %error, "a recorded run cannot be read");
-                    tokio::time::sleep(LONGEST_PAUSE).await;
-                    continue;
+                    Some(Outcome::Unsettled)
                 }
             };
-            match self.judge(&row, Mode::Act).await.outcome {
-                Some(Outcome::Ended(ending)) => {
-                    if let Some(held) = held {
-                        held.ended(*ending);
-                    }
-                    return;
-                }
-                Some(Outcome::Held) => {
-                    if let Some(held) = held {
-                        held.let_go("its keeper was dialled anew".to_owned());
-                    }
-                    return;
-                }
+            match outcome {
+                Some(Outcome::Ended(ending)) => return held.ended(*ending),
+                Some(Outcome::Held) => return held.let_go("its keeper was dialled anew".to_owned()),
                 Some(Outcome::NotOurs) | None => {
-                    if let Some(held) = held {
-                        held.let_go("another instance holds it, or it is gone".to_owned());
-                    }
-                    return;
+                    return held.let_go("another instance holds it, or it is gone".to_owned());
                 }
                 Some(Outcome::Unsettled) => {}
             }
@@ -98,12 +134,19 @@ impl Daemon {
         dry_run: bool,
     ) -> Result<Vec<ReapLine>, Refusal> {
         let mut lines = Vec::new();
+        if let Some(text) = &which.run {
+            self.check_unique(text).await?;
+        }
         let mode = if dry_run { Mode::Look } else { Mode::Act };
         for row in self.registry.unfinished().await? {
             if !is_meant(&row, which) || self.held(&row.ticket.run_id).is_some() {
                 continue;
             }
+            let claim = self.claim(&row.ticket.run_id);
+            // One that is being settled at this moment is only looked at.
+            let mode = if claim.is_some() { mode } else { Mode::Look };
             let judged = self.judge(&row, mode).await;
+            drop(claim);
             lines.push(ReapLine {
                 run_id: row.ticket.run_id.clone(),
                 verdict: judged.verdict.name().to_owned(),
@@ -114,8 +157,21 @@ impl Daemon {
         Ok(lines)
     }
 
+    /// An id that is to be reaped means one run.
+    async fn check_unique(&self, text: &str) -> Result<(), Refusal> {
+        match self.registry.find(text.to_owned(), 2).await?.len() {
+            1 => Ok(()),
+            0 => {
+                Err(Refusal::no_such_run(format!("no run has the id {text:?}: `tenure ps --all` lists them")))
+            }
+            _ => Err(Refusal::ambiguous(format!(
+                "several runs have ids that begin with {text}: write more of it"
+            ))),
+        }
+    }
+
     async fn judge(self: &Arc<Self>, row: &RunRow, mode: Mode) -> Judged {
-        let looked = self.look(row).await;
+        let looked = self.look(row, mode).await;
         let verdict = decide(&looked.case);
         if mode == Mode::Look {
             return Judged { verdict, outcome: None };
@@ -135,8 +191,8 @@ impl Daemon {
                 return;
             }
             match outcome {
-                Outcome::Unsettled => last.insert(run.clone(), told.clone()),
-                Outcome::Ended(_) | Outcome::Held | Outcome::NotOurs => last.remove(run),
+                Outcome::Unsettled | Outcome::NotOurs => last.insert(run.clone(), told.clone()),
+                Outcome::Ended(_) | Outcome::Held => last.remove(run),
             };
         }
         tracing::info!(%run, verdict = verdict.name(), evidence = told, outcome = happened, "reconciled");

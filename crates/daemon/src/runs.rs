@@ -100,6 +100,7 @@ impl Daemon {
             kept: true,
             output,
             last_output_at_ms,
+            directory: row.directory.clone(),
         }
     }
 

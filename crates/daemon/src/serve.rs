@@ -15,6 +15,7 @@ use tenure_settings::Settings;
 use tenure_store::Registry;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 /// How long requests that are being answered may take when the daemon leaves.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -80,13 +81,14 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
         .await
         .map_err(CannotServe::Seat)?;
     let daemon = Arc::new(Daemon::new(settings, state, instance, registry, tenancy));
+    // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
+    let heart = tokio::spawn(Arc::clone(&daemon).beat(beat));
     // Before anybody can ask: a run that is not held yet would look lost.
     daemon.reconcile_all().await;
     daemon.adopt_marked().await;
     let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
     *crate::daemon::lock(&daemon.nursery) = Some(nursery);
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
-    tokio::spawn(Arc::clone(&daemon).beat(beat));
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));
@@ -98,12 +100,12 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let connections = http::serve(Arc::clone(&daemon), doors);
     ready();
-    leave(&daemon, connections).await;
+    leave(&daemon, connections, heart).await;
     Ok(())
 }
 
 /// Serves until told to leave, and leaves: runs are released or ended, answers are finished, the seat is kept.
-async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
+async fn leave(daemon: &Arc<Daemon>, connections: http::Connections, heart: JoinHandle<()>) {
     let mut phase = daemon.phase.subscribe();
     let told = phase.wait_for(|phase| *phase != Phase::Serving).await.map(|phase| *phase);
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
@@ -131,8 +133,10 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
         )
         .await;
     connections.finish(FAREWELL).await;
-    daemon.rest().await;
     daemon.phase.send_replace(Phase::Gone);
+    // One that panicked beats no more.
+    let _ = heart.await;
+    daemon.rest().await;
 }
 
 /// Nurseries are our children; one that has left is taken off the list.
@@ -171,13 +175,5 @@ impl Daemon {
             }
             serving
         });
-    }
-
-    /// Takes in the runs that callers started while there was no daemon.
-    async fn adopt_marked(self: &Arc<Self>) {
-        for run in self.state.unregistered() {
-            self.adopt_unregistered(&run).await;
-            self.state.registered(&run);
-        }
     }
 }

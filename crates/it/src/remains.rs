@@ -58,5 +58,5 @@ fn instance_group(install: &Install) -> Option<PathBuf> {
     let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"))?.split(' ').nth(1)?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    Some(PathBuf::from(mount).join(own).join(format!("tenure-{}", instance.trim())))
+    Some(PathBuf::from(mount).join(own).join(format!("tenure-{}", instance.lines().next()?)))
 }

@@ -99,6 +99,14 @@ impl Started {
         }
     }
 
+    /// How it has ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().expect("wait");
+        }
+        self.ended
+    }
+
     /// Waits until its output is read to the end.
     fn read_to_end(&mut self) {
         for captured in [&mut self.out, &mut self.err] {

@@ -9,12 +9,11 @@ use std::io;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::{Reason, SpawnError, Termination};
-use tenure_core::record::{Ending, KeeperNote, Ticket};
+use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_core::signal::Signal;
 use tenure_os::cgroup::Cgroup;
-use tenure_os::clock;
-use tenure_os::poll;
 use tenure_os::tree::{self, Member};
+use tenure_os::{clock, poll, process};
 
 /// How long between two looks at those who were killed.
 const LOOK: Duration = Duration::from_millis(2);
@@ -50,9 +49,13 @@ impl Closing {
 }
 
 impl Forsaken {
-    /// Reads what is known of it.
-    pub fn read(dir: RunDir) -> Result<Self, Unread> {
-        let (ticket, note) = (dir.ticket()?, dir.note()?);
+    /// Reads what is known of it, beside its ticket as the registry has it: whoever was to start it may have fallen
+    /// before there was one on disk. A note that was cut off was never finished, so its root never executed.
+    pub fn read(dir: RunDir, ticket: Ticket) -> Result<Self, Unread> {
+        let note = match dir.note() {
+            Err(Unread::Bad { source: BadRecord::Torn, .. }) => None,
+            note => note?,
+        };
         let cgroup = salvage::cgroup(&dir, note.as_ref());
         Ok(Self { dir, ticket, note, cgroup })
     }
@@ -80,13 +83,12 @@ impl Forsaken {
     pub fn close(self, closing: &Closing) -> io::Result<Ending> {
         // A keeper that is on its way finds the lock taken, or the ending.
         let lock = self.dir.lock()?.ok_or_else(|| io::Error::other("it has a keeper"))?;
-        if self.note.is_none() && !lock.is_blank()? {
+        if self.note.is_none() && record::decode::<KeeperNote>(&lock.read()?).is_ok() {
             return Err(io::Error::other("its keeper has just noted a root"));
         }
         let (ended, left) = self.end_members()?;
         let mut termination = closing.termination();
-        // Without a cgroup, one that cleared its environment may live on unseen; what never started left nobody.
-        termination.confirmed = left.is_empty() && (self.cgroup.is_some() || self.note.is_none());
+        termination.confirmed = left.is_empty() && self.leaves_nobody_unseen();
         termination.survivors = left.iter().map(Member::note).collect();
         let root = self.note.as_ref().map(|note| note.root.pid);
         let others = ended.iter().filter(|&&pid| Some(pid) != root).count();
@@ -95,11 +97,19 @@ impl Forsaken {
             output: self.dir.totals(),
             ..Ending::unseen(self.dir.id().clone(), termination, clock::unix_ms())
         };
+        self.dir.discard_torn_ending()?;
         self.dir.write_ending(&ending, None)?;
         salvage::clear_away(&self.dir, self.cgroup.as_ref());
         drop(lock);
         let written = self.dir.ending().map_err(io::Error::other)?;
         written.ok_or_else(|| io::Error::other("the ending is gone again"))
+    }
+
+    /// Without a cgroup, one that cleared its environment may live on unseen; but what never started left nobody, and
+    /// nobody outlives a boot.
+    fn leaves_nobody_unseen(&self) -> bool {
+        let Some(note) = &self.note else { return true };
+        self.cgroup.is_some() || note.root.place.boot_id != process::here().boot_id
     }
 
     /// Kills them until nobody is left or that is given up. Returns who was killed and who is left.

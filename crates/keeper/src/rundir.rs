@@ -203,6 +203,14 @@ impl RunDir {
         Ok(first)
     }
 
+    /// Removes an ending that a power failure tore: it is linked whole, so it will not become whole by waiting.
+    pub(crate) fn discard_torn_ending(&self) -> io::Result<()> {
+        match self.ending() {
+            Err(Unread::Bad { source: BadRecord::Torn, .. }) => self.dir.remove(ENDING),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// What the records say of the run now.
     pub fn view(&self) -> Result<RunView, Unread> {
         let ticket = self.ticket()?;
@@ -231,6 +239,7 @@ impl RunDir {
             kept,
             output,
             last_output_at_ms,
+            directory: self.path().to_string_lossy().into_owned(),
         })
     }
 

@@ -3,9 +3,10 @@
 use crate::rundir::RunDir;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RunId};
 use tenure_os::file::Dir;
-use tenure_os::random;
+use tenure_os::{process, random};
 
 /// One installation's directory.
 #[derive(Debug)]
@@ -52,19 +53,38 @@ impl StateRoot {
         self.dir.path().join("nurseries")
     }
 
-    /// The installation's stable identity, made at the first use.
+    /// The installation's stable identity on this machine, made at the first use. A copy of the state root on another
+    /// machine is another installation: two that called themselves the same would each hold the other's runs.
     pub fn instance(&self) -> io::Result<InstanceId> {
         const NAME: &str = "instance-id";
-        if let Some(bytes) = self.dir.read(NAME)? {
+        let machine = process::here().machine_id.as_deref();
+        match (self.instance_in(NAME, machine)?, machine) {
+            ((_, Some(made_on)), Some(here)) if made_on != here => {
+                let (id, _) = self.instance_in(&format!("{NAME}@{here}"), machine)?;
+                Ok(id)
+            }
+            ((id, _), _) => Ok(id),
+        }
+    }
+
+    /// The identity in a file, which is made if it is not there, and the machine that it was made on, where one is named.
+    fn instance_in(&self, name: &str, machine: Option<&str>) -> io::Result<(InstanceId, Option<String>)> {
+        if let Some(bytes) = self.dir.read(name)? {
             let text = String::from_utf8_lossy(&bytes);
-            return text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+            let mut lines = text.lines().map(str::trim);
+            let id = lines.next().unwrap_or_default().parse();
+            let id = id.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            return Ok((id, lines.next().map(str::to_owned)));
         }
         let id = InstanceId::from_random(random::bytes()?);
-        let draft = format!("{NAME}.{id}");
-        let written = self.dir.write_new(&draft, format!("{id}\n").as_bytes());
-        let first = written.and_then(|()| self.dir.publish(&draft, NAME));
+        let draft = format!("instance-id.{id}");
+        let text =
+            [id.as_str()].into_iter().chain(machine).fold(String::new(), |text, line| text + line + "\n");
+        let written = self.dir.write_new(&draft, text.as_bytes());
+        let first = written.and_then(|()| self.dir.publish(&draft, name));
         self.dir.remove(&draft)?;
-        if first? { Ok(id) } else { self.instance() }
+        // Whoever was first has made it for both.
+        if first? { Ok((id, machine.map(str::to_owned))) } else { self.instance_in(name, machine) }
     }
 
     /// Where a run's directory is, or would be.
@@ -87,10 +107,14 @@ impl StateRoot {
         Dir::ensure(&self.unregistered_path())?.write_new(id.as_str(), b"")
     }
 
-    /// The runs that were started without a daemon.
-    pub fn unregistered(&self) -> Vec<RunId> {
+    /// The runs that were started without a daemon, and for how long they have been marked so.
+    pub fn unregistered(&self) -> Vec<(RunId, Duration)> {
         let Ok(entries) = std::fs::read_dir(self.unregistered_path()) else { return Vec::new() };
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+        let marked = |entry: std::fs::DirEntry| {
+            let age = entry.metadata().ok()?.modified().ok()?.elapsed().unwrap_or_default();
+            Some((entry.file_name().to_str()?.parse().ok()?, age))
+        };
+        entries.flatten().filter_map(marked).collect()
     }
 
     /// A run is in the registry now.

@@ -30,9 +30,13 @@ impl Lock {
         Ok(linux::try_lock(file.as_fd())?.then_some(Self { file }))
     }
 
-    /// Whether nothing was ever written to the locked file.
-    pub fn is_blank(&self) -> io::Result<bool> {
-        Ok(rustix::fs::fstat(&self.file)?.st_size == 0)
+    /// The locked file's content. To open it again would drop the lock.
+    pub fn read(&self) -> io::Result<Vec<u8>> {
+        let size = usize::try_from(rustix::fs::fstat(&self.file)?.st_size).unwrap_or(0);
+        let mut bytes = vec![0; size];
+        let read = rustix::io::pread(&self.file, &mut bytes[..], 0)?;
+        bytes.truncate(read);
+        Ok(bytes)
     }
 
     /// Writes the locked file's content, in one piece.

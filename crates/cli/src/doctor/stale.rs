@@ -89,7 +89,9 @@ impl Found {
     fn look_at_groups(&mut self, state: &Path) {
         let Ok(group) = host::own_group() else { return };
         let Ok(instance) = fs::read_to_string(state.join("instance-id")) else { return };
-        for path in entries(&group.directory.join(format!("tenure-{}", instance.trim()))) {
+        // The second line names the machine.
+        let instance = instance.lines().next().unwrap_or_default();
+        for path in entries(&group.directory.join(format!("tenure-{instance}"))) {
             let is_run = path.is_dir() && name(&path).parse::<RunId>().is_ok();
             if is_run && !state.join("runs").join(name(&path)).exists() {
                 self.remains.push(path);

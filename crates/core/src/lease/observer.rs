@@ -74,6 +74,11 @@ impl Observer {
             .then(|| Expired { instance: instance.clone(), beat: known.beat })
     }
 
+    /// The heartbeat of an instance as it was seen last.
+    pub fn last_seen(&self, instance: &InstanceId) -> Option<Beat> {
+        self.seen.get(instance).map(|known| known.beat)
+    }
+
     /// Forgets an instance that holds nothing any more.
     pub fn forget(&mut self, instance: &InstanceId) {
         self.seen.remove(instance);

@@ -1,6 +1,6 @@
 //! Carrying a verdict out.
 
-use crate::daemon::{Daemon, lock};
+use crate::daemon::Daemon;
 use crate::held::{Held, Status};
 use crate::link::Link;
 use std::fmt;
@@ -14,7 +14,7 @@ use tenure_core::wire::{Ask, Role};
 use tenure_keeper::forsaken::{Closing, Forsaken};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
-use tenure_store::{Beat, Change, Count, RunRow};
+use tenure_store::{Change, Count, RunRow};
 
 /// What came of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,21 +106,6 @@ impl Daemon {
         }
     }
 
-    /// Raises the incarnation of an owner that was watched being gone. One raise serves for all of its runs.
-    async fn unseat(&self, owner: &tenure_core::ids::InstanceId) -> Option<Beat> {
-        let (now, wall) = (clock::awake(), clock::unix_ms());
-        let expired = lock(&self.observer).expired(owner, wall, now)?;
-        let seen = Beat { incarnation: expired.beat().incarnation, number: expired.beat().number };
-        if let Some((before, after)) = lock(&self.unseated).get(owner).copied()
-            && before == seen
-        {
-            return Some(after);
-        }
-        let after = self.registry.unseat(owner.clone(), seen, wall).await.ok()??;
-        lock(&self.unseated).insert(owner.clone(), (seen, after));
-        Some(after)
-    }
-
     /// Takes a keeper on: nothing was lost.
     async fn resume(self: &Arc<Self>, row: &RunRow, hold: Hold, link: Option<Link>) -> Outcome {
         let Ok(dir) = RunDir::open(Path::new(&row.directory)) else { return Outcome::Unsettled };
@@ -161,7 +146,9 @@ impl Daemon {
         let directory = row.directory.clone();
         let closed = match RunDir::open(Path::new(&directory)) {
             Ok(dir) => {
-                let close = move || Forsaken::read(dir).map_err(std::io::Error::other)?.close(&closing);
+                let ticket = row.ticket.clone();
+                let close =
+                    move || Forsaken::read(dir, ticket).map_err(std::io::Error::other)?.close(&closing);
                 tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
             }
             // It never had a directory, so there is nobody and nothing to write to.
@@ -196,7 +183,9 @@ impl Daemon {
                 }
                 self.something_happened();
                 for heir in &ending.handed_over_to {
-                    self.adopt_unregistered(heir).await;
+                    // Beside the run that it came from, in whosever state root that is.
+                    let directory = Path::new(&row.directory).with_file_name(heir.as_str());
+                    self.adopt_unregistered(&directory).await;
                 }
                 Outcome::Ended(Box::new(ending))
             }

@@ -1,15 +1,16 @@
 //! What the system says now of a recorded run.
 
-use crate::daemon::{Daemon, lock};
+use super::Mode;
+use crate::daemon::Daemon;
 use crate::link::Link;
 use std::io;
 use std::path::Path;
 use tenure_core::identity::Evidence;
-use tenure_core::lease::Hold;
+use tenure_core::lease::{Hold, Standing};
 use tenure_core::reconcile::{
     Case, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, NurseryEvidence, Recorded, RootEvidence,
 };
-use tenure_core::record::{BadRecord, KeeperNote};
+use tenure_core::record::{BadRecord, KeeperNote, Ticket};
 use tenure_core::wire::Role;
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::nursery;
@@ -24,9 +25,9 @@ pub(super) struct Looked {
 }
 
 impl Daemon {
-    pub(super) async fn look(&self, row: &RunRow) -> Looked {
+    pub(super) async fn look(&self, row: &RunRow, mode: Mode) -> Looked {
         let (now, wall) = (clock::awake(), clock::unix_ms());
-        let expired = lock(&self.observer).is_expired(&row.hold.instance, wall, now);
+        let expired = row.hold.instance != self.instance && self.is_gone(&row.hold.instance, wall).await;
         let lease = LeaseView::of(&row.hold, &self.instance, expired);
         let case = Case {
             record: Recorded { state: row.state, orphan: row.ticket.orphan },
@@ -43,9 +44,10 @@ impl Daemon {
             return Looked { case, link: None };
         }
         match RunDir::open(Path::new(&row.directory)) {
-            Ok(dir) => look_into(&dir, &row.hold, case).await,
-            // Its row was written and its directory was not: nothing was started.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Looked { case, link: None },
+            Ok(dir) => look_into(&dir, row, mode, case).await,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Looked { case: without_directory(row, case), link: None }
+            }
             Err(error) => Looked {
                 case: Case { keeper: KeeperEvidence::Unreadable(error.to_string()), ..case },
                 link: None,
@@ -54,8 +56,27 @@ impl Daemon {
     }
 }
 
-async fn look_into(dir: &RunDir, hold: &Hold, mut case: Case) -> Looked {
-    let (keeper, link) = keeper(dir, hold, &case.lease).await;
+/// A run whose directory is not there. If the row was written and the directory was not, nothing was started; but one
+/// that was removed, or is out of our reach, had a keeper that may live (I6).
+fn without_directory(row: &RunRow, case: Case) -> Case {
+    let reachable = Path::new(&row.directory).parent().is_some_and(Path::is_dir);
+    let root = root(row.note.as_ref());
+    let keeper = match &root {
+        _ if !reachable => "the state root of its owner is not there",
+        RootEvidence::Same(_) => "its directory was removed, and its root lives",
+        RootEvidence::Unreadable(_)
+        | RootEvidence::Other
+        | RootEvidence::Gone
+        | RootEvidence::Rebooted
+        | RootEvidence::NoIdentity => return Case { root, ..case },
+    };
+    Case { keeper: KeeperEvidence::Unreadable(keeper.to_owned()), root, ..case }
+}
+
+async fn look_into(dir: &RunDir, row: &RunRow, mode: Mode, mut case: Case) -> Looked {
+    // Whoever comes as the holder and leaves again is missed, so only who may stay does.
+    let stays = mode == Mode::Act && case.lease == LeaseView::Mine && case.us == Standing::Holding;
+    let (keeper, link) = keeper(dir, stays.then_some(&row.hold)).await;
     case.keeper = keeper;
     // After the keeper: one that left in between has written it.
     case.ending = match dir.ending() {
@@ -76,22 +97,21 @@ async fn look_into(dir: &RunDir, hold: &Hold, mut case: Case) -> Looked {
     case.root = root(note.as_ref());
     let nobody_acts = case.keeper == KeeperEvidence::LockFree && case.nursery != NurseryEvidence::LockHeld;
     if nobody_acts && case.ending == EndingEvidence::Missing && case.root != RootEvidence::Rebooted {
-        case.leftovers = leftovers(dir);
+        case.leftovers = leftovers(dir, &row.ticket);
     }
     Looked { case, link }
 }
 
-/// A keeper that is ours is dialled as its holder; another's is only asked whether it answers.
-async fn keeper(dir: &RunDir, hold: &Hold, lease: &LeaseView) -> (KeeperEvidence, Option<Link>) {
+/// A keeper that is to be taken on is dialled as its holder; any other is only asked whether it answers.
+async fn keeper(dir: &RunDir, hold: Option<&Hold>) -> (KeeperEvidence, Option<Link>) {
     match dir.kept() {
         Ok(false) => return (KeeperEvidence::LockFree, None),
         Ok(true) => {}
         Err(error) => return (KeeperEvidence::Unreadable(error.to_string()), None),
     }
-    let mine = *lease == LeaseView::Mine;
-    let role = if mine { Role::Holder { epoch: hold.epoch } } else { Role::Viewer };
+    let role = hold.map_or(Role::Viewer, |hold| Role::Holder { epoch: hold.epoch });
     match Link::dial(dir, role).await {
-        Ok(link) => (KeeperEvidence::Answers, mine.then_some(link)),
+        Ok(link) => (KeeperEvidence::Answers, hold.map(|_| link)),
         Err(error) => {
             tracing::debug!(run = %dir.id(), %error, "a keeper does not answer");
             (KeeperEvidence::LockHeldButSilent, None)
@@ -122,10 +142,10 @@ fn root(note: Option<&KeeperNote>) -> RootEvidence {
     }
 }
 
-fn leftovers(dir: &RunDir) -> Leftovers {
+fn leftovers(dir: &RunDir, ticket: &Ticket) -> Leftovers {
     let listed = RunDir::open(dir.path())
         .map_err(|error| error.to_string())
-        .and_then(|dir| Forsaken::read(dir).map_err(|error| error.to_string()))
+        .and_then(|dir| Forsaken::read(dir, ticket.clone()).map_err(|error| error.to_string()))
         .and_then(|forsaken| forsaken.members().map_err(|error| error.to_string()));
     match listed {
         Ok(members) => Leftovers::Known(u32::try_from(members.len()).unwrap_or(u32::MAX)),

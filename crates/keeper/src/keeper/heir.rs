@@ -53,6 +53,8 @@ impl Keeper {
         let state = StateRoot::open(state).map_err(io::Error::other)?;
         let id = state_root::new_run_id()?;
         self.dir.name_heir(&id)?;
+        // Whoever takes the ending registers it; should nobody come to that, the next daemon finds it by this.
+        state.mark_unregistered(&id)?;
         let dir = state.make_run(id)?;
         let note = KeeperNote {
             root: root.identity().clone(),

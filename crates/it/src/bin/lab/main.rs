@@ -7,6 +7,7 @@ mod descriptors;
 mod freeze;
 mod init;
 mod lock;
+mod reconcile;
 mod reuse;
 mod spawn;
 mod stranger;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ["reuse-in-one-tick"] => reuse::in_one_tick(),
         ["reuse-of-a-member"] => reuse::of_a_member(),
         ["reuse-of-a-run"] => reuse::of_a_run(),
+        ["reconcile-reuse"] => reconcile::strangers_with_the_pids_of_a_run_are_left_alone(),
         ["bomb"] => bomb::main(),
         ["lock-dies-with-its-holder"] => lock::dies_with_its_holder(),
         ["lock-is-not-inherited"] => lock::is_not_inherited(),

@@ -20,7 +20,7 @@ use tenure_os::fork::Alone;
 use tenure_os::process::{Process, Sent, here, look};
 use tenure_os::tree::{self, Member};
 
-fn begin() -> Alone {
+pub(crate) fn begin() -> Alone {
     block_all();
     let alone = Alone::check().expect("one thread");
     use_up_pids(&alone);
@@ -67,7 +67,7 @@ pub(crate) fn in_one_tick() {
     println!("{collisions} of 100 came round within one tick");
 }
 
-fn end_stranger(pid: i32) {
+pub(crate) fn end_stranger(pid: i32) {
     end(&Known::hold(pid).expect("a stranger"));
 }
 
