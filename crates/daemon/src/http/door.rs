@@ -61,13 +61,19 @@ pub(crate) fn open(daemon: &Daemon) -> io::Result<Doors> {
 
 /// The connections that are open.
 pub(crate) struct Connections {
+    /// As long as this is there, there may be more.
+    open: Open,
     /// Nothing is ever said: it ends when the last connection has.
     last: mpsc::Receiver<Infallible>,
 }
 
+/// Held by every connection while it is open.
+type Open = mpsc::Sender<Infallible>;
+
 impl Connections {
     /// Waits until every answer was given, for a while.
     pub(crate) async fn finish(mut self, patience: Duration) {
+        drop(self.open);
         // Whoever takes longer is cut off, and finds its answer in the records.
         let _ = tokio::time::timeout(patience, self.last.recv()).await;
     }
@@ -78,17 +84,18 @@ pub(crate) fn serve(daemon: Arc<Daemon>, doors: Doors) -> Connections {
     let (open, last) = mpsc::channel(1);
     let router = router(&daemon);
     if let Some((listener, token)) = doors.loopback {
-        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open.clone()));
+        let open = open.downgrade();
+        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open));
     }
-    tokio::spawn(serve_local(daemon, doors.local, router, open));
-    Connections { last }
+    tokio::spawn(serve_local(daemon, doors.local, router, open.downgrade()));
+    Connections { open, last }
 }
 
 async fn serve_local(
     daemon: Arc<Daemon>,
     listener: UnixListener,
     router: Router,
-    open: mpsc::Sender<Infallible>,
+    open: mpsc::WeakSender<Infallible>,
 ) {
     let mut phase = daemon.phase.subscribe();
     loop {
@@ -115,7 +122,7 @@ async fn serve_local(
                 }
             }
         };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.clone()));
+        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.upgrade()));
     }
 }
 
@@ -137,7 +144,7 @@ async fn serve_loopback(
     listener: TcpListener,
     token: Token,
     router: Router,
-    open: mpsc::Sender<Infallible>,
+    open: mpsc::WeakSender<Infallible>,
 ) {
     let mut phase = daemon.phase.subscribe();
     loop {
@@ -161,7 +168,7 @@ async fn serve_loopback(
                 answer(router, request).await
             }
         };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.clone()));
+        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.upgrade()));
     }
 }
 
@@ -173,7 +180,7 @@ async fn answer(router: Router, request: Request<Incoming>) -> Response {
 }
 
 /// One connection, until it ends or the daemon leaves.
-async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: mpsc::Sender<Infallible>)
+async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: Option<Open>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     A: Fn(Request<Incoming>) -> F + Send + 'static,
