@@ -27,7 +27,7 @@ pub struct RunRequest {
     /// The terminal's size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty_size: Option<Size>,
-    /// Where it starts; absolute. Without it, the home of the daemon's user.
+    /// Where it starts; absolute. Without it, the user's home.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Variables beside those of the daemon's cleaned environment.

@@ -26,6 +26,8 @@ pub const KEEP_RUNS_FOR: Duration = Duration::from_hours(7 * 24);
 pub const KEEP_RUNS: u64 = 10_000;
 /// How much output of finished runs is kept, in bytes.
 pub const KEEP_RUN_BYTES: u64 = 10 << 30;
+/// How often finished runs and old events are looked through.
+pub const TIDY_EVERY: Duration = Duration::from_mins(10);
 /// How long events are kept.
 pub const KEEP_EVENTS_FOR: Duration = Duration::from_hours(7 * 24);
 /// How many events are kept.

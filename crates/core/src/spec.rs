@@ -103,6 +103,7 @@ impl PtyCommand {
 /// Columns and rows of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Size {
     /// Columns.
     pub cols: u16,

@@ -40,6 +40,26 @@ impl Admission {
         Ok(Arc::clone(places).acquire_owned().await.ok())
     }
 
+    /// Whether somebody who asks now gets a place or may wait for one.
+    pub(crate) fn has_room(&self) -> Result<(), Full> {
+        match &self.places {
+            Some(places) if places.available_permits() == 0 && self.queued() >= self.most_queued => {
+                Err(Full { most: self.most, queued: self.most_queued })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for a place, however many wait: for one that was promised it, since it ended another run for it.
+    pub(crate) async fn enter_as_promised(&self) -> Option<OwnedSemaphorePermit> {
+        let places = Arc::clone(self.places.as_ref()?);
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            return Some(place);
+        }
+        let _waiting = Waiting::begin(&self.queued, usize::MAX);
+        places.acquire_owned().await.ok()
+    }
+
     /// A place for a run that is alive already: it is there whether there is room or not.
     pub(crate) fn seat(&self) -> Option<OwnedSemaphorePermit> {
         self.places.as_ref().and_then(|places| Arc::clone(places).try_acquire_owned().ok())

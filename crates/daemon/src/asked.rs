@@ -9,6 +9,7 @@ use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
 use tenure_core::limits::Limits;
 use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
+use tenure_store::RunRow;
 
 /// The variables of the daemon's own environment that runs from the API begin with.
 const HANDED_DOWN: [&str; 12] = [
@@ -32,6 +33,15 @@ pub(crate) struct Asked {
     pub(crate) spec: Spec,
     /// Whether the scope's current run is ended first.
     pub(crate) replace: bool,
+    /// The only session whose runs whoever asks may end.
+    pub(crate) only_session: Option<String>,
+}
+
+impl Asked {
+    /// Whether whoever asks may know of this run and end it.
+    pub(crate) fn may_replace(&self, row: &RunRow) -> bool {
+        self.only_session.is_none() || row.ticket.session_id == self.only_session
+    }
 }
 
 /// The command, the directory and the environment.
@@ -78,7 +88,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
     }
     spec.check().map_err(Refusal::invalid)?;
-    Ok(Asked { spec, replace: request.replace })
+    Ok(Asked { spec, replace: request.replace, only_session: who.only_session().map(str::to_owned) })
 }
 
 /// A key that is given is not empty, and is one line.

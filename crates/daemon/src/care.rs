@@ -7,9 +7,9 @@ use std::time::Duration;
 use tenure_os::clock;
 use tenure_store::Retention;
 
-/// How often.
-const EVERY: Duration = Duration::from_mins(10);
-/// How soon after the start: whoever waits for the daemon comes first.
+/// How often at most.
+const OFTEN: Duration = Duration::from_millis(100);
+/// How soon after the start, at most: whoever waits for the daemon comes first.
 const FIRST: Duration = Duration::from_secs(20);
 /// How many runs go at a time.
 const BATCH: usize = 100;
@@ -17,13 +17,14 @@ const BATCH: usize = 100;
 /// Cleans up now and then, until the daemon leaves.
 pub(crate) async fn forever(daemon: Arc<Daemon>) {
     let mut phase = daemon.phase.subscribe();
-    let mut pause = FIRST;
+    let every = daemon.settings.retention.every.max(OFTEN);
+    let mut pause = FIRST.min(every);
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
         }
-        pause = EVERY;
+        pause = every;
         daemon.tidy().await;
     }
 }
@@ -44,10 +45,12 @@ impl Daemon {
         loop {
             match self.registry.outlived(keep, clock::unix_ms(), BATCH).await {
                 Ok(rows) => {
+                    let mut gone = 0;
                     for row in rows.iter().filter(|row| row.hold.instance == self.instance) {
-                        self.discard(row).await;
+                        gone += usize::from(self.discard(row).await);
                     }
-                    if rows.len() < BATCH {
+                    // What could not go now comes again: it is tried next time, not at once.
+                    if rows.len() < BATCH || gone == 0 {
                         break;
                     }
                 }

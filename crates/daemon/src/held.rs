@@ -1,10 +1,9 @@
 //! One run that this daemon holds: the connection to its keeper, what the keeper says, and the recording of it.
 //! Everything is recorded before it is told (I4): whoever waits here hears of an ending that is on disk.
 
-use crate::daemon::{Daemon, until};
+use crate::daemon::{Daemon, lock, until};
 use crate::link::Link;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::ending::SpawnError;
 use tenure_core::lease::Hold;
@@ -26,7 +25,7 @@ pub(crate) struct Held {
     pub(crate) hold: Hold,
     orders: mpsc::UnboundedSender<Order>,
     status: watch::Sender<Status>,
-    followers: AtomicUsize,
+    followers: Mutex<usize>,
 }
 
 /// What its keeper is to be told.
@@ -85,7 +84,7 @@ impl Held {
     pub(crate) fn new(ticket: Ticket, hold: Hold, status: Status) -> (Arc<Self>, Orders) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
-        (Arc::new(Self { ticket, hold, orders, status, followers: AtomicUsize::new(0) }), receiver)
+        (Arc::new(Self { ticket, hold, orders, status, followers: Mutex::new(0) }), receiver)
     }
 
     /// Asks for its end. The keeper does it; the registry is not waited for.
@@ -269,8 +268,13 @@ pub(crate) struct Follower {
 
 impl Follower {
     pub(crate) fn new(held: Arc<Held>) -> Self {
-        if held.followers.fetch_add(1, Ordering::Relaxed) == 0 {
-            held.say(Ask::Follow);
+        {
+            // Counted and said at once: the last one's leave must not be said after the next one's arrival.
+            let mut followers = lock(&held.followers);
+            *followers += 1;
+            if *followers == 1 {
+                held.say(Ask::Follow);
+            }
         }
         let status = held.watch();
         Self { held, status }
@@ -290,7 +294,9 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        if self.held.followers.fetch_sub(1, Ordering::Relaxed) == 1 {
+        let mut followers = lock(&self.held.followers);
+        *followers -= 1;
+        if *followers == 0 {
             self.held.say(Ask::Unfollow);
         }
     }

@@ -1,5 +1,6 @@
 //! Starting a run: a place for it, its turn in its scope, its row in the registry, and only then its keeper (I2).
 
+use crate::admission::Full;
 use crate::asked::Asked;
 use crate::daemon::{Daemon, lock};
 use crate::held::{Held, Status};
@@ -9,17 +10,24 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::lease::Hold;
-use tenure_core::state::State;
 use tenure_core::wire::{self, Role, Tell};
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_os::pause;
 use tenure_os::socket::Conn;
-use tenure_store::{NewRun, Query};
+use tenure_store::{NewRun, RunRow};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
 /// How long a command may take to be executed or refused before a client is told that it still starts.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The right to begin a run: its place among those that may run at once, and its turn in its scope.
+pub(crate) struct Entry {
+    place: Option<OwnedSemaphorePermit>,
+    #[expect(dead_code, reason = "it is held until the run is recorded")]
+    turn: Option<OwnedMutexGuard<()>>,
+}
 
 impl Daemon {
     /// Starts a run. With `caller` it is a foreground run: that connection becomes the caller's to the keeper.
@@ -30,23 +38,57 @@ impl Daemon {
         caller: Option<Conn>,
     ) -> Result<Arc<Held>, Refusal> {
         let began = std::time::Instant::now();
+        let entry = self.enter(&asked).await?;
+        // A client that leaves from here on leaves a run, not half of one.
+        let daemon = Arc::clone(self);
+        let beginning = tokio::spawn(async move { daemon.begin(asked, entry, asked_by, caller).await });
+        let run = beginning.await.map_err(Refusal::internal)??;
+        // A command that takes long to be executed is started nevertheless.
+        let _ = timeout(PATIENCE, run.begun()).await;
+        self.latency.started(began.elapsed());
+        Ok(run)
+    }
+
+    /// Waits for a place among the runs and for one's turn in the scope. Whoever stops waiting has started nothing.
+    pub(crate) async fn enter(self: &Arc<Self>, asked: &Asked) -> Result<Entry, Refusal> {
         self.check_open()?;
-        let place = self.admission.enter().await.map_err(|full| {
+        let full = |full: Full| {
             Refusal::busy(format!(
-                "{} runs are alive and {} wait for a place: end some, or raise max_runs",
+                "{} runs are alive and {} wait for a place: end some, or raise runs.max",
                 full.most, full.queued
             ))
-        })?;
-        let _turn = match &asked.spec.scope {
-            Some(scope) => {
-                let turn = self.scopes.turn(scope).await;
-                if asked.replace {
-                    self.clear_scope(scope).await?;
-                }
-                Some(turn)
-            }
-            None => None,
         };
+        let Some(scope) = &asked.spec.scope else {
+            let place = self.admission.enter().await.map_err(full)?;
+            return Ok(Entry { place, turn: None });
+        };
+        self.admission.has_room().map_err(full)?;
+        let turn = Some(self.scopes.turn(scope).await);
+        let Some(row) = self.live_in_scope(scope).await? else {
+            return Ok(Entry { place: self.admission.enter().await.map_err(full)?, turn });
+        };
+        if !asked.may_replace(&row) {
+            return Err(Refusal::scope_taken(format!(
+                "the scope {scope:?} has a live run of another session"
+            )));
+        }
+        if !asked.replace {
+            let run = row.ticket.run_id;
+            return Err(tenure_store::Failed::ScopeTaken { scope: scope.clone(), holder: run }.into());
+        }
+        // Its place may be the one that is waited for, so it goes first.
+        self.clear_scope(scope, &row).await?;
+        Ok(Entry { place: self.admission.enter_as_promised().await, turn })
+    }
+
+    /// Records the run, and has a keeper made for it.
+    async fn begin(
+        self: &Arc<Self>,
+        asked: Asked,
+        entry: Entry,
+        asked_by: String,
+        caller: Option<Conn>,
+    ) -> Result<Arc<Held>, Refusal> {
         self.check_open()?;
         let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.output };
         let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
@@ -76,11 +118,8 @@ impl Daemon {
         }
         pause::point("daemon-launched");
         let link = Link::new(mine).map_err(Refusal::internal)?;
-        let run = self.take_on(Held::new(ticket, hold, Status::default()), path, link, place);
+        let run = self.take_on(Held::new(ticket, hold, Status::default()), path, link, entry.place);
         drop(claim);
-        // A command that takes long to be executed is started nevertheless.
-        let _ = timeout(PATIENCE, run.begun()).await;
-        self.latency.started(began.elapsed());
         Ok(run)
     }
 
@@ -106,11 +145,14 @@ impl Daemon {
         nursery.launch(&self.state, order, peers).map(drop)
     }
 
+    /// The live run of a scope; one that was removed and is still ending, too.
+    async fn live_in_scope(&self, scope: &str) -> Result<Option<RunRow>, Refusal> {
+        let live = self.registry.unfinished().await?;
+        Ok(live.into_iter().find(|row| row.ticket.scope.as_deref() == Some(scope)))
+    }
+
     /// Ends the live run of a scope, and waits until its whole tree is gone.
-    async fn clear_scope(self: &Arc<Self>, scope: &str) -> Result<(), Refusal> {
-        let live = vec![State::Starting, State::Running, State::Exiting];
-        let query = Query { scope: Some(scope.to_owned()), states: live, limit: 1, ..Query::default() };
-        let Some(row) = self.registry.runs(query).await?.runs.into_iter().next() else { return Ok(()) };
+    async fn clear_scope(&self, scope: &str, row: &RunRow) -> Result<(), Refusal> {
         let run = &row.ticket.run_id;
         let held = self.held(run).ok_or_else(|| {
             Refusal::held_elsewhere(format!("run {run} of the scope {scope:?} is not held by this daemon"))

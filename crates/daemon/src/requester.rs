@@ -3,6 +3,7 @@
 //! wall: only another user is one.
 
 use crate::daemon::Daemon;
+use crate::held::Held;
 use std::fmt;
 use tenure_core::ids::RunId;
 use tenure_os::socket::Peer;
@@ -63,13 +64,19 @@ impl Daemon {
             None => format!("uid {}", peer.uid),
         };
         let held = self.all_held();
-        let keeper_of =
-            |pid: i32| held.iter().find(|held| held.status().note.is_some_and(|note| note.keeper.pid == pid));
+        let keeper_of = |pid: i32| held.iter().find(|held| self.keeper_pid(held) == Some(pid));
         match peer.ancestors().into_iter().find_map(keeper_of) {
             Some(held) => {
                 Requester::Member { run: held.ticket.run_id.clone(), session: held.ticket.session_id.clone() }
             }
             None => Requester::Operator { about },
         }
+    }
+
+    /// A run's keeper. The keeper noted itself before the command was executed; that we heard of it comes later.
+    fn keeper_pid(&self, held: &Held) -> Option<i32> {
+        let heard = held.status().note;
+        let noted = || self.state.run(&held.ticket.run_id).ok().and_then(|dir| dir.note().ok().flatten());
+        heard.or_else(noted).map(|note| note.keeper.pid)
     }
 }

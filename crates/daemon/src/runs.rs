@@ -221,16 +221,20 @@ impl Daemon {
             after: None,
             limit: BATCH,
         };
-        let mut cancelled = Vec::new();
+        // One that cannot be reached keeps nobody else alive.
+        let (mut cancelled, mut failed) = (Vec::new(), None);
         loop {
             let (rows, next) = self.list(query.clone(), who).await?;
             for row in rows {
-                self.cancel_run(&row, now, who).await?;
-                cancelled.push(row.ticket.run_id);
+                match self.cancel_run(&row, now, who).await {
+                    Ok(()) => cancelled.push(row.ticket.run_id),
+                    Err(refusal) => failed = failed.or(Some(refusal)),
+                }
             }
-            match next {
-                Some(next) => query.after = Some(next),
-                None => return Ok(cancelled),
+            match (next, failed) {
+                (Some(next), so_far) => (query.after, failed) = (Some(next), so_far),
+                (None, Some(refusal)) => return Err(refusal),
+                (None, None) => return Ok(cancelled),
             }
         }
     }
@@ -270,22 +274,30 @@ impl Daemon {
             });
             return Ok(());
         }
-        self.discard(row).await;
+        if !self.discard(row).await {
+            let run = &row.ticket.run_id;
+            return Err(Refusal::internal(format!(
+                "run {run} could not be removed: the daemon's log says why"
+            )));
+        }
         Ok(())
     }
 
     /// Removes what is left of a run that has ended: the files first, so that a record is never missing for them.
-    pub(crate) async fn discard(&self, row: &RunRow) {
+    /// Whether it is gone.
+    pub(crate) async fn discard(&self, row: &RunRow) -> bool {
         if let Err(error) = block_in_place(|| std::fs::remove_dir_all(&row.directory))
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(run = %row.ticket.run_id, %error, "a run's directory could not be removed");
-            return;
+            return false;
         }
         if let Err(error) = self.registry.forget(vec![row.ticket.run_id.clone()]).await {
             tracing::error!(run = %row.ticket.run_id, %error, "a run's record could not be removed");
+            return false;
         }
         self.something_happened();
+        true
     }
 }
 

@@ -263,6 +263,10 @@ impl Drop for Install {
             // The test has failed already, and says why.
             let _ = self.command(&args).output();
         }
+        if self.daemon {
+            // The daemon that was started on first use goes with the installation, and what it holds goes with it.
+            let _ = self.command(&["daemon", "stop", "--cancel-runs"]).output();
+        }
         self.remove_cgroup();
     }
 }

@@ -2,6 +2,7 @@
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
 pub mod aftermath;
+pub mod api;
 pub mod background;
 pub mod bystander;
 pub mod crib;
@@ -17,6 +18,7 @@ pub mod served;
 pub mod shown;
 pub mod started;
 pub mod terminal;
+pub mod websocket;
 pub mod witness;
 
 use std::time::{Duration, Instant};

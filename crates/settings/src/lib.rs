@@ -71,6 +71,8 @@ pub struct Retention {
     pub count: Option<u64>,
     /// The most output, in bytes.
     pub bytes: Option<u64>,
+    /// How often it is looked whether some are to go.
+    pub every: Duration,
 }
 
 /// Which events are kept.
@@ -142,6 +144,7 @@ impl Settings {
                 age: Some(defaults::KEEP_RUNS_FOR),
                 count: Some(defaults::KEEP_RUNS),
                 bytes: Some(defaults::KEEP_RUN_BYTES),
+                every: defaults::TIDY_EVERY,
             },
             events: Events { age: Some(defaults::KEEP_EVENTS_FOR), count: Some(defaults::KEEP_EVENTS) },
             runs: Capacity { max: None, queue: defaults::RUN_QUEUE },

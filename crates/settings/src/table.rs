@@ -64,6 +64,7 @@ settings! {
     "retention.age"    Is("TENURE_RETENTION_AGE"), Off<Length>, retention.age, "how long finished runs are kept";
     "retention.count"  Is("TENURE_RETENTION_COUNT"), Off<Count>, retention.count, "how many finished runs are kept";
     "retention.bytes"  Is("TENURE_RETENTION_BYTES"), Off<Size>, retention.bytes, "how much of their output is kept";
+    "retention.every"  Is("TENURE_RETENTION_EVERY"), Length, retention.every, "how often finished runs and old events are looked through";
     "events.age"       Is("TENURE_EVENTS_AGE"), Off<Length>, events.age, "how long events are kept";
     "events.count"     Is("TENURE_EVENTS_COUNT"), Off<Count>, events.count, "how many events are kept";
     "runs.max"         Is("TENURE_RUNS_MAX"), Off<Count>, runs.max, "how many runs there may be at a time";

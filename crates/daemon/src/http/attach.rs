@@ -111,6 +111,7 @@ impl Viewer {
             Message::Text(text) => {
                 let size: Size = serde_json::from_str(&text)
                     .map_err(|_| "a text message is a size: {\"cols\":120,\"rows\":30}".to_owned())?;
+                let size = Size::new(size.cols, size.rows).map_err(|error| error.to_string())?;
                 let asked = self.daemon.ask(&self.row, &Ask::Resize(size), &[]).await;
                 asked.map_err(|refusal| refusal.detail)?;
             }

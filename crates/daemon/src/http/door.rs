@@ -61,11 +61,14 @@ pub(crate) fn open(daemon: &Daemon) -> io::Result<Doors> {
 
 /// The connections that are open.
 pub(crate) struct Connections {
-    /// Each connection has one of these; nothing is ever said on it.
-    open: mpsc::Sender<Infallible>,
-    /// It ends when the last connection has.
+    /// As long as this is there, there may be more.
+    open: Open,
+    /// Nothing is ever said: it ends when the last connection has.
     last: mpsc::Receiver<Infallible>,
 }
+
+/// Held by every connection while it is open.
+type Open = mpsc::Sender<Infallible>;
 
 impl Connections {
     /// Waits until every answer was given, for a while.
@@ -81,7 +84,8 @@ pub(crate) fn serve(daemon: Arc<Daemon>, doors: Doors) -> Connections {
     let (open, last) = mpsc::channel(1);
     let router = router(&daemon);
     if let Some((listener, token)) = doors.loopback {
-        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open.downgrade()));
+        let open = open.downgrade();
+        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open));
     }
     tokio::spawn(serve_local(daemon, doors.local, router, open.downgrade()));
     Connections { open, last }
@@ -118,9 +122,7 @@ async fn serve_local(
                 }
             }
         };
-        // Who comes when the last have left is too late.
-        let Some(open) = open.upgrade() else { return };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open));
+        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.upgrade()));
     }
 }
 
@@ -166,9 +168,7 @@ async fn serve_loopback(
                 answer(router, request).await
             }
         };
-        // Who comes when the last have left is too late.
-        let Some(open) = open.upgrade() else { return };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open));
+        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.upgrade()));
     }
 }
 
@@ -180,7 +180,7 @@ async fn answer(router: Router, request: Request<Incoming>) -> Response {
 }
 
 /// One connection, until it ends or the daemon leaves.
-async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: mpsc::Sender<Infallible>)
+async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: Option<Open>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     A: Fn(Request<Incoming>) -> F + Send + 'static,

@@ -12,14 +12,18 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::api::RunRequest;
 use tenure_core::wire::{self, Tell};
 use tenure_os::socket::Conn;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 
 /// What the connection is to become.
 pub(super) const PROTOCOL: &str = "tenure-keeper";
+
+/// How often a caller that has said something already is looked at.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether a request asks for that.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
@@ -61,9 +65,25 @@ async fn go_on(daemon: Arc<Daemon>, asked: Asked, who: Requester, upgraded: Upgr
         Ok(copy) => copy,
         Err(error) => return tracing::error!(%error, "a caller's connection cannot be passed on"),
     };
-    if let Err(refusal) = daemon.start(asked, who.to_string(), Some(copy)).await {
+    let started = tokio::select! {
+        started = daemon.start(asked, who.to_string(), Some(copy)) => started,
+        // Whoever leaves while it waits for its turn leaves the queue. A run that has begun has the caller's
+        // connection, and hears of its end by itself.
+        () = gone(&stream) => return,
+    };
+    if let Err(refusal) = started {
         let why = refusal.detail;
         let _ = stream.write_all(&wire::encode(&Tell::Refused { why }, &[])).await;
+    }
+}
+
+/// Waits until the other end has hung up; what it says is left for the keeper to read.
+async fn gone(stream: &UnixStream) {
+    while let Ok(ready) = stream.ready(Interest::READABLE).await {
+        if ready.is_read_closed() {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -234,7 +234,9 @@ async fn next(link: &mut Link) -> Result<std::io::Result<Tell>, Refusal> {
 }
 
 async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Refusal> {
-    let end = offset + bytes.len() as u64;
+    let end = offset
+        .checked_add(bytes.len() as u64)
+        .ok_or_else(|| Refusal::wrong_state("no input is that long: write at a smaller offset"))?;
     let mut told = link.ask(&Ask::Stdin { offset, eof }, bytes).await;
     loop {
         match answer(told)? {

@@ -23,6 +23,7 @@ use tenure_core::ids::RunId;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::state;
 use tenure_core::wire::ProcessView;
+use tenure_settings::RunDefaults;
 use tenure_store::{Cursor, Query};
 use tokio::time::Instant;
 use utoipa::IntoParams;
@@ -43,7 +44,8 @@ pub(super) async fn start(
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let local = request.extensions().get::<Local>().is_some();
     let foreground = foreground::is_asked_for(request.headers());
-    let Body(asked_for) = Body::<RunRequest>::from_request(request, &daemon).await?;
+    let Body(mut asked_for) = Body::<RunRequest>::from_request(request, &daemon).await?;
+    fill_in(&mut asked_for, daemon.settings.run);
     if foreground {
         return match upgrade {
             Some(upgrade) if local => foreground::start(daemon, &asked_for, who, upgrade),
@@ -54,6 +56,14 @@ pub(super) async fn start(
     let held = daemon.start(asked, who.to_string(), None).await?;
     let row = daemon.row(&held.ticket.run_id).await?;
     Ok((StatusCode::CREATED, Json(daemon.view(&row).json())).into_response())
+}
+
+/// Limits that were not given are those of the settings.
+fn fill_in(request: &mut RunRequest, settings: RunDefaults) {
+    let millis = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    request.timeout_ms = request.timeout_ms.or(settings.timeout.map(millis));
+    request.grace_ms.get_or_insert(millis(settings.grace));
+    request.orphan_grace_ms.get_or_insert(millis(settings.orphan_grace));
 }
 
 /// What `GET /v1/runs` can be narrowed by.

@@ -31,7 +31,8 @@ pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
     RunRequest {
         pty: spec.transport.size().is_some(),
         pty_size: spec.transport.size(),
-        timeout_ms: limits.overall.map(millis),
+        // None is said to be none: what is not said is the daemon's to fill in.
+        timeout_ms: Some(limits.overall.map_or(0, millis)),
         no_output_timeout_ms: limits.no_output.map(millis),
         activity: Some(limits.activity),
         grace_ms: Some(millis(limits.grace)),

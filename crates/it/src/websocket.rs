@@ -1,0 +1,134 @@
+//! A WebSocket as a client without a library speaks it.
+
+use crate::api::{Api, Wire};
+
+/// A WebSocket.
+#[derive(Debug)]
+pub struct WebSocket {
+    wire: Wire,
+}
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Text.
+    Text(String),
+    /// The end: its code and reason.
+    Close(u16, String),
+    /// The connection broke without a word.
+    Broken,
+}
+
+impl WebSocket {
+    /// Attaches to a run.
+    #[track_caller]
+    pub fn attach(api: &Api, id: &str) -> Self {
+        let mut wire = api.connect();
+        let headers = [
+            ("Connection", "Upgrade"),
+            ("Upgrade", "websocket"),
+            ("Sec-WebSocket-Version", "13"),
+            ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ];
+        wire.request("GET", &format!("/v1/runs/{id}/attach"), &headers, b"");
+        let head = wire.head();
+        assert_eq!(head.status, 101, "{head:?} {:?}", String::from_utf8_lossy(&wire.take(4096)));
+        // What RFC 6455 says that this key is answered with.
+        assert_eq!(head.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+        Self { wire }
+    }
+
+    fn send(&mut self, opcode: u8, payload: &[u8]) {
+        let mut frame = vec![0x80 | opcode];
+        match u16::try_from(payload.len()) {
+            Ok(length) if length < 126 => frame.push(0x80 | payload.len().to_le_bytes()[0]),
+            Ok(length) => {
+                frame.push(0x80 | 126);
+                frame.extend(length.to_be_bytes());
+            }
+            Err(_) => {
+                frame.push(0x80 | 127);
+                frame.extend((payload.len() as u64).to_be_bytes());
+            }
+        }
+        let mask = [1, 2, 3, 4];
+        frame.extend(mask);
+        frame.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+        // One that was closed meanwhile says why when it is read.
+        let _ = self.wire.send(&frame);
+    }
+
+    /// Types bytes.
+    pub fn keys(&mut self, keys: &str) {
+        self.send(2, keys.as_bytes());
+    }
+
+    /// Says text.
+    pub fn text(&mut self, text: &str) {
+        self.send(1, text.as_bytes());
+    }
+
+    /// Leaves politely.
+    pub fn close(&mut self) {
+        self.send(8, &1000u16.to_be_bytes());
+    }
+
+    /// What comes next; pings are answered.
+    #[track_caller]
+    pub fn hear(&mut self) -> Said {
+        loop {
+            let [first, length] = self.wire.take(2)[..] else { return Said::Broken };
+            let length = match length & 0x7f {
+                126 => self.wire.take(2).iter().fold(0, |n, &byte| n << 8 | usize::from(byte)),
+                127 => self.wire.take(8).iter().fold(0, |n, &byte| n << 8 | usize::from(byte)),
+                short => usize::from(short),
+            };
+            let payload = self.wire.take(length);
+            match first & 0x0f {
+                1 => return Said::Text(String::from_utf8_lossy(&payload).into_owned()),
+                2 => return Said::Bytes(payload),
+                8 => {
+                    let code = payload.iter().take(2).fold(0, |n, &byte| n << 8 | u16::from(byte));
+                    let reason = String::from_utf8_lossy(payload.get(2..).unwrap_or_default()).into_owned();
+                    return Said::Close(code, reason);
+                }
+                9 => self.send(10, &payload),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads until this text has come; returns what came until then.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            let shown = String::from_utf8_lossy(&seen).into_owned();
+            if shown.contains(text) {
+                return shown;
+            }
+            match self.hear() {
+                Said::Bytes(bytes) => seen.extend(bytes),
+                other => panic!("no {text:?} before {other:?}: {shown:?}"),
+            }
+        }
+    }
+
+    /// Reads to the end; returns the bytes, the code and the reason.
+    #[track_caller]
+    pub fn end(&mut self) -> (String, u16, String) {
+        let mut seen = Vec::new();
+        loop {
+            match self.hear() {
+                Said::Bytes(bytes) => seen.extend(bytes),
+                Said::Text(text) => panic!("{text:?} was not expected"),
+                Said::Close(code, reason) => {
+                    return (String::from_utf8_lossy(&seen).into_owned(), code, reason);
+                }
+                Said::Broken => panic!("no word of the end: {:?}", String::from_utf8_lossy(&seen)),
+            }
+        }
+    }
+}

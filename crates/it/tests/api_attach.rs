@@ -1,0 +1,100 @@
+//! Attaching over a WebSocket: first what the terminal shows, then what it writes, until the run has ended.
+
+use serde_json::json;
+use tenure_it::api::Api;
+use tenure_it::install::Install;
+use tenure_it::websocket::WebSocket;
+
+fn daemon() -> (Install, Api) {
+    let install = Install::new().with_daemon();
+    let api = Api::of(&install);
+    (install, api)
+}
+
+#[test]
+fn a_viewer_of_a_terminal_sees_it_repainted_types_and_hears_how_it_ended() {
+    let (install, api) = daemon();
+    let script =
+        "printf '\\033[2J\\033[5;7Hearlier'; while read line; do echo \"got $line\"; stty size; done";
+    let id = api.start(&json!({"ptyCommand": script}));
+    install.wait_for_output(&id, "earlier");
+    let mut first = WebSocket::attach(&api, &id);
+    let painted = first.wait_for("earlier");
+    assert!(painted.contains('\x1b'), "the screen is painted, not the log repeated: {painted:?}");
+    first.keys("hello\r");
+    first.wait_for("got hello");
+    let mut second = WebSocket::attach(&api, &id);
+    second.wait_for("got hello");
+    second.text("{\"cols\":90,\"rows\":33}");
+    second.keys("again\r");
+    for viewer in [&mut first, &mut second] {
+        let seen = viewer.wait_for("33 90");
+        assert!(seen.contains("got again"), "{seen:?}");
+    }
+    second.close();
+    first.keys("\x04");
+    let (_, code, reason) = first.end();
+    assert_eq!(code, 1000, "{reason}");
+    assert!(reason.contains("exit"), "{reason}");
+    let gone = api.ask("GET", &format!("/v1/runs/{id}/attach"), &[], b"");
+    gone.refused(400, "bad-request");
+}
+
+#[test]
+fn a_viewer_of_pipes_sees_them_from_the_beginning() {
+    let (install, api) = daemon();
+    let id = api.start(&json!({"command": ["sh", "-c", "echo begin; exec cat"], "stdin": "open"}));
+    install.wait_for_output(&id, "begin");
+    let mut viewer = WebSocket::attach(&api, &id);
+    viewer.wait_for("begin\n");
+    viewer.keys("typed\n");
+    viewer.wait_for("typed\n");
+    let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({})).is(202);
+    let (_, code, reason) = viewer.end();
+    assert_eq!(code, 1000, "{reason}");
+    assert!(reason.contains("cancel"), "{reason}");
+}
+
+#[test]
+fn what_is_written_last_comes_before_the_end() {
+    let (_install, api) = daemon();
+    let id = api.start(&json!({"command": ["sh", "-c", "read line; seq 1 20000; exit 3"], "stdin": "open"}));
+    let mut viewer = WebSocket::attach(&api, &id);
+    viewer.keys("\n");
+    let (seen, _, reason) = viewer.end();
+    let whole: String = (1..=20000).map(|n| format!("{n}\n")).collect();
+    assert!(seen == whole, "{} bytes of {}", seen.len(), whole.len());
+    assert!(reason.contains('3'), "{reason}");
+}
+
+#[test]
+fn a_viewer_that_talks_nonsense_is_told_and_the_run_goes_on() {
+    let (_install, api) = daemon();
+    let id = api.start(&json!({"ptyCommand": "cat"}));
+    for nonsense in ["no JSON", "{\"cols\":0,\"rows\":0}", "{\"cols\":-1,\"rows\":3}", "{\"cols\":10}"] {
+        let mut viewer = WebSocket::attach(&api, &id);
+        viewer.text(nonsense);
+        let (_, code, reason) = viewer.end();
+        assert_eq!(code, 1011, "{nonsense}: {reason}");
+        assert!(!reason.is_empty(), "{nonsense}");
+    }
+    let mut viewer = WebSocket::attach(&api, &id);
+    viewer.keys("alive\r");
+    viewer.wait_for("alive");
+}
+
+#[test]
+fn who_cannot_be_attached_to_is_said() {
+    let (_install, api) = daemon();
+    let id = api.start(&json!({"command": ["true"]}));
+    api.wait(&id);
+    let upgrade = [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    api.ask("GET", &format!("/v1/runs/{id}/attach"), &upgrade, b"").refused(409, "wrong-state");
+    api.ask("GET", "/v1/runs/0000dead/attach", &upgrade, b"").refused(404, "no-such-run");
+    api.get(&format!("/v1/runs/{id}/attach")).refused(400, "bad-request");
+}
