@@ -126,9 +126,10 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
             serde_json::json!({"cancelRuns": cancel_runs, "runsLeft": daemon.live_runs()}),
         )
         .await;
+    // The doors are shut and the heart stands still first: a beat after the last would take the rest back.
+    daemon.phase.send_replace(Phase::Gone);
     connections.finish(FAREWELL).await;
     daemon.rest().await;
-    daemon.phase.send_replace(Phase::Gone);
 }
 
 /// Nurseries are our children; one that has left is taken off the list.
