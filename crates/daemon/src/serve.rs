@@ -132,8 +132,9 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections, heart: Join
             serde_json::json!({"cancelRuns": cancel_runs, "runsLeft": daemon.live_runs()}),
         )
         .await;
-    connections.finish(FAREWELL).await;
+    // The doors are shut and the heart stands still first: a beat after the last would take the rest back.
     daemon.phase.send_replace(Phase::Gone);
+    connections.finish(FAREWELL).await;
     // One that panicked beats no more.
     let _ = heart.await;
     daemon.rest().await;

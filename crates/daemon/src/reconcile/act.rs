@@ -6,9 +6,10 @@ use crate::link::Link;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenure_core::ending::Reason;
 use tenure_core::lease::Hold;
 use tenure_core::reconcile::Verdict;
-use tenure_core::record::Ending;
+use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Role};
 use tenure_keeper::forsaken::{Closing, Forsaken};
@@ -120,14 +121,8 @@ impl Daemon {
             },
         };
         let note = dir.note().ok().flatten();
-        if let (State::Starting, Some(note)) = (row.state, &note) {
-            // The row of a command that executed while nobody held it.
-            let change = Change::Started(Box::new(note.clone()));
-            let run = row.ticket.run_id.clone();
-            if let Err(error) = self.registry.record(run, hold.clone(), change, clock::unix_ms()).await {
-                tracing::error!(run = %dir.id(), %error, "a start could not be recorded");
-                return Outcome::Unsettled;
-            }
+        if !self.record_start(row, &hold, note.as_ref()).await {
+            return Outcome::Unsettled;
         }
         let status = Status {
             note,
@@ -137,6 +132,19 @@ impl Daemon {
         let run = Held::new(row.ticket.clone(), hold, status);
         self.take_on(run, PathBuf::from(&row.directory), link, self.admission.seat());
         Outcome::Held
+    }
+
+    /// The row of a command that executed while nobody held it; whether it says so now.
+    async fn record_start(&self, row: &RunRow, hold: &Hold, note: Option<&KeeperNote>) -> bool {
+        let Some(note) = note.filter(|_| row.note.is_none()) else { return true };
+        let change = Change::Started(Box::new(note.clone()));
+        let run = row.ticket.run_id.clone();
+        let recorded = self.registry.record(run, hold.clone(), change, clock::unix_ms()).await;
+        recorded
+            .inspect_err(
+                |error| tracing::error!(run = %row.ticket.run_id, %error, "a start could not be recorded"),
+            )
+            .is_ok()
     }
 
     /// Ends whoever is left of a run that nobody keeps, and closes it.
@@ -173,6 +181,13 @@ impl Daemon {
         ending: Ending,
         orphan: bool,
     ) -> Outcome {
+        if ending.termination.reason != Reason::SpawnError {
+            let dir = RunDir::open(Path::new(&row.directory)).ok();
+            let note = dir.and_then(|dir| dir.note().ok().flatten());
+            if !self.record_start(row, &hold, note.as_ref()).await {
+                return Outcome::Unsettled;
+            }
+        }
         let change = Change::Ended(Box::new(ending.clone()));
         let run = row.ticket.run_id.clone();
         match self.registry.record(run, hold, change, clock::unix_ms()).await {

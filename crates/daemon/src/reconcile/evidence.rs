@@ -133,7 +133,10 @@ fn nursery_of(dir: &RunDir, note: Option<&KeeperNote>) -> NurseryEvidence {
 
 fn root(note: Option<&KeeperNote>) -> RootEvidence {
     let Some(note) = note else { return RootEvidence::NoIdentity };
-    match process::look(&note.root).0 {
+    let (evidence, process) = process::look(&note.root);
+    match evidence {
+        // It has ended, and only waits to be buried by whoever inherited it.
+        Evidence::Same(_) if process.is_some_and(|process| !process.is_alive()) => RootEvidence::Gone,
         Evidence::Same(held) => RootEvidence::Same(held),
         Evidence::Other => RootEvidence::Other,
         Evidence::Gone if note.root.place.boot_id != process::here().boot_id => RootEvidence::Rebooted,
