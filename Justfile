@@ -14,7 +14,7 @@ test *filter:
 run *args:
     cargo run --release -- {{args}}
 
-# Start, output, stop and memory, each against the same done raw in the same minute: just bench start pty
+# Start, output, stop, memory and the API, each against the same done raw in the same minute: just bench start pty
 bench *args:
     cargo run --release -p tenure-it --bin bench -- {{args}}
 

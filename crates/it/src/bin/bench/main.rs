@@ -1,17 +1,24 @@
 //! What Tenure costs, as ratios to the same thing done raw in the same run: each raw sample is followed by a
 //! kept one, so that a busy machine burdens both. Speed never fails: a row over its bar says so.
 //!
-//! `bench [start|pipe|pty|stop|memory]…`; without a name, all of them.
+//! `bench [NAME]…`; without a name, all of them. The names are in the table below.
 
+mod api_cancel;
+mod api_start;
+mod daemon_memory;
 mod kept;
 mod memory;
 mod output;
 mod raw;
+mod registry;
 mod samples;
+mod served;
 mod start;
 mod stop;
 mod subject;
 mod table;
+mod talk;
+mod throughput;
 
 use std::io;
 use std::process::ExitCode;
@@ -26,18 +33,24 @@ struct Bench {
     ahead: bool,
 }
 
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 11] = [
     Bench { name: "start", measure: start::measure, ahead: true },
     Bench { name: "pipe", measure: output::measure_pipe, ahead: false },
     Bench { name: "pty", measure: output::measure_pty, ahead: false },
     Bench { name: "stop", measure: stop::measure, ahead: true },
     Bench { name: "memory", measure: memory::measure, ahead: false },
+    Bench { name: "api-start", measure: api_start::measure, ahead: true },
+    Bench { name: "api-throughput", measure: throughput::measure, ahead: true },
+    Bench { name: "api-cancel", measure: api_cancel::measure, ahead: true },
+    Bench { name: "daemon-memory", measure: daemon_memory::measure, ahead: false },
+    Bench { name: "ready", measure: registry::measure_ready, ahead: false },
+    Bench { name: "page", measure: registry::measure_page, ahead: false },
 ];
 
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
-    // The nursery is this program executed again, and so is the command line that one row goes through.
-    if names.first().is_some_and(|name| name == "nursery" || name == "run") {
+    // Daemons and nurseries are this program executed again, and so is the command line that one row goes through.
+    if names.first().is_some_and(|name| ["daemon", "nursery", "run"].contains(&name.as_str())) {
         return tenure_cli::main();
     }
     match measure(&names) {

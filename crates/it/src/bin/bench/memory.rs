@@ -73,18 +73,18 @@ impl Used {
     }
 }
 
-fn pss_kib(pid: i32) -> io::Result<u64> {
+pub(crate) fn pss_kib(pid: i32) -> io::Result<u64> {
     fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).map(|text| field(&text, "Pss"))
 }
 
 /// The number of a line like `Name:   12 kB`.
-fn field(text: &str, name: &str) -> u64 {
+pub(crate) fn field(text: &str, name: &str) -> u64 {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     let mut values = lines.filter(|(found, _)| *found == name).map(|(_, value)| value);
     values.next().and_then(|value| value.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-fn wait(length: Duration) {
+pub(crate) fn wait(length: Duration) {
     let until = std::time::Instant::now() + length;
     while let left = until.saturating_duration_since(std::time::Instant::now())
         && !left.is_zero()

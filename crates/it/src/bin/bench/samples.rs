@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(crate) struct Samples(Vec<Duration>);
 
 impl Samples {
-    fn new(mut samples: Vec<Duration>) -> Self {
+    pub(crate) fn new(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         Self(samples)
     }
@@ -23,6 +23,10 @@ impl Samples {
 
     pub(crate) fn p90(&self) -> Duration {
         self.at(90)
+    }
+
+    pub(crate) fn p99(&self) -> Duration {
+        self.at(99)
     }
 
     fn at(&self, percent: usize) -> Duration {

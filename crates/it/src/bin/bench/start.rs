@@ -53,7 +53,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
 }
 
 /// The moment that the command wrote down first of all.
-fn stamp(fifo: &Fifo) -> io::Result<Duration> {
+pub(crate) fn stamp(fifo: &Fifo) -> io::Result<Duration> {
     let mut bytes = [0; 16];
     (&fifo.end).read_exact(&mut bytes)?;
     let word = |at: usize| bytes[at..at + 8].try_into().map(u64::from_ne_bytes).map_err(io::Error::other);

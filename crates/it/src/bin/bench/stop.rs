@@ -55,7 +55,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     ])
 }
 
-fn stop_raw(spawner: &Spawner, fifo: &Fifo, signal: i32) -> io::Result<Duration> {
+pub(crate) fn stop_raw(spawner: &Spawner, fifo: &Fifo, signal: i32) -> io::Result<Duration> {
     let child = spawner.spawn(None)?;
     all_there(fifo)?;
     let from = Instant::now();
@@ -84,7 +84,7 @@ fn stop_kept(mut run: Run, fifo: &Fifo) -> io::Result<Duration> {
 }
 
 /// Waits until each process of the tree has written its byte.
-fn all_there(fifo: &Fifo) -> io::Result<()> {
+pub(crate) fn all_there(fifo: &Fifo) -> io::Result<()> {
     let mut there = 0;
     while there < PROCESSES {
         wait_for(fifo, PollFlags::IN)?;
@@ -94,7 +94,7 @@ fn all_there(fifo: &Fifo) -> io::Result<()> {
     Ok(())
 }
 
-fn all_dead(fifo: &Fifo) -> io::Result<()> {
+pub(crate) fn all_dead(fifo: &Fifo) -> io::Result<()> {
     wait_for(fifo, PollFlags::HUP)
 }
 

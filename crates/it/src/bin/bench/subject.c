@@ -50,6 +50,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(verb, "tree") && argc == 3) return tree(argv[2], 0);
     if (!strcmp(verb, "deaf-tree") && argc == 3) return tree(argv[2], 1);
+    if (!strcmp(verb, "nothing")) return 0;
     if (!strcmp(verb, "idle")) {
         for (;;) pause();
     }

@@ -53,6 +53,42 @@ impl Row {
         }
     }
 
+    /// Something of which the median may take `bar`, whatever it takes raw.
+    pub(crate) fn within(what: &str, raw: Option<&Samples>, kept: &Samples, bar: Option<Duration>) -> Self {
+        Self {
+            what: format!("{what} (N={})", kept.count()),
+            raw: raw.map_or_else(|| "-".to_owned(), show),
+            kept: show(kept),
+            cost: "-".to_owned(),
+            bar: bar.map_or_else(|| "-".to_owned(), length),
+            verdict: bar.map_or("info", |bar| verdict(kept.median() <= bar)),
+        }
+    }
+
+    /// Something of which one in a hundred may take longer than `bar`.
+    pub(crate) fn within_p99(what: &str, kept: &Samples, bar: Option<Duration>) -> Self {
+        Self {
+            kept: format!("{} / {}", length(kept.median()), length(kept.p99())),
+            verdict: bar.map_or("info", |bar| verdict(kept.p99() <= bar)),
+            ..Self::within(what, None, kept, bar)
+        }
+    }
+
+    /// Something that is done `runs` times in each sample, at `bar` percent of the raw rate at least.
+    pub(crate) fn rate(what: &str, runs: usize, raw: &Samples, kept: &Samples, bar: Option<u32>) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "runs are counted by the hundred")]
+        let rate = |samples: &Samples| runs as f64 / samples.median().as_secs_f64().max(1e-9);
+        let percent = 100.0 * rate(kept) / rate(raw);
+        Self {
+            what: format!("{what} (N={})", kept.count()),
+            raw: format!("{:.0}/s", rate(raw)),
+            kept: format!("{:.0}/s", rate(kept)),
+            cost: format!("{percent:.0} %"),
+            bar: bar.map_or_else(|| "-".to_owned(), |bar| format!(">= {bar} %")),
+            verdict: bar.map_or("info", |bar| verdict(percent >= f64::from(bar))),
+        }
+    }
+
     fn cells(&self) -> [&str; 6] {
         [&self.what, &self.raw, &self.kept, &self.cost, &self.bar, self.verdict]
     }

@@ -1,0 +1,66 @@
+//! What a daemon holds and does while a thousand runs do nothing.
+
+use crate::memory::{field, pss_kib, wait};
+use crate::served::{Served, request};
+use crate::subject::Subject;
+use crate::table::Row;
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 1000;
+/// The daemon tidies up once after its start, and closes connections that are not used; then nothing is due.
+const SETTLE: Duration = Duration::from_secs(25);
+const WATCH: Duration = Duration::from_secs(20);
+/// So often a heartbeat, which is all that may wake it.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Threads that wake each other within this are one wake-up.
+const GLANCE: Duration = Duration::from_millis(50);
+
+pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
+    let daemon = Served::start(&subject.dir().join("daemon-memory"), false)?;
+    let request = request(subject, &["idle"]);
+    let empty = pss_kib(daemon.pid())?;
+    let mut talk = daemon.talk()?;
+    for _ in 0..RUNS {
+        talk.start(&request)?;
+    }
+    drop(talk);
+    let busy = pss_kib(daemon.pid())?;
+    wait(SETTLE);
+    let idle = pss_kib(daemon.pid())?;
+    let before = switches(daemon.pid())?;
+    let wake_ups = count_wake_ups(daemon.pid())?;
+    let switches = switches(daemon.pid())? - before;
+    let heartbeats = WATCH.as_secs() / HEARTBEAT.as_secs();
+    Ok(vec![
+        Row::amount("PSS of a daemon without a run", empty, "KiB", None),
+        Row::amount(&format!("PSS of a daemon after {RUNS} starts"), busy, "KiB", Some(20 << 10)),
+        Row::amount(&format!("PSS of a daemon with {RUNS} idle runs"), idle, "KiB", Some(20 << 10)),
+        Row::amount("its wake-ups in 20 s", wake_ups, "wake-ups", Some(heartbeats)),
+        Row::amount("its threads' context switches in these", switches, "switches", None),
+    ])
+}
+
+/// How often all threads together gave up the processor because they had nothing to do.
+fn switches(pid: i32) -> io::Result<u64> {
+    let mut all = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let status = fs::read_to_string(task?.path().join("status"))?;
+        all += field(&status, "voluntary_ctxt_switches");
+    }
+    Ok(all)
+}
+
+fn count_wake_ups(pid: i32) -> io::Result<u64> {
+    let until = Instant::now() + WATCH;
+    let (mut last, mut awake, mut wake_ups) = (switches(pid)?, false, 0);
+    while Instant::now() < until {
+        wait(GLANCE);
+        let now = switches(pid)?;
+        wake_ups += u64::from(now != last && !awake);
+        awake = now != last;
+        last = now;
+    }
+    Ok(wake_ups)
+}
