@@ -133,7 +133,10 @@ fn nursery_of(dir: &RunDir, note: Option<&KeeperNote>) -> NurseryEvidence {
 
 fn root(note: Option<&KeeperNote>) -> RootEvidence {
     let Some(note) = note else { return RootEvidence::NoIdentity };
-    match process::look(&note.root).0 {
+    let (evidence, found) = process::look(&note.root);
+    match evidence {
+        // It has ended, and whoever inherited it does not bury its dead.
+        Evidence::Same(_) if found.is_some_and(|root| !root.is_alive()) => RootEvidence::Gone,
         Evidence::Same(held) => RootEvidence::Same(held),
         Evidence::Other => RootEvidence::Other,
         Evidence::Gone if note.root.place.boot_id != process::here().boot_id => RootEvidence::Rebooted,
