@@ -194,6 +194,7 @@ impl Daemon {
         match known {
             Ok(()) => {
                 self.something_happened();
+                self.state.registered(run);
                 self.reconcile_run(run).await;
                 Adopted::Yes
             }

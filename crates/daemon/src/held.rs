@@ -3,6 +3,7 @@
 
 use crate::daemon::{Daemon, lock, until};
 use crate::link::Link;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::ending::SpawnError;
@@ -228,8 +229,14 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
     pause::point("daemon-after-ending");
     daemon.latency.ended(held, &ending);
     held.ended(ending);
-    for heir in heirs {
-        daemon.adopt_unregistered(&daemon.state.run_path(&heir)).await;
+    if heirs.is_empty() {
+        return;
+    }
+    // Beside the run that they came from, in whosever state root that is.
+    if let Ok(Some(row)) = daemon.registry.run(held.ticket.run_id.clone()).await {
+        for heir in heirs {
+            daemon.adopt_unregistered(&Path::new(&row.directory).with_file_name(heir.as_str())).await;
+        }
     }
 }
 

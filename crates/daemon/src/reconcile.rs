@@ -16,6 +16,7 @@ use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
 use tenure_core::reconcile::{Verdict, decide};
+use tenure_core::state::State;
 use tenure_store::RunRow;
 use tokio::task::JoinSet;
 
@@ -138,13 +139,15 @@ impl Daemon {
             self.check_unique(text).await?;
         }
         let mode = if dry_run { Mode::Look } else { Mode::Act };
-        for row in self.registry.unfinished().await? {
-            if !is_meant(&row, which) || self.held(&row.ticket.run_id).is_some() {
-                continue;
-            }
+        for row in self.registry.unfinished().await?.into_iter().filter(|row| is_meant(row, which)) {
             let claim = self.claim(&row.ticket.run_id);
             // One that is being settled at this moment is only looked at.
             let mode = if claim.is_some() { mode } else { Mode::Look };
+            // Read anew: it may have been started, or have ended, since it was listed.
+            let Some(row) = self.registry.run(row.ticket.run_id).await? else { continue };
+            if row.state == State::Exited || self.held(&row.ticket.run_id).is_some() {
+                continue;
+            }
             let judged = self.judge(&row, mode).await;
             drop(claim);
             lines.push(ReapLine {

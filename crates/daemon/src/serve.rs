@@ -20,6 +20,9 @@ use tokio::task::JoinHandle;
 /// How long requests that are being answered may take when the daemon leaves.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long clients wait until the recorded runs are settled.
+const SETTLING: Duration = Duration::from_secs(2);
+
 /// Why there is no daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotServe {
@@ -84,8 +87,13 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
     let heart = tokio::spawn(Arc::clone(&daemon).beat(beat));
     // Before anybody can ask: a run that is not held yet would look lost.
-    daemon.reconcile_all().await;
-    daemon.adopt_marked().await;
+    let settling = Arc::clone(&daemon);
+    let settling = tokio::spawn(async move {
+        settling.reconcile_all().await;
+        settling.adopt_marked().await;
+    });
+    // Those of silent keepers are settled while we serve.
+    let _ = tokio::time::timeout(SETTLING, settling).await;
     let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
     *crate::daemon::lock(&daemon.nursery) = Some(nursery);
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;

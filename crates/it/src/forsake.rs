@@ -1,5 +1,6 @@
 //! Ways in which a run loses whoever keeps it, by the test's own hand.
 
+use crate::install::Install;
 use crate::known::Known;
 use crate::served::Served;
 use crate::{PATIENCE, eventually, proc};
@@ -76,9 +77,9 @@ pub fn rewrite_note(served: &Served, run: &str, change: impl FnOnce(&mut KeeperN
     std::fs::write(served.run_path(run).join("keeper"), record::encode(&note)).expect("the note is written");
 }
 
-/// Starts a run that stops its daemon at a pause point, kills the daemon there, and returns the run.
+/// Starts a daemon and a run that stops it at a pause point, kills it there, and returns the run.
 #[track_caller]
-pub fn kill_at(served: &mut Served, point: &str, command: &[&str]) -> String {
+pub fn killed_at(served: &mut Served, point: &str, command: &[&str]) -> String {
     served.restart_with(&[("TENURE_PAUSE", point)]);
     let daemon = served.process();
     let mut cli = served.install.start(&[&["run", "--bg", "--"], command].concat());
@@ -87,8 +88,25 @@ pub fn kill_at(served: &mut Served, point: &str, command: &[&str]) -> String {
     daemon.wait_dead(PATIENCE);
     served.bury();
     assert_ne!(cli.code(), 0, "nobody promised a run: {}", cli.out());
-    served.restart();
-    let listed = served.install.tenure(&["ps", "--all", "--json"]);
+    // Its row tells its id; nobody reads a registry but a daemon, so one looks at a copy of it.
+    newest_of_a_copy(served)
+}
+
+/// The newest run in a copy of the registry, as a daemon with a state root of its own sees it.
+#[track_caller]
+fn newest_of_a_copy(served: &Served) -> String {
+    let looker = Install::new();
+    std::fs::create_dir(looker.state()).expect("a state root");
+    std::fs::set_permissions(looker.state(), std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .expect("chmod");
+    for name in ["tenure.db", "tenure.db-wal"] {
+        let from = served.install.state().join(name);
+        if from.exists() {
+            std::fs::copy(from, looker.state().join(name)).expect("a copy");
+        }
+    }
+    let looker = Served::start(looker);
+    let listed = looker.install.tenure(&["ps", "--all", "--json"]);
     let listed: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout).expect("a list");
     let newest = listed.iter().max_by_key(|run| run["createdAtMs"].as_u64()).expect("a run");
     newest["runId"].as_str().expect("an id").to_owned()

@@ -28,11 +28,16 @@ pub fn play(pid_max: u32, words: &[&str]) {
 
 /// Runs a verb of `lab` in this namespace, and expects that it succeeds.
 #[track_caller]
-#[expect(clippy::disallowed_methods, reason = "a test starts its own laboratory")]
 pub fn play_here(words: &[&str]) {
+    succeed(laboratory(words), words);
+}
+
+/// A verb of `lab` that is not started yet.
+#[expect(clippy::disallowed_methods, reason = "a test starts its own laboratory")]
+pub fn laboratory(words: &[&str]) -> Command {
     let mut command = Command::new(beside("lab"));
     command.args(words).stdin(Stdio::null());
-    succeed(command, words);
+    command
 }
 
 #[track_caller]

@@ -21,6 +21,8 @@ pub struct Frames {
     outgoing: Vec<u8>,
     sent: usize,
     ended: bool,
+    /// The version of the wire that both speak.
+    version: u32,
 }
 
 /// A connection that is of no more use.
@@ -43,7 +45,14 @@ pub enum Broken {
 impl Frames {
     /// Frames over this connection.
     pub fn new(conn: Conn) -> Self {
-        Self { conn, incoming: Vec::new(), outgoing: Vec::new(), sent: 0, ended: false }
+        Self {
+            conn,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            sent: 0,
+            ended: false,
+            version: wire::VERSION,
+        }
     }
 
     /// Frames over a connection of which these bytes were read already.
@@ -165,10 +174,16 @@ impl Frames {
             self.send(&Ask::Hello { version, role }, &[]);
             let (answer, _) = self.receive(patience)?;
             if version == 1 || !matches!(answer, Tell::Refused { .. }) {
+                self.version = version;
                 return Ok(answer);
             }
             version -= 1;
         }
+    }
+
+    /// Whether the other side knows what this asks; a keeper that does not would cut us off.
+    pub fn understands(&self, ask: &Ask) -> bool {
+        ask.since() <= self.version
     }
 
     /// Waits until everything is sent.

@@ -12,6 +12,10 @@ const CHUNK: usize = 64 << 10;
 /// Types these bytes to a live run, and waits until the command has them.
 pub(super) fn type_to(dir: &RunDir, bytes: &[u8]) -> Result<(), Failure> {
     let mut keeper = dial(dir)?.ok_or_else(|| ended(dir))?;
+    if !keeper.understands(&Ask::Type) {
+        let why = "its keeper was started by an older Tenure and takes no keys";
+        return Err(Failure::refused(format!("{why}: `tenure write {}` writes to its input", dir.id())));
+    }
     bytes.chunks(CHUNK).try_for_each(|chunk| put(&mut keeper, chunk))
 }
 

@@ -31,7 +31,7 @@ impl Typist {
     pub(super) fn begin(args: &AttachArgs, pty: bool, keeper: &mut Frames) -> Self {
         let at_terminal =
             terminal::is_terminal(terminal::stdin()) && terminal::in_foreground(terminal::stdin());
-        let passes = !args.no_stdin;
+        let passes = !args.no_stdin && keeper.understands(&Ask::Type);
         if passes {
             keeper.send(&Ask::Type, &[]);
         }

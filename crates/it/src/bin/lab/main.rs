@@ -7,6 +7,7 @@ mod descriptors;
 mod freeze;
 mod init;
 mod lock;
+mod old_keeper;
 mod reconcile;
 mod reuse;
 mod spawn;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         ["reuse-of-a-member"] => reuse::of_a_member(),
         ["reuse-of-a-run"] => reuse::of_a_run(),
         ["reconcile-reuse"] => reconcile::strangers_with_the_pids_of_a_run_are_left_alone(),
+        ["old-keeper", directory, record] => old_keeper::main(directory, record),
         ["bomb"] => bomb::main(),
         ["lock-dies-with-its-holder"] => lock::dies_with_its_holder(),
         ["lock-is-not-inherited"] => lock::is_not_inherited(),

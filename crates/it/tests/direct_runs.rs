@@ -1,0 +1,173 @@
+//! Runs that were started while there was no daemon, and what escaped from runs on purpose: the next daemon takes them
+//! into the registry, once.
+
+use serde_json::Value;
+use tenure_it::install::Install;
+use tenure_it::served::Served;
+use tenure_it::{PATIENCE, eventually};
+
+#[track_caller]
+fn listed(served: &Served) -> Vec<Value> {
+    let output = served.install.tenure(&["ps", "--all", "--json"]);
+    serde_json::from_slice(&output.stdout).expect("a list")
+}
+
+fn marks(served: &Served) -> usize {
+    std::fs::read_dir(served.install.state().join("unregistered")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_background_run_without_a_daemon_becomes_the_next_daemons() {
+    let install = Install::new();
+    let lives = install.start_in_background(&["--label", "lives"], &["sleep", "600"]);
+    let ended = install.start_in_background(&[], &["sh", "-c", "exit 7"]);
+    assert_eq!(install.wait(&ended), 7);
+    let mut served = Served::start(install);
+    let shown = served.install.show(&lives);
+    assert_eq!((&shown["state"], &shown["ownerInstanceId"]), (&"running".into(), &served.instance().into()));
+    assert_eq!(listed(&served).len(), 2);
+    assert_eq!(served.ending(&ended)["exitCode"], 7);
+    assert_eq!(
+        (served.verdicts(&lives), served.verdicts(&ended)),
+        (vec!["resume".to_owned()], vec!["take-ending".to_owned()])
+    );
+    eventually("no marks are left", || (marks(&served) == 0).then_some(()));
+    served.kill();
+    served.restart();
+    served.install.cancel(&lives);
+    assert_eq!(served.ending(&lives)["reason"], "manual-cancel");
+    for run in [&lives, &ended] {
+        for kind in ["run-created", "run-ended"] {
+            assert_eq!(served.told(run, kind).len(), 1, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_foreground_run_without_a_daemon_is_listed_and_can_be_cancelled_by_the_next() {
+    let install = Install::new();
+    let mut caller = install.start(&["run", "--", "sh", "-c", "echo ready; exec sleep 600"]);
+    caller.wait_for("ready");
+    let run = install.only_run();
+    let served = Served::start(install);
+    assert_eq!(served.install.show(&run)["state"], "running");
+    served.install.ask_to_cancel(&[&run]);
+    assert_eq!(caller.code(), 123);
+    assert_eq!(served.ending(&run)["reason"], "manual-cancel");
+    assert_eq!(served.told(&run, "run-ended").len(), 1);
+}
+
+#[test]
+fn a_foreground_run_whose_caller_dies_ends_though_a_daemon_has_taken_it_in() {
+    let install = Install::new();
+    let mut caller = install.start(&["run", "--", "sh", "-c", "echo ready; exec sleep 600"]);
+    caller.wait_for("ready");
+    let run = install.only_run();
+    let served = Served::start(install);
+    tenure_it::proc::kill(caller.pid());
+    caller.code();
+    assert_eq!(served.ending(&run)["reason"], "owner-lost");
+}
+
+/// A caller that marks its run at the very moment at which a daemon starts.
+#[test]
+fn a_mark_without_a_run_stays_until_the_run_is_there() {
+    let install = Install::new();
+    let run = install.start_in_background(&[], &["sleep", "600"]);
+    let path = install.state().join("runs").join(&run);
+    let aside = install.dir().join("aside");
+    std::fs::rename(&path, &aside).expect("moved");
+    let install = install.with_env("TENURE_LEASE_TTL", "600ms").with_env("TENURE_HEARTBEAT", "200ms");
+    let served = Served::start(install);
+    assert_eq!((listed(&served).len(), marks(&served)), (0, 1));
+    std::fs::rename(&aside, &path).expect("moved back");
+    eventually("the run is listed", || (listed(&served).len() == 1).then_some(()));
+    eventually("no mark is left", || (marks(&served) == 0).then_some(()));
+    served.install.cancel(&run);
+    assert_eq!(served.ending(&run)["reason"], "manual-cancel");
+}
+
+#[test]
+fn a_run_that_is_started_past_a_living_daemon_is_taken_in_soon() {
+    let install = Install::new().with_env("TENURE_LEASE_TTL", "600ms").with_env("TENURE_HEARTBEAT", "200ms");
+    let mut served = Served::start(install);
+    served.kill();
+    let run = served.install.start_in_background(&[], &["sleep", "600"]);
+    let mark = served.install.state().join("unregistered").join(&run);
+    std::fs::remove_file(&mark).expect("a mark");
+    served.restart();
+    assert!(listed(&served).is_empty());
+    std::fs::write(&mark, "").expect("a mark");
+    eventually("the run is listed", || (listed(&served).len() == 1).then_some(()));
+    served.install.cancel(&run);
+}
+
+const DAEMON: [&str; 3] = ["sh", "-c", "setsid sh -c 'echo up; exec sleep 600' & sleep 0.2"];
+
+/// The run that took over what escaped from this one.
+#[track_caller]
+fn heir(served: &Served, of: &str) -> String {
+    eventually("an heir", || {
+        let told = served.events().into_iter().filter(|event| event["kind"] == "run-created");
+        let asked = |event: &Value| event.to_string().contains(&format!("run {of}, out of which it escaped"));
+        Some(told.into_iter().find(asked)?["runId"].as_str().expect("an id").to_owned())
+    })
+}
+
+#[test]
+fn what_was_allowed_to_escape_is_a_registered_run() {
+    let served = Served::start(Install::new());
+    let run = served.install.start_in_background(&["--on-escape", "allow"], &DAEMON);
+    assert_eq!(served.ending(&run)["reason"], "exit");
+    let heir = heir(&served, &run);
+    assert_eq!(served.install.show(&heir)["state"], "running");
+    eventually("no mark is left", || (marks(&served) == 0).then_some(()));
+    served.install.cancel(&heir);
+    assert_eq!(served.ending(&heir)["reason"], "manual-cancel");
+    assert_eq!(served.told(&heir, "run-ended").len(), 1);
+}
+
+#[test]
+fn an_heir_whose_daemon_died_before_it_was_registered_is_found_by_the_next() {
+    for point in ["daemon-before-ending", "daemon-after-ending"] {
+        let mut served = Served::start(Install::new());
+        served.kill();
+        served.restart_with(&[("TENURE_PAUSE", point)]);
+        let run = served.install.start_in_background(&["--on-escape", "allow"], &DAEMON);
+        let daemon = served.process();
+        eventually("a daemon that stands still", || tenure_it::proc::is_stopped(daemon.pid).then_some(()));
+        served.kill();
+        served.restart();
+        assert_eq!(served.ending(&run)["reason"], "exit");
+        let heir = heir(&served, &run);
+        served.install.cancel(&heir);
+        assert_eq!(served.ending(&heir)["reason"], "manual-cancel");
+        assert_eq!(served.told(&heir, "run-created").len(), 1);
+    }
+}
+
+#[test]
+fn the_heir_of_a_stolen_run_is_taken_over_too() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("registry.db");
+    let thief = Served::start(Served::sharing(&path));
+    let mut owner = Served::start(Served::sharing(&path));
+    let script = "setsid sh -c 'echo up; exec sleep 600' & echo ready; read line";
+    let flags = ["--on-escape", "allow", "--orphan", "keep", "--stdin", "open"];
+    let run = owner.install.start_in_background(&flags, &["sh", "-c", script]);
+    owner.install.wait_for_output(&run, "ready");
+    let [keeper, _] = owner.keepers(&run);
+    owner.kill();
+    eventually("a thief", || (thief.install.show(&run)["leaseEpoch"] == 2).then_some(()));
+    assert!(thief.install.tenure(&["write", &run, "go\n"]).status.success());
+    assert_eq!(thief.ending(&run)["reason"], "exit");
+    let heir = heir(&thief, &run);
+    eventually("the heir is the thief's", || {
+        (thief.install.show(&heir)["ownerInstanceId"] == thief.instance().as_str()).then_some(())
+    });
+    eventually("it can be cancelled", || {
+        thief.install.tenure(&["cancel", &heir]).status.success().then_some(())
+    });
+    assert_eq!(thief.ending(&heir)["reason"], "manual-cancel");
+    keeper.wait_dead(PATIENCE);
+}

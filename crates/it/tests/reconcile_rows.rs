@@ -1,0 +1,206 @@
+//! The rows of the reconcile table, with real processes: a daemon that is killed at every stage of a run, and comes
+//! back to it. One event for each decision, and one ending.
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tenure_it::forsake::{Forsaken, killed_at, rewrite_note};
+use tenure_it::install::Install;
+use tenure_it::served::Served;
+use tenure_it::{PATIENCE, eventually};
+
+#[track_caller]
+fn assert_never_started(served: &Served, run: &str) {
+    let ending = served.ending(run);
+    assert_eq!((&ending["reason"], &ending["confirmed"]), (&"spawn-error".into(), &true.into()), "{ending}");
+    assert_eq!(served.verdicts(run), ["never-started"]);
+    assert_eq!(served.told(run, "run-ended").len(), 1);
+    assert_eq!(served.told(run, "run-started"), Vec::<Value>::new());
+    assert_eq!(served.install.wait(run), 126);
+}
+
+#[test]
+fn a_row_without_a_directory_was_never_started() {
+    let mut served = Served::start(Install::new());
+    served.kill();
+    let run = killed_at(&mut served, "daemon-row-written", &["touch", "executed"]);
+    served.restart();
+    assert_never_started(&served, &run);
+    assert!(!served.install.dir().join("executed").exists());
+}
+
+#[test]
+fn a_directory_without_a_keeper_was_never_started() {
+    let mut served = Served::start(Install::new());
+    served.kill();
+    let run = killed_at(&mut served, "caller-before-launch", &["touch", "executed"]);
+    served.restart();
+    assert_never_started(&served, &run);
+    assert!(served.dir(&run).ending().expect("a record").is_some(), "whoever comes later finds the ending");
+    assert!(!served.install.dir().join("executed").exists());
+}
+
+#[test]
+fn a_directory_whose_ticket_is_missing_or_torn_was_never_started() {
+    for torn in [false, true] {
+        let mut served = Served::start(Install::new());
+        served.kill();
+        let run = killed_at(&mut served, "daemon-row-written", &["true"]);
+        std::fs::create_dir(served.run_path(&run)).expect("a directory");
+        std::fs::set_permissions(served.run_path(&run), std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .expect("chmod");
+        if torn {
+            std::fs::write(served.run_path(&run).join("ticket"), "{\"version\":1,\"runI").expect("a ticket");
+        }
+        served.restart();
+        assert_never_started(&served, &run);
+    }
+}
+
+#[test]
+fn a_note_that_was_cut_off_is_no_root() {
+    let mut served = Served::start(Install::new());
+    served.kill();
+    let run = killed_at(&mut served, "caller-before-launch", &["true"]);
+    std::fs::write(served.run_path(&run).join("keeper"), "{\"version\":1,\"keep").expect("a note");
+    served.restart();
+    assert_never_started(&served, &run);
+}
+
+#[test]
+fn a_run_of_which_the_nursery_wrote_the_ending_is_closed_with_it() {
+    let mut served = Served::start(Install::new());
+    let run = served.install.start_in_background(&[], &["sleep", "600"]);
+    let [keeper, nursery] = served.keepers(&run);
+    served.kill();
+    keeper.send(Signal::KILL);
+    nursery.wait_dead(PATIENCE);
+    served.restart();
+    let ending = served.ending(&run);
+    assert_eq!(
+        (&ending["reason"], &ending["detail"]),
+        (&"owner-lost".into(), &"keeper-killed".into()),
+        "{ending}"
+    );
+    assert_eq!(served.verdicts(&run), ["take-ending"]);
+    assert_eq!(served.told(&run, "run-ended").len(), 1);
+}
+
+#[test]
+fn a_run_that_ended_while_there_was_no_daemon_has_its_own_ending() {
+    let mut served = Served::start(Install::new());
+    let run = served.install.start_in_background(&["--stdin", "open"], &["sh", "-c", "read line; exit 7"]);
+    let [keeper, _] = served.keepers(&run);
+    served.kill();
+    assert!(served.install.tenure(&["write", &run, "go\n"]).status.success());
+    keeper.wait_dead(PATIENCE);
+    served.restart();
+    assert_eq!(served.ending(&run)["exitCode"], 7);
+    assert_eq!(served.verdicts(&run), ["take-ending"]);
+    assert_eq!(served.install.wait(&run), 7);
+    served.kill();
+    served.restart();
+    assert_eq!(served.told(&run, "run-ended").len(), 1);
+    assert_eq!(served.verdicts(&run).len(), 1, "what is settled is not told again");
+}
+
+#[test]
+fn a_torn_ending_is_none_and_is_replaced() {
+    let mut served = Served::start(Install::new());
+    let run = Forsaken::of(&mut served, &[], &["sh", "-c", "echo ready; exec sleep 600"]);
+    run.wait_dead();
+    std::fs::write(served.run_path(&run.run).join("ending"), "{\"version\":1,\"run").expect("an ending");
+    served.restart();
+    assert_eq!(served.ending(&run.run)["reason"], "reconciled-stale");
+    assert!(served.dir(&run.run).ending().expect("whole").is_some());
+}
+
+#[test]
+fn after_a_reboot_a_run_is_lost_and_whoever_has_its_pids_is_not_touched() {
+    for cgroup in [true, false] {
+        let install = if cgroup { Install::new() } else { Install::new().without_cgroup() };
+        let mut served = Served::start(install);
+        // It lives on, so that it can be seen that nobody takes it for the root of another boot.
+        let run = Forsaken::by(
+            &mut served,
+            &[],
+            "unset TENURE_LEASE_ID; exec env -i sh -c 'echo ready; sleep 600; :'",
+        );
+        rewrite_note(&served, &run.run, |note| {
+            for identity in [&mut note.root, &mut note.keeper] {
+                identity.place.boot_id = "00000000-0000-4000-8000-000000000000".to_owned();
+            }
+            // Its cgroup went with the boot.
+            note.boundary = tenure_core::record::Boundary::Subreaper { why: None };
+        });
+        served.restart();
+        let ending = served.ending(&run.run);
+        assert_eq!(
+            (&ending["reason"], &ending["detail"]),
+            (&"reconciled-stale".into(), &"the machine was rebooted".into())
+        );
+        assert_eq!(
+            (&ending["confirmed"], &ending["exitCode"]),
+            (&true.into(), &Value::Null),
+            "nobody outlives a boot"
+        );
+        assert_eq!(served.verdicts(&run.run), ["close-as-lost"]);
+        assert!(run.living() > 0, "it is not of this record");
+        run.end();
+    }
+}
+
+#[test]
+fn a_keeper_that_stands_still_is_left_alone_and_taken_on_when_it_answers() {
+    let mut served = Served::start(Install::new());
+    let run = served.install.start_in_background(&[], &["sleep", "600"]);
+    let [keeper, _] = served.keepers(&run);
+    keeper.stop();
+    served.kill();
+    served.restart();
+    eventually("a verdict", || (served.verdicts(&run) == ["retry-later"]).then_some(()));
+    let plan = served.install.tenure(&["reap", "--dry-run"]);
+    let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
+    assert!(plan.contains("retry-later: its keeper lives and does not answer"), "{plan}");
+    keeper.send(Signal::CONT);
+    eventually("it is taken on", || (served.verdicts(&run) == ["retry-later", "resume"]).then_some(()));
+    let plan = served.install.tenure(&["reap", "--dry-run"]);
+    assert_eq!(String::from_utf8_lossy(&plan.stdout), "every recorded run has ended or is held\n");
+    served.install.cancel(&run);
+    assert_eq!(served.ending(&run)["reason"], "manual-cancel");
+}
+
+#[test]
+fn a_run_whose_directory_was_removed_under_its_living_root_is_left_alone() {
+    let mut served = Served::start(Install::new());
+    let run = Forsaken::by(&mut served, &[], "echo ready; exec sleep 600");
+    let path = served.run_path(&run.run);
+    let aside = served.install.dir().join("aside");
+    std::fs::rename(&path, &aside).expect("moved");
+    served.restart();
+    eventually("a verdict", || (served.verdicts(&run.run) == ["retry-later"]).then_some(()));
+    assert_eq!((run.living(), &served.install.show(&run.run)["state"]), (1, &"running".into()));
+    std::fs::rename(&aside, &path).expect("moved back");
+    assert_eq!(served.ending(&run.run)["reason"], "owner-lost");
+    run.wait_dead();
+}
+
+#[test]
+fn reaping_by_hand_never_closes_a_run_that_is_about_to_start() {
+    let served = Served::start(Install::new());
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    served.install.tenure(&["reap"]);
+                }
+            });
+        }
+        let runs: Vec<String> = (0..60).map(|_| served.install.start_in_background(&[], &["true"])).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        for run in runs {
+            assert_eq!(served.ending(&run)["exitCode"], 0);
+            assert_eq!(served.verdicts(&run), Vec::<String>::new(), "nobody had to judge it");
+        }
+    });
+}
