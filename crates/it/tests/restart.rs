@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 use std::time::Duration;
 use tenure_it::home::{Home, TRANSPORTS};
+use tenure_it::known::Known;
 use tenure_it::started::Started;
 use tenure_it::{PATIENCE, eventually, proc};
 
@@ -66,6 +67,19 @@ fn a_foreground_run_goes_on_and_passes_everything_on() {
     }
 }
 
+/// What the keeper says first may come together with the daemon's answer, and nothing after it for long.
+#[test]
+fn a_foreground_caller_shows_what_came_before_it_looked() {
+    let home = Home::watched();
+    let actor = home.actor();
+    let args = ["run", "--quiet", "--grace", "100ms", "--", &actor, "tree"];
+    let mut runs: Vec<Started> = (0..16).map(|_| home.start(&args)).collect();
+    runs.iter_mut().for_each(|run| run.wait_for("ready tree"));
+    runs.iter().for_each(|run| proc::send(run.pid(), Signal::TERM));
+    assert!(runs.iter_mut().all(|run| run.code() == 123));
+    home.finish();
+}
+
 /// The caller's end is the run's end, whoever started it, and whoever lives.
 #[test]
 fn a_foreground_caller_that_leaves_after_the_daemon_died_ends_its_run() {
@@ -103,6 +117,16 @@ fn whoever_follows_events_hears_each_once_across_a_death() {
     home.finish();
 }
 
+/// Whether a client has had an answer and waits for more of it: it has received something, and sleeps.
+fn is_waiting(pid: i32) -> bool {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
+    let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let targets = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
+    let connected = targets.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
+    let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    !io.is_empty() && connected > 0 && waits.contains("poll")
+}
+
 /// What happens between the death and the next connection is not missed, also by one who had heard nothing yet.
 #[test]
 fn one_who_follows_and_has_heard_nothing_yet_misses_nothing_either() {
@@ -112,8 +136,8 @@ fn one_who_follows_and_has_heard_nothing_yet_misses_nothing_either() {
     let newest = home.tenure(&["events", "--json"]);
     let newest = String::from_utf8_lossy(&newest.stdout).lines().count();
     let mut following = home.start_freely(&["events", "-f", "--json"]);
-    // It has heard nothing, and it is connected: only its connection is to be seen.
-    eventually("a connection", || (home.connections() > 0).then_some(()));
+    let pid = following.pid();
+    eventually("that it waits for the answer's body", || is_waiting(pid).then_some(()));
     home.kill();
     assert!(home.tenure(&["write", &id, "go\n"]).status.success());
     following.wait_for("run-ended");
@@ -189,7 +213,7 @@ fn sigterm_is_a_stop_that_keeps_the_runs_and_no_warden_starts_another() {
     let daemon = home.daemon();
     let (_, warden, ..) = proc::stat(daemon.pid).expect("a daemon");
     assert_eq!(proc::name(warden), "tenure-warden");
-    let warden = tenure_it::known::Known::hold(warden).expect("a warden");
+    let warden = Known::hold(warden).expect("a warden");
     daemon.send(Signal::TERM);
     daemon.wait_dead(PATIENCE);
     warden.wait_dead(PATIENCE);
@@ -199,6 +223,38 @@ fn sigterm_is_a_stop_that_keeps_the_runs_and_no_warden_starts_another() {
     home.ask_to_cancel(&[&id]);
     assert_eq!(home.wait(&id), 123);
     home.finish();
+}
+
+/// Deaths in a row make a warden wait long before the next start. It must not wake up to a daemon that was stopped.
+#[test]
+fn a_stopped_daemon_is_not_started_again_by_a_warden_that_slept() {
+    let home = Home::watched();
+    // The warden of this one waits twice as long each time.
+    for _ in 0..3 {
+        let killed = home.kill();
+        home.next_after(killed);
+    }
+    let warden = |home: &Home| proc::stat(home.daemon().pid).expect("a daemon").1;
+    let sleeper = Known::hold(warden(&home)).expect("a warden");
+    // It sleeps after this, and somebody else is faster.
+    home.kill();
+    home.begin();
+    assert_ne!(warden(&home), sleeper.pid);
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    sleeper.wait_dead(PATIENCE);
+    assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
+    // The same where nobody was faster.
+    home.begin();
+    for _ in 0..3 {
+        let killed = home.kill();
+        home.next_after(killed);
+    }
+    let sleeper = Known::hold(warden(&home)).expect("a warden");
+    home.kill();
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    sleeper.wait_dead(PATIENCE);
+    assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
+    home.find_nothing();
 }
 
 /// Each run is asked for at about the moment of a death. Whoever got an id got a run that ends as it should; whoever
@@ -223,7 +279,7 @@ fn short_runs_around_a_death_have_true_endings() {
             125 => assert!(!asked.err().is_empty()),
             other => panic!("{other}: {}", asked.err()),
         }
-        home.next_after(daemon.pid);
+        home.begin();
     }
     for id in &told {
         assert_eq!(home.wait(id), 4, "{}", home.show(id)["termination"]);
