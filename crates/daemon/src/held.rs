@@ -47,6 +47,8 @@ pub(crate) struct Status {
     pub(crate) ending: Option<Arc<Ending>>,
     /// Why this daemon holds it no more.
     pub(crate) let_go: Option<String>,
+    /// Whether its keeper was told to go on without us for as long as it takes.
+    pub(crate) released: bool,
 }
 
 impl Status {
@@ -110,6 +112,12 @@ impl Held {
         self.wait(Status::is_over).await
     }
 
+    /// Tells the keeper to go on without us, and waits until that is on its way.
+    pub(crate) async fn release(&self) {
+        self.say(Ask::Release);
+        self.wait(|status| status.released || status.is_over()).await;
+    }
+
     async fn wait(&self, is: impl FnMut(&Status) -> bool) -> Status {
         let mut status = self.status.subscribe();
         // The sender is in `self`, so there is always one.
@@ -150,6 +158,9 @@ pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
             Some(ask) = keeping.orders.recv() => {
                 if keeping.link.send(&ask, &[]).await.is_err() {
                     break;
+                }
+                if matches!(ask, Ask::Release) {
+                    held.set(|status| status.released = true);
                 }
             }
             () = until(&mut status, Status::is_over) => break,

@@ -7,7 +7,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::wire::Ask;
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::lock::Lock;
@@ -110,16 +109,7 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
     tracing::info!(cancel_runs, "leaving");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-    let held = daemon.all_held();
-    if cancel_runs {
-        held.iter().for_each(|held| held.cancel(false));
-        for one in &held {
-            one.over().await;
-        }
-    } else {
-        // They go on without us for as long as it takes.
-        held.iter().for_each(|held| held.say(Ask::Release));
-    }
+    part(daemon, cancel_runs).await;
     daemon
         .tell_own(
             "daemon-stopped",
@@ -129,7 +119,24 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections) {
     // The doors are shut and the heart stands still first: a beat after the last would take the rest back.
     daemon.phase.send_replace(Phase::Gone);
     connections.finish(FAREWELL).await;
+    // Those that were just being started.
+    part(daemon, cancel_runs).await;
     daemon.rest().await;
+}
+
+/// Ends the runs that we hold, or has them go on without us for as long as it takes.
+async fn part(daemon: &Daemon, cancel_runs: bool) {
+    let held = daemon.all_held();
+    if cancel_runs {
+        held.iter().for_each(|held| held.cancel(false));
+        for one in &held {
+            one.over().await;
+        }
+        return;
+    }
+    let released = futures_util::future::join_all(held.iter().map(|held| held.release()));
+    // One whose record the registry does not take at this moment waits for the next daemon, for its own grace.
+    let _ = tokio::time::timeout(FAREWELL, released).await;
 }
 
 /// Nurseries are our children; one that has left is taken off the list.
