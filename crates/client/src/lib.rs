@@ -213,27 +213,37 @@ impl Client {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Events after this one; each is given to `take` as it comes, until that says no.
+    /// Events after this one; each is given to `take` as it comes, until that says no. `since` becomes the last one's
+    /// number, or that of the newest there was: whoever is cut off goes on from there.
     pub async fn events(
         &self,
-        since: Option<u64>,
+        since: &mut Option<u64>,
         follow: bool,
         mut take: impl FnMut(Event) -> bool,
     ) -> Result<(), Failed> {
         let mut path = format!("/v1/events?follow={follow}");
-        if let Some(since) = since {
+        if let Some(since) = *since {
             let _ = write!(path, "&since={since}");
         }
         let mut body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
         let mut text = Vec::new();
+        let mut place = None;
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame?.into_data() else { continue };
             text.extend_from_slice(&data);
             while let Some(end) = text.iter().position(|&b| b == b'\n') {
                 let line: Vec<u8> = text.drain(..=end).collect();
+                if let Some(id) = line.strip_prefix(b"id:") {
+                    place = std::str::from_utf8(id).ok().and_then(|id| id.trim().parse().ok());
+                }
+                if line.trim_ascii().is_empty() {
+                    // An event without data only says where we are.
+                    *since = place.take().or(*since);
+                }
                 let Some(data) = line.strip_prefix(b"data:") else { continue };
                 let event = serde_json::from_slice(data.trim_ascii())
                     .map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+                *since = place.take().or(*since);
                 if !take(event) {
                     return Ok(());
                 }

@@ -5,7 +5,7 @@
 use crate::daemon::Daemon;
 use crate::held::{Follower, Held};
 use crate::http::screen_at;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tenure_core::wire::{Ask, Tell};
 use tenure_output::{Piece, Reader};
@@ -17,7 +17,8 @@ const CHUNK: usize = 16 << 10;
 const LOOK_BACK: u64 = 1 << 20;
 
 /// Listens to a run's terminal until it is over.
-pub(crate) async fn give(daemon: Arc<Daemon>, held: Arc<Held>, directory: PathBuf) {
+pub(crate) async fn give(daemon: Arc<Daemon>, held: Arc<Held>) {
+    let directory = held.directory.clone();
     let output = directory.join("output");
     let end = tenure_output::totals(&output).map_or(0, |totals| totals.bytes);
     let begin = answered(&directory).unwrap_or(0).max(end.saturating_sub(LOOK_BACK));

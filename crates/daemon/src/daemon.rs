@@ -1,6 +1,6 @@
 //! What every part of the daemon shares: its identity, its registry, the runs it holds, and whether it may act.
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Place};
 use crate::answers;
 use crate::held::{self, Held, Keeping, Orders};
 use crate::latency::Latency;
@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::reconcile::Claims;
 use crate::scopes::Scopes;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
 use tenure_settings::Settings;
 use tenure_store::{NewRun, Registry};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{RwLock, watch};
 
 /// The daemon.
 pub(crate) struct Daemon {
@@ -34,6 +34,8 @@ pub(crate) struct Daemon {
     pub(crate) scopes: Scopes,
     pub(crate) latency: Latency,
     pub(crate) phase: watch::Sender<Phase>,
+    /// Read by each start until its run is held; whoever leaves waits for them.
+    pub(crate) starting: RwLock<()>,
     tenancy: Mutex<Tenancy>,
     pub(crate) nursery: Mutex<Option<Nursery>>,
     held: Mutex<HashMap<RunId, Arc<Held>>>,
@@ -82,6 +84,7 @@ impl Daemon {
             scopes: Scopes::default(),
             latency: Latency::default(),
             phase: watch::Sender::new(Phase::Serving),
+            starting: RwLock::new(()),
             tenancy: Mutex::new(tenancy),
             nursery: Mutex::new(None),
             held: Mutex::new(HashMap::new()),
@@ -139,15 +142,14 @@ impl Daemon {
     pub(crate) fn take_on(
         self: &Arc<Self>,
         (run, orders): (Arc<Held>, Orders),
-        directory: PathBuf,
         link: Link,
-        place: Option<OwnedSemaphorePermit>,
+        place: Option<Place>,
     ) -> Arc<Held> {
         lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(&run));
         let keeping = Keeping { held: Arc::clone(&run), link, orders, place };
         tokio::spawn(held::keep(Arc::clone(self), keeping));
         if run.ticket.pty_size.is_some() {
-            tokio::spawn(answers::give(Arc::clone(self), Arc::clone(&run), directory));
+            tokio::spawn(answers::give(Arc::clone(self), Arc::clone(&run)));
         }
         run
     }

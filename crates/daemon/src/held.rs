@@ -1,9 +1,10 @@
 //! One run that this daemon holds: the connection to its keeper, what the keeper says, and the recording of it.
 //! Everything is recorded before it is told (I4): whoever waits here hears of an ending that is on disk.
 
+use crate::admission::Place;
 use crate::daemon::{Daemon, lock, until};
 use crate::link::Link;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::ending::SpawnError;
@@ -13,7 +14,7 @@ use tenure_core::state::State;
 use tenure_core::wire::{Ask, Tell};
 use tenure_os::{clock, pause};
 use tenure_store::Change;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 /// How long to wait before the registry is asked again to take something that must not be lost.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -24,20 +25,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct Held {
     pub(crate) ticket: Ticket,
     pub(crate) hold: Hold,
-    orders: mpsc::UnboundedSender<Order>,
+    /// Its directory, which is in another's state root if the run was taken over.
+    pub(crate) directory: PathBuf,
+    orders: mpsc::UnboundedSender<Ask>,
     status: watch::Sender<Status>,
     followers: Mutex<usize>,
 }
 
 /// What its keeper is to be told.
-pub(crate) type Orders = mpsc::UnboundedReceiver<Order>;
-
-/// Something to be told to a keeper, and who waits until it is on its way.
-#[derive(Debug)]
-pub(crate) struct Order {
-    ask: Ask,
-    sent: Option<oneshot::Sender<()>>,
-}
+pub(crate) type Orders = mpsc::UnboundedReceiver<Ask>;
 
 /// What is known of it now.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +50,8 @@ pub(crate) struct Status {
     pub(crate) ending: Option<Arc<Ending>>,
     /// Why this daemon holds it no more.
     pub(crate) let_go: Option<String>,
+    /// Whether its keeper was told to go on without us for as long as it takes.
+    pub(crate) released: bool,
 }
 
 impl Status {
@@ -78,14 +76,15 @@ pub(crate) struct Keeping {
     pub(crate) link: Link,
     pub(crate) orders: Orders,
     /// The run's place among those that may run at once.
-    pub(crate) place: Option<OwnedSemaphorePermit>,
+    #[expect(dead_code, reason = "it is given back when the run is over")]
+    pub(crate) place: Option<Place>,
 }
 
 impl Held {
-    pub(crate) fn new(ticket: Ticket, hold: Hold, status: Status) -> (Arc<Self>, Orders) {
+    pub(crate) fn new(ticket: Ticket, hold: Hold, directory: PathBuf, status: Status) -> (Arc<Self>, Orders) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
-        (Arc::new(Self { ticket, hold, orders, status, followers: Mutex::new(0) }), receiver)
+        (Arc::new(Self { ticket, hold, directory, orders, status, followers: Mutex::new(0) }), receiver)
     }
 
     /// Asks for its end. The keeper does it; the registry is not waited for.
@@ -96,15 +95,7 @@ impl Held {
     /// Says something to the keeper; the answer, if there is one, is not awaited.
     pub(crate) fn say(&self, ask: Ask) {
         // One that is gone needs not be told.
-        let _ = self.orders.send(Order { ask, sent: None });
-    }
-
-    /// The daemon leaves on purpose. Returns once that is on its way to the keeper, which reads it whatever becomes of
-    /// us, or the keeper is gone.
-    pub(crate) async fn leave_alone(&self) {
-        let (sent, on_its_way) = oneshot::channel();
-        let _ = self.orders.send(Order { ask: Ask::Release, sent: Some(sent) });
-        let _ = on_its_way.await;
+        let _ = self.orders.send(ask);
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -123,6 +114,12 @@ impl Held {
     /// Waits until the run is over.
     pub(crate) async fn over(&self) -> Status {
         self.wait(Status::is_over).await
+    }
+
+    /// Tells the keeper to go on without us, and waits until that is on its way.
+    pub(crate) async fn release(&self) {
+        self.say(Ask::Release);
+        self.wait(|status| status.released || status.is_over()).await;
     }
 
     async fn wait(&self, is: impl FnMut(&Status) -> bool) -> Status {
@@ -148,39 +145,65 @@ impl Held {
     }
 }
 
-/// Holds a run until it is over.
+/// Holds a run until it is over. A keeper whose connection was lost and who answers again is gone on with.
 pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
+    let held = Arc::clone(&keeping.held);
+    loop {
+        let (heard, queue) = mpsc::unbounded_channel();
+        // What is heard is recorded in order, beside the conversation: what a client asks for is passed on though the
+        // registry be slow or full.
+        let recorder = tokio::spawn(record_all(Arc::clone(&daemon), Arc::clone(&held), queue));
+        converse(&mut keeping, heard).await;
+        // It panics no more than this task does.
+        let _ = recorder.await;
+        if held.status().is_over() {
+            break;
+        }
+        match daemon.look_after(&held).await {
+            Some(link) => keeping.link = link,
+            None => break,
+        }
+        if *lock(&held.followers) > 0 {
+            held.say(Ask::Follow);
+        }
+    }
+    daemon.release(&held);
+}
+
+/// Passes on what each side says, until the keeper is gone or the run is over.
+async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) {
     let held = Arc::clone(&keeping.held);
     let mut status = held.watch();
     loop {
         tokio::select! {
             heard = keeping.link.next::<Tell>() => match heard {
-                Ok(Some((tell, _))) => hear(&daemon, &held, tell).await,
-                Ok(None) => break,
+                // A hint of growth is worth nothing later.
+                Ok(Some((Tell::Grown { to }, _))) => held.set(|status| status.grown = status.grown.max(to)),
+                Ok(Some((tell, _))) => drop(heard_of.send(tell)),
+                Ok(None) => return,
                 Err(error) => {
                     tracing::warn!(run = %held.ticket.run_id, %error, "the keeper's connection failed");
-                    break;
+                    return;
                 }
             },
-            Some(Order { ask, sent }) = keeping.orders.recv() => {
+            Some(ask) = keeping.orders.recv() => {
+                let releases = matches!(ask, Ask::Release);
                 if keeping.link.say(ask).await.is_err() {
-                    break;
+                    return;
                 }
-                // Whoever waited may have given up.
-                let _ = sent.map(|sent| sent.send(()));
+                if releases {
+                    held.set(|status| status.released = true);
+                }
             }
-            () = until(&mut status, Status::is_over) => break,
-        }
-        if held.status().is_over() {
-            break;
+            () = until(&mut status, Status::is_over) => return,
         }
     }
-    drop(keeping.link);
-    if !held.status().is_over() {
-        daemon.look_after(&held).await;
+}
+
+async fn record_all(daemon: Arc<Daemon>, held: Arc<Held>, mut heard: mpsc::UnboundedReceiver<Tell>) {
+    while let Some(tell) = heard.recv().await {
+        hear(&daemon, &held, tell).await;
     }
-    daemon.release(&held);
-    drop(keeping.place);
 }
 
 async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
@@ -196,7 +219,6 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
             record(daemon, held, Change::Leaving { cause, detail }).await;
             held.set(|status| status.leaving_since_ms = Some(clock::unix_ms()));
         }
-        Tell::Grown { to } => held.set(|status| status.grown = status.grown.max(to)),
         Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
         Tell::Refused { why } => {
             tracing::info!(run = %held.ticket.run_id, why, "refused by the keeper");
@@ -205,7 +227,8 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
             }
         }
         Tell::Unrecorded { why } => tracing::error!(run = %held.ticket.run_id, why, "an ending was not kept"),
-        Tell::Welcome { .. }
+        Tell::Grown { .. }
+        | Tell::Welcome { .. }
         | Tell::Status { .. }
         | Tell::Done
         | Tell::StdinTaken { .. }
@@ -229,14 +252,8 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
     pause::point("daemon-after-ending");
     daemon.latency.ended(held, &ending);
     held.ended(ending);
-    if heirs.is_empty() {
-        return;
-    }
-    // Beside the run that they came from, in whosever state root that is.
-    if let Ok(Some(row)) = daemon.registry.run(held.ticket.run_id.clone()).await {
-        for heir in heirs {
-            daemon.adopt_unregistered(&Path::new(&row.directory).with_file_name(heir.as_str())).await;
-        }
+    for heir in heirs {
+        daemon.adopt_unregistered(&held.directory.with_file_name(heir.as_str())).await;
     }
 }
 
@@ -271,6 +288,8 @@ async fn is_ours(daemon: &Daemon, held: &Held) -> bool {
 pub(crate) struct Follower {
     held: Arc<Held>,
     status: watch::Receiver<Status>,
+    /// The hint that was acted on last: files that do not follow it are not read in circles.
+    acted_on: u64,
 }
 
 impl Follower {
@@ -284,7 +303,7 @@ impl Follower {
             }
         }
         let status = held.watch();
-        Self { held, status }
+        Self { held, status, acted_on: 0 }
     }
 
     /// Whether there will be no more.
@@ -294,8 +313,11 @@ impl Follower {
 
     /// Waits until the output has grown beyond this, or there will be no more.
     pub(crate) async fn grown_beyond(&mut self, at: u64) {
+        let beyond = at.max(self.acted_on);
         // The sender lives in what we hold.
-        let _ = self.status.wait_for(|status| status.grown > at || status.is_over()).await;
+        if let Ok(status) = self.status.wait_for(|status| status.grown > beyond || status.is_over()).await {
+            self.acted_on = status.grown;
+        }
     }
 }
 

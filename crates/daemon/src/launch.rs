@@ -1,6 +1,6 @@
 //! Starting a run: a place for it, its turn in its scope, its row in the registry, and only then its keeper (I2).
 
-use crate::admission::Full;
+use crate::admission::{Full, Place};
 use crate::asked::Asked;
 use crate::daemon::{Daemon, lock};
 use crate::held::{Held, Status};
@@ -15,7 +15,7 @@ use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_os::pause;
 use tenure_os::socket::Conn;
 use tenure_store::{NewRun, RunRow};
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit};
+use tokio::sync::OwnedMutexGuard;
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The right to begin a run: its place among those that may run at once, and its turn in its scope.
 pub(crate) struct Entry {
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
     #[expect(dead_code, reason = "it is held until the run is recorded")]
     turn: Option<OwnedMutexGuard<()>>,
 }
@@ -89,7 +89,11 @@ impl Daemon {
         asked_by: String,
         caller: Option<Conn>,
     ) -> Result<Arc<Held>, Refusal> {
+        let starting = self.starting.read().await;
         self.check_open()?;
+        // All that can fail before anything is recorded.
+        let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
+        let link = Link::new(mine).map_err(Refusal::internal)?;
         let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.output };
         let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
         let ticket = lease.ticket(&asked.spec, &terms);
@@ -106,7 +110,6 @@ impl Daemon {
             let welcome = Tell::Welcome { version: wire::VERSION, run_id: ticket.run_id.clone() };
             let _ = caller.write(&wire::encode(&welcome, &[]));
         }
-        let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
         let order = Order { ticket: &ticket, spec: &asked.spec, cgroup: terms.cgroup };
@@ -117,9 +120,9 @@ impl Daemon {
             return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
         }
         pause::point("daemon-launched");
-        let link = Link::new(mine).map_err(Refusal::internal)?;
-        let run = self.take_on(Held::new(ticket, hold, Status::default()), path, link, entry.place);
+        let run = self.take_on(Held::new(ticket, hold, path, Status::default()), link, entry.place);
         drop(claim);
+        drop(starting);
         Ok(run)
     }
 

@@ -7,6 +7,7 @@ mod evidence;
 
 use crate::daemon::{Daemon, lock};
 use crate::held::Held;
+use crate::link::Link;
 use crate::refusal::Refusal;
 use act::Outcome;
 pub(crate) use claim::Claims;
@@ -17,6 +18,8 @@ use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
 use tenure_core::reconcile::{Verdict, decide};
 use tenure_core::state::State;
+use tenure_core::wire::Role;
+use tenure_keeper::rundir::RunDir;
 use tenure_store::RunRow;
 use tokio::task::JoinSet;
 
@@ -102,11 +105,17 @@ impl Daemon {
         outcome
     }
 
-    /// The connection to a held run's keeper is lost without an ending. Nobody else judges it while it is held.
-    pub(crate) async fn look_after(self: &Arc<Self>, held: &Arc<Held>) {
+    /// The connection to a held run's keeper is lost without an ending. Nobody else judges it while it is held. Returns a
+    /// new connection if the keeper answers; otherwise the run is over here.
+    pub(crate) async fn look_after(self: &Arc<Self>, held: &Arc<Held>) -> Option<Link> {
         let run = &held.ticket.run_id;
         let mut pause = FIRST_PAUSE;
         loop {
+            if let Ok(dir) = RunDir::open(&held.directory)
+                && let Ok(link) = Link::dial(&dir, Role::Holder { epoch: held.hold.epoch }).await
+            {
+                return Some(link);
+            }
             let outcome = match self.registry.run(run.clone()).await {
                 Ok(Some(row)) => self.judge(&row, Mode::Act).await.outcome,
                 Ok(None) => None,
@@ -116,10 +125,17 @@ impl Daemon {
                 }
             };
             match outcome {
-                Some(Outcome::Ended(ending)) => return held.ended(*ending),
-                Some(Outcome::Held) => return held.let_go("its keeper was dialled anew".to_owned()),
+                Some(Outcome::Ended(ending)) => {
+                    held.ended(*ending);
+                    return None;
+                }
+                Some(Outcome::Held) => {
+                    held.let_go("its keeper was dialled anew".to_owned());
+                    return None;
+                }
                 Some(Outcome::NotOurs) | None => {
-                    return held.let_go("another instance holds it, or it is gone".to_owned());
+                    held.let_go("another instance holds it, or it is gone".to_owned());
+                    return None;
                 }
                 Some(Outcome::Unsettled) => {}
             }

@@ -119,21 +119,7 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections, heart: Join
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
     tracing::info!(cancel_runs, "leaving");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-    let held = daemon.all_held();
-    if cancel_runs {
-        held.iter().for_each(|held| held.cancel(false));
-        for one in &held {
-            one.over().await;
-        }
-    } else {
-        // They go on without us for as long as it takes. A keeper that hangs is not waited for.
-        let told = async {
-            for one in &held {
-                one.leave_alone().await;
-            }
-        };
-        let _ = tokio::time::timeout(FAREWELL, told).await;
-    }
+    part(daemon, cancel_runs).await;
     daemon
         .tell_own(
             "daemon-stopped",
@@ -146,6 +132,23 @@ async fn leave(daemon: &Arc<Daemon>, connections: http::Connections, heart: Join
     // One that panicked beats no more.
     let _ = heart.await;
     daemon.rest().await;
+}
+
+/// Ends the runs that we hold, or has them go on without us for as long as it takes.
+async fn part(daemon: &Daemon, cancel_runs: bool) {
+    // A run that is just being started is held first.
+    drop(daemon.starting.write().await);
+    let held = daemon.all_held();
+    if cancel_runs {
+        held.iter().for_each(|held| held.cancel(false));
+        for one in &held {
+            one.over().await;
+        }
+        return;
+    }
+    let released = futures_util::future::join_all(held.iter().map(|held| held.release()));
+    // One whose record the registry does not take at this moment waits for the next daemon, for its own grace.
+    let _ = tokio::time::timeout(FAREWELL, released).await;
 }
 
 /// Nurseries are our children; one that has left is taken off the list.

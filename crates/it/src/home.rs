@@ -54,6 +54,19 @@ impl Home {
         self.daemon()
     }
 
+    /// Starts a daemon that stands still at this pause point.
+    #[track_caller]
+    pub fn begin_paused(&self, point: &str) -> Known {
+        let mut command = self.command(&["daemon", "start"]);
+        let output = Started::new({
+            command.env("TENURE_PAUSE", point);
+            command
+        })
+        .output();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.daemon()
+    }
+
     /// The pid of the daemon that serves now.
     pub fn serving(&self) -> Option<i32> {
         let output = self.tenure(&["daemon", "status", "--json"]);
@@ -124,16 +137,6 @@ impl Home {
         std::fs::read_to_string(self.state().join("daemon.log")).unwrap_or_default()
     }
 
-    /// How many clients are connected to the daemon: its end of each connection has the socket's path.
-    pub fn connections(&self) -> usize {
-        let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let path = self.state().join("daemon.sock");
-        let path = path.to_str().expect("UTF-8");
-        // State 03 is connected; the listening socket is 01.
-        let ours = |line: &&str| line.ends_with(path) && line.split_ascii_whitespace().nth(5) == Some("03");
-        sockets.lines().filter(ours).count()
-    }
-
     /// Starts `tenure` as one who may start a daemon, though this installation's are not started by others.
     #[track_caller]
     pub fn start_freely(&self, args: &[&str]) -> Started {
@@ -151,9 +154,13 @@ impl Home {
     /// The registry, found whole, and the metrics in agreement with it.
     #[track_caller]
     pub fn audit(&self) -> Ledger {
-        let metrics = self.tenure(&["metrics"]);
-        assert!(metrics.status.success(), "{}", String::from_utf8_lossy(&metrics.stderr));
-        let ledger = Ledger::read(&self.install);
+        let (ledger, metrics) = eventually("a moment in which nothing changes", || {
+            let before = Ledger::read(&self.install);
+            let metrics = self.tenure(&["metrics"]);
+            assert!(metrics.status.success(), "{}", String::from_utf8_lossy(&metrics.stderr));
+            let ledger = Ledger::read(&self.install);
+            (before == ledger).then_some((ledger, metrics))
+        });
         ledger.check(&self.install);
         ledger.check_metrics(&String::from_utf8_lossy(&metrics.stdout));
         ledger
@@ -162,11 +169,13 @@ impl Home {
     /// Every run has ended: checks the records, stops the daemon, and finds nothing left of anybody.
     #[track_caller]
     pub fn finish(self) {
-        let ledger = self.audit();
-        let live: Vec<_> = ledger.runs.iter().filter(|run| run.state != "exited").collect();
-        assert!(live.is_empty(), "not ended: {live:?}\n{}", self.log());
+        // A foreground caller hears of the end from the keeper, at the same time as the daemon.
+        eventually(&format!("that every run is recorded as ended\n{}", self.log()), || {
+            self.audit().runs.iter().all(|run| run.state == "exited").then_some(())
+        });
         let stopped = self.tenure(&["daemon", "stop"]);
         assert!(stopped.status.success(), "{stopped:?}");
+        assert!(!self.state().join("tenure.db-wal").exists(), "the registry was not closed");
         self.find_nothing();
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tenure_keeper::rundir::RunDir;
 
 /// One run's row, and how often each kind of event was told of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The run.
     pub id: String,
@@ -50,7 +50,7 @@ impl Entry {
 }
 
 /// Everything of the registry that tests look at.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Ledger {
     /// Every run.
     pub runs: Vec<Entry>,

@@ -66,6 +66,19 @@ fn a_foreground_run_goes_on_and_passes_everything_on() {
     }
 }
 
+/// What the keeper says first may come together with the daemon's answer, and nothing after it for long.
+#[test]
+fn a_foreground_caller_shows_what_came_before_it_looked() {
+    let home = Home::watched();
+    let actor = home.actor();
+    let args = ["run", "--quiet", "--grace", "100ms", "--", &actor, "tree"];
+    let mut runs: Vec<Started> = (0..16).map(|_| home.start(&args)).collect();
+    runs.iter_mut().for_each(|run| run.wait_for("ready tree"));
+    runs.iter().for_each(|run| proc::send(run.pid(), Signal::TERM));
+    assert!(runs.iter_mut().all(|run| run.code() == 123));
+    home.finish();
+}
+
 /// The caller's end is the run's end, whoever started it, and whoever lives.
 #[test]
 fn a_foreground_caller_that_leaves_after_the_daemon_died_ends_its_run() {
@@ -103,6 +116,16 @@ fn whoever_follows_events_hears_each_once_across_a_death() {
     home.finish();
 }
 
+/// Whether a client has had an answer and waits for more of it: it has received something, and sleeps.
+fn is_waiting(pid: i32) -> bool {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
+    let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let targets = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
+    let connected = targets.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
+    let waits = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    !io.is_empty() && connected > 0 && waits.contains("poll")
+}
+
 /// What happens between the death and the next connection is not missed, also by one who had heard nothing yet.
 #[test]
 fn one_who_follows_and_has_heard_nothing_yet_misses_nothing_either() {
@@ -112,92 +135,14 @@ fn one_who_follows_and_has_heard_nothing_yet_misses_nothing_either() {
     let newest = home.tenure(&["events", "--json"]);
     let newest = String::from_utf8_lossy(&newest.stdout).lines().count();
     let mut following = home.start_freely(&["events", "-f", "--json"]);
-    // It has heard nothing, and it is connected: only its connection is to be seen.
-    eventually("a connection", || (home.connections() > 0).then_some(()));
+    let pid = following.pid();
+    eventually("that it waits for the answer's body", || is_waiting(pid).then_some(()));
     home.kill();
     assert!(home.tenure(&["write", &id, "go\n"]).status.success());
     following.wait_for("run-ended");
     assert!(newest > 0 && !following.out().contains("run-created"), "{}", following.out());
     drop(following);
     assert_eq!(home.wait(&id), 0);
-    home.finish();
-}
-
-#[test]
-fn stopping_and_starting_keeps_the_runs_however_long_that_takes() {
-    for flags in TRANSPORTS {
-        let home = Home::unwatched();
-        // An orphan grace that would have ended it long before the next daemon comes.
-        let id = home.act(&[flags, &["--grace", "100ms", "--orphan-grace", "50ms"]].concat(), &["tree"]);
-        home.wait_ready(&id);
-        assert!(home.tenure(&["daemon", "stop"]).status.success());
-        assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
-        assert_eq!(home.tenure(&["wait", "--timeout", "500ms", &id]).status.code(), Some(124), "it goes on");
-        home.begin();
-        assert_eq!(home.show(&id)["state"], "running");
-        home.ask_to_cancel(&[&id]);
-        assert_eq!(home.wait(&id), 123);
-        home.finish();
-    }
-}
-
-/// A stop right after a start: the keeper must hear that nobody is to come back soon.
-#[test]
-fn a_stop_in_the_moment_of_a_start_loses_no_run() {
-    let home = Home::unwatched();
-    let mut ids = Vec::new();
-    for round in 0..12 {
-        let flags = [TRANSPORTS[round % 2], &["--grace", "100ms", "--orphan-grace", "20ms"]].concat();
-        ids.push(home.act(&flags, &["sleep"]));
-        let stopped = home.tenure(&["daemon", "stop"]);
-        assert!(stopped.status.success(), "{stopped:?}");
-        home.begin();
-    }
-    for id in &ids {
-        let record = home.show(id);
-        assert_eq!(record["state"], "running", "{}", record["termination"]);
-    }
-    home.ask_to_cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(ids.iter().all(|id| home.wait(id) == 123));
-    home.finish();
-}
-
-#[test]
-fn a_stop_that_cancels_ends_every_run_before_the_daemon_leaves() {
-    let home = Home::watched();
-    let flags = ["--grace", "100ms"];
-    let ids: Vec<String> = TRANSPORTS
-        .iter()
-        .map(|kind| home.act(&[kind, &flags[..]].concat(), &["ignore-term", "sleep"]))
-        .collect();
-    ids.iter().for_each(|id| home.wait_ready(id));
-    assert!(home.tenure(&["daemon", "stop", "--cancel-runs"]).status.success());
-    home.find_nothing();
-    home.begin();
-    let ledger = home.audit();
-    for id in &ids {
-        assert_eq!(ledger.run(id).reason(), Some("manual-cancel"));
-    }
-    home.finish();
-}
-
-#[test]
-fn sigterm_is_a_stop_that_keeps_the_runs_and_no_warden_starts_another() {
-    let home = Home::watched();
-    let id = home.act(&["--grace", "100ms", "--orphan-grace", "50ms"], &["tree"]);
-    home.wait_ready(&id);
-    let daemon = home.daemon();
-    let (_, warden, ..) = proc::stat(daemon.pid).expect("a daemon");
-    assert_eq!(proc::name(warden), "tenure-warden");
-    let warden = tenure_it::known::Known::hold(warden).expect("a warden");
-    daemon.send(Signal::TERM);
-    daemon.wait_dead(PATIENCE);
-    warden.wait_dead(PATIENCE);
-    assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
-    home.begin();
-    assert_eq!(home.show(&id)["state"], "running", "{}", home.show(&id)["termination"]);
-    home.ask_to_cancel(&[&id]);
-    assert_eq!(home.wait(&id), 123);
     home.finish();
 }
 
@@ -223,7 +168,7 @@ fn short_runs_around_a_death_have_true_endings() {
             125 => assert!(!asked.err().is_empty()),
             other => panic!("{other}: {}", asked.err()),
         }
-        home.next_after(daemon.pid);
+        home.begin();
     }
     for id in &told {
         assert_eq!(home.wait(id), 4, "{}", home.show(id)["termination"]);

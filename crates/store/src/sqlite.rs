@@ -31,7 +31,7 @@ use writer::{Operation, Pending, Writer};
 
 type Question = Box<dyn FnOnce(&Connection) + Send>;
 
-/// The registry in a file. Clones share it; its threads end with the last of them.
+/// The registry in a file. Clones share it; it is closed with the last of them.
 #[derive(Debug, Clone)]
 pub struct Sqlite {
     threads: Arc<Threads>,
@@ -41,6 +41,19 @@ struct Threads {
     path: PathBuf,
     writer: Sender<Box<dyn Operation>>,
     reader: Sender<Question>,
+    closing: Option<thread::JoinHandle<()>>,
+}
+
+impl Drop for Threads {
+    /// Whoever lets go of the registry finds its file closed, with nothing left in the log beside it.
+    fn drop(&mut self) {
+        self.writer = mpsc::channel().0;
+        self.reader = mpsc::channel().0;
+        if let Some(closing) = self.closing.take() {
+            // A thread that panicked has closed its connection all the same.
+            let _ = closing.join();
+        }
+    }
 }
 
 impl std::fmt::Debug for Threads {
@@ -93,9 +106,10 @@ impl Sqlite {
         let reading = open::reader(path).map_err(|error| OpenFailed::of_sql(path, error))?;
         let (writer, operations) = mpsc::channel();
         let (reader, questions) = mpsc::channel();
-        Self::start(writing, operations, reading, questions)
+        let closing = Self::start(writing, operations, reading, questions)
             .map_err(|error| OpenFailed::of_system(path, error))?;
-        Ok(Self { threads: Arc::new(Threads { path: path.to_owned(), writer, reader }) })
+        let threads = Threads { path: path.to_owned(), writer, reader, closing: Some(closing) };
+        Ok(Self { threads: Arc::new(threads) })
     }
 
     fn start(
@@ -103,7 +117,7 @@ impl Sqlite {
         operations: Receiver<Box<dyn Operation>>,
         reading: Connection,
         questions: Receiver<Question>,
-    ) -> std::io::Result<()> {
+    ) -> std::io::Result<thread::JoinHandle<()>> {
         let reader = thread::Builder::new().name("registry-read".to_owned()).spawn(move || {
             for question in questions {
                 question(&reading);
@@ -114,8 +128,7 @@ impl Sqlite {
             writer.serve(&operations);
             // Only a writing connection can tidy the log away, and only as the last one.
             let _ = reader.join();
-        })?;
-        Ok(())
+        })
     }
 
     fn write<T, W>(&self, work: W) -> Reply<T>

@@ -9,11 +9,15 @@ use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::ending::Exit;
 use tenure_os::fork::{self, Alone};
-use tenure_os::lock::{self, Holder};
+use tenure_os::lock::{self, Holder, Lock};
 use tenure_os::socket::Conn;
 use tenure_os::{clock, descriptors, poll, program, reaper};
 use tenure_settings::Settings;
 
+/// The lock of whoever is the daemon; the last one's pid stays in it.
+const LOCK: &str = "daemon.lock";
+/// How long between two looks at it.
+const LOOK: Duration = Duration::from_millis(5);
 /// The pauses before a daemon that died is started again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -57,10 +61,12 @@ fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failure> {
     }
     program::set_name(c"tenure-warden");
     let alone = Alone::check().map_err(Failure::refused)?;
+    let own = settings.clone();
     let mut conn = Some(conn);
     let mut pause = FIRST_PAUSE;
     loop {
         let began = clock::awake();
+        let before = last_holder(&own);
         let (settings, first) = (settings.clone(), conn.take());
         let pid = alone.fork(move || serve(settings, first)).map_err(Failure::refused)?;
         match reaper::wait_for(pid).map_err(Failure::refused)? {
@@ -72,8 +78,18 @@ fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failure> {
             pause = FIRST_PAUSE;
         }
         poll::wait(&[], Some(pause)).map_err(Failure::refused)?;
+        let last = last_holder(&own);
+        if last != before && last.as_deref().map(<[u8]>::trim_ascii) != Some(pid.to_string().as_bytes()) {
+            // Somebody else has started one meanwhile, or stopped it: it is no more ours to start.
+            return Ok(0);
+        }
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
+}
+
+/// What the daemon's lock says of who held it last.
+fn last_holder(settings: &Settings) -> Option<Vec<u8>> {
+    std::fs::read(settings.state.join(LOCK)).ok()
 }
 
 /// Serves, and tells whoever waits that it does, or why it cannot.
@@ -92,24 +108,45 @@ fn serve(settings: Settings, mut starter: Option<Conn>) -> u8 {
 }
 
 fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> {
-    let Some(client) = reach::running(settings) else {
-        print::line("no daemon is running")?;
-        return Ok(0);
+    let deadline = clock::awake() + FAREWELL;
+    let client = loop {
+        if let Some(client) = reach::running(settings) {
+            break client;
+        }
+        if !settings.state.exists() || call_off(settings)? {
+            print::line("no daemon is running")?;
+            return Ok(0);
+        }
+        // It is just being started, or leaves.
+        if clock::awake() > deadline {
+            return Err(Failure::refused("the daemon does not answer: `tenure daemon status` looks again"));
+        }
+        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
     };
     reach::wait(client.shutdown(args.cancel_runs))?;
-    let deadline = clock::awake() + FAREWELL;
     while holds_lock(settings)? {
         if clock::awake() > deadline {
             return Err(Failure::refused("the daemon has not left yet: `tenure daemon status` looks again"));
         }
-        poll::wait(&[], Some(Duration::from_millis(5))).map_err(Failure::refused)?;
+        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
     }
     Ok(0)
 }
 
+/// Where no daemon is, one may be about to be started again by its warden, which sees by this that it is not to be.
+/// `false` if there is a daemon.
+fn call_off(settings: &Settings) -> Result<bool, Failure> {
+    let dir = tenure_os::file::Dir::open(&settings.state).map_err(Failure::refused)?;
+    let Some(lock) = Lock::take(&dir, LOCK).map_err(Failure::refused)? else { return Ok(false) };
+    // No pid, as long as a daemon's line, and unlike any before it: who compares sees that it was written since.
+    let mark = format!("x{:09}\n", clock::unix_ms() % 1_000_000_000);
+    lock.write(mark.as_bytes()).map_err(Failure::refused)?;
+    Ok(true)
+}
+
 fn holds_lock(settings: &Settings) -> Result<bool, Failure> {
     let dir = tenure_os::file::Dir::open(&settings.state).map_err(Failure::refused)?;
-    Ok(lock::holder(&dir, "daemon.lock").map_err(Failure::refused)? == Holder::Somebody)
+    Ok(lock::holder(&dir, LOCK).map_err(Failure::refused)? == Holder::Somebody)
 }
 
 fn status(settings: &Settings, json: bool) -> Result<u8, Failure> {

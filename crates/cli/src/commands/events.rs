@@ -11,13 +11,11 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
     loop {
         let client = reach::needed(&settings)?;
         let mut printed = Ok(());
-        let begin = since;
         let take = |event: Event| {
-            since = Some(event.seq);
             printed = show(&event, args.json);
             printed.is_ok()
         };
-        let ended = reach::try_wait(client.events(begin, args.follow, take))?;
+        let ended = reach::try_wait(client.events(&mut since, args.follow, take))?;
         printed?;
         match ended {
             Ok(()) if !args.follow => return Ok(0),

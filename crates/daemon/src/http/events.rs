@@ -8,7 +8,7 @@ use crate::requester::Requester;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -55,10 +55,14 @@ pub(super) async fn events(
         }
         None => None,
     };
-    let at = match resumed.or(asks.since) {
+    let since = resumed.or(asks.since);
+    let at = match since {
         Some(at) => at,
         None => daemon.registry.last_event().await?,
     };
+    // Whoever begins with the newest is told which that is, by an event without data: it can come back to that place
+    // though it has heard nothing yet.
+    let place = since.is_none().then(|| Ok(Event::default().id(at.to_string())));
     let changes = daemon.changes();
     let follow = asks.follow.unwrap_or(true);
     let stream = Following { daemon, who, run, at, changes, follow, ready: Vec::new().into_iter() };
@@ -69,6 +73,7 @@ pub(super) async fn events(
         let sent = Event::default().id(event.seq.to_string()).event(event.kind).data(text);
         Some((Ok(sent), stream))
     });
+    let stream = futures_util::stream::iter(place).chain(stream);
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)))
 }
 

@@ -129,8 +129,8 @@ impl Daemon {
             leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms),
             ..Status::default()
         };
-        let run = Held::new(row.ticket.clone(), hold, status);
-        self.take_on(run, PathBuf::from(&row.directory), link, self.admission.seat());
+        let run = Held::new(row.ticket.clone(), hold, PathBuf::from(&row.directory), status);
+        self.take_on(run, link, self.admission.seat());
         Outcome::Held
     }
 

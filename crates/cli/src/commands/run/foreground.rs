@@ -136,6 +136,10 @@ impl Foreground<'_> {
     /// Until the run has ended and its output is printed, or printing is of no more use. Returns why there is
     /// no run, if there is none.
     fn watch(&mut self) -> io::Result<Option<String>> {
+        // What came together with the daemon's answer: it may be all that comes for long.
+        if let Some(why) = self.hear()? {
+            return Ok(Some(why));
+        }
         loop {
             let typing = self.typing.interest();
             let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];

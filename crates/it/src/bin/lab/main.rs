@@ -3,6 +3,7 @@
 
 mod bomb;
 mod chaos;
+mod daemon_chaos;
 mod descriptors;
 mod freeze;
 mod init;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["freeze"] => freeze::stops_everything_and_outruns_who_forks(false),
         ["freeze-hurried"] => freeze::stops_everything_and_outruns_who_forks(true),
         ["chaos", seed] => chaos::main(seed),
+        ["daemon-chaos", seed] => daemon_chaos::main(seed),
         ["sweep", directory] => reuse::sweep(directory),
         ["hunt", directory] => reuse::hunt(directory),
         _ => {
