@@ -24,6 +24,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How many runs are found at once when all of some kind are meant.
 const BATCH: usize = 500;
 
+/// How long an ending that is on disk may take to be recorded before the run is shown without it.
+const RECORDING: Duration = Duration::from_secs(2);
+
 /// The states of a run that has not ended.
 pub(crate) const LIVE: [State; 3] = [State::Starting, State::Running, State::Exiting];
 
@@ -95,7 +98,8 @@ impl Daemon {
             ending: row.ending.clone(),
             state: status.map_or(row.state, |status| status.state().max(row.state)),
             hold: row.hold.clone(),
-            lease_expires_at_ms: row.ending.is_none().then_some(row.expires_at_ms),
+            // A lease that was put to rest does not expire.
+            lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| row.ending.is_none() && at < u64::MAX),
             // One that nobody keeps is being looked after; it is lost when that says so.
             kept: true,
             output,
@@ -104,21 +108,22 @@ impl Daemon {
         }
     }
 
+    /// A run's row, with its ending if that is on disk already: it is about to be recorded, and that is waited for.
+    pub(crate) async fn settled(&self, row: RunRow) -> Result<RunRow, Refusal> {
+        let written =
+            || RunDir::open(Path::new(&row.directory)).is_ok_and(|dir| matches!(dir.ending(), Ok(Some(_))));
+        match self.held(&row.ticket.run_id) {
+            Some(held) if row.ending.is_none() && written() => {
+                let _ = tokio::time::timeout(RECORDING, held.over()).await;
+                self.row(&row.ticket.run_id).await
+            }
+            _ => Ok(row),
+        }
+    }
+
     /// The same, and what its keeper says while it lives.
     pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
         let mut view = self.view(row);
-        if row.ending.is_none()
-            && let Ok(dir) = RunDir::open(Path::new(&row.directory))
-            && let Ok(Some(ending)) = dir.ending()
-        {
-            // It is about to be recorded; the file is as true.
-            view.note = dir.note().ok().flatten().or(view.note);
-            view.state = State::Exited;
-            view.output = ending.output;
-            view.last_output_at_ms = ending.last_output_at_ms;
-            view.ending = Some(ending);
-            return view;
-        }
         if row.ending.is_none()
             && let Ok(mut link) = self.viewer(row).await
             && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
@@ -247,15 +252,20 @@ impl Daemon {
                 return Ok(row);
             }
             let settled = async {
-                match self.held(run) {
-                    Some(held) => drop(held.over().await),
-                    None => tokio::time::sleep(LOOK).await,
+                if let Some(held) = self.held(run) {
+                    return held.over().await.ending;
                 }
+                tokio::time::sleep(LOOK).await;
+                None
             };
-            match deadline {
+            let ending = match deadline {
                 // At the deadline it is looked at a last time.
-                Some(at) => drop(timeout_at(at, settled).await),
+                Some(at) => timeout_at(at, settled).await.ok().flatten(),
                 None => settled.await,
+            };
+            if let Some(ending) = ending {
+                // It is recorded; the row may be removed by now, and the ending is what was waited for.
+                return Ok(RunRow { state: State::Exited, ending: Some((*ending).clone()), ..row });
             }
         }
     }
@@ -263,6 +273,12 @@ impl Daemon {
     /// Removes a run: its record and its output. A live one is cancelled, hidden at once, and removed when it has
     /// ended.
     pub(crate) async fn remove(self: &Arc<Self>, row: &RunRow, who: &Requester) -> Result<(), Refusal> {
+        if row.hold.instance != self.instance {
+            return Err(Refusal::held_elsewhere(format!(
+                "run {} is instance {}'s: ask its daemon",
+                row.ticket.run_id, row.hold.instance
+            )));
+        }
         if row.ending.is_none() {
             self.cancel_run(row, false, who).await?;
             self.registry.hide(row.ticket.run_id.clone()).await?;

@@ -86,6 +86,9 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let daemon = Arc::new(Daemon::new(settings, state, instance, registry, tenancy));
     // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
     let heart = tokio::spawn(Arc::clone(&daemon).beat(beat));
+    // Before any run is taken on: without one we would have to leave them again.
+    let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
+    *crate::daemon::lock(&daemon.nursery) = Some(nursery);
     // Before anybody can ask: a run that is not held yet would look lost.
     let settling = Arc::clone(&daemon);
     let settling = tokio::spawn(async move {
@@ -94,8 +97,6 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     });
     // Those of silent keepers are settled while we serve.
     let _ = tokio::time::timeout(SETTLING, settling).await;
-    let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
-    *crate::daemon::lock(&daemon.nursery) = Some(nursery);
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(bury_children());

@@ -23,6 +23,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// One that lived so long did not die of its start.
 const SOUND: Duration = Duration::from_mins(1);
+/// The exit codes of a daemon that cannot serve: for good, and for now.
+const FINAL: i32 = 1;
+const TRY_AGAIN: i32 = 75;
 /// How long a daemon may take to leave.
 const FAREWELL: Duration = Duration::from_mins(10);
 
@@ -70,8 +73,8 @@ fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failure> {
         let (settings, first) = (settings.clone(), conn.take());
         let pid = alone.fork(move || serve(settings, first)).map_err(Failure::refused)?;
         match reaper::wait_for(pid).map_err(Failure::refused)? {
-            // It was told to leave, or said why it cannot serve.
-            Exit::Code(code @ (0 | 1)) => return Ok(u8::try_from(code).unwrap_or(1)),
+            // It was told to leave, there is another, or whoever started it was told why it cannot serve.
+            Exit::Code(code @ (0 | FINAL)) => return Ok(u8::try_from(code).unwrap_or(1)),
             Exit::Code(_) | Exit::Signal(_) => {}
         }
         if clock::awake().saturating_sub(began) > SOUND {
@@ -98,13 +101,15 @@ fn serve(settings: Settings, mut starter: Option<Conn>) -> u8 {
     let served = tenure_daemon::run(settings, || drop(starter.take()));
     let Err(error) = served else { return 0 };
     tenure_daemon::log::complain(&error);
-    if let Some(starter) = starter {
-        let already = matches!(error, tenure_daemon::CannotServe::AlreadyRunning(_));
-        let text = if already { "already running".to_owned() } else { error.to_string() };
-        // One that does not listen finds it in the log.
-        let _ = starter.write(text.as_bytes());
-    }
-    1
+    let already = matches!(error, tenure_daemon::CannotServe::AlreadyRunning(_));
+    let Some(starter) = starter else {
+        // Runs wait for a daemon, so what is in its way now is tried again.
+        return u8::try_from(if already { FINAL } else { TRY_AGAIN }).unwrap_or(1);
+    };
+    let text = if already { "already running".to_owned() } else { error.to_string() };
+    // One that does not listen finds it in the log.
+    let _ = starter.write(text.as_bytes());
+    u8::try_from(FINAL).unwrap_or(1)
 }
 
 fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> {

@@ -43,7 +43,11 @@ fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result
             let left_ms = slice.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
             match reach::try_wait(client.wait(&run.run_id, left_ms))? {
                 Ok(now) => *run = now,
-                Err(failed) if failed.is_lost() => client = the_next(settings, deadline)?,
+                Err(failed) if failed.is_lost() => match reach::daemon(settings)? {
+                    Some(next) => client = next,
+                    // None is to come: the keepers and the files are still there.
+                    None => return by_files(settings, args),
+                },
                 Err(failed) => return Err(reach::failure(&failed)),
             }
             if run.termination.is_none() && left.is_some_and(|left| left.is_zero()) {
@@ -57,19 +61,6 @@ fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result
     }
     let codes = runs.iter().filter_map(|run| run.termination.as_ref()).map(Termination::code);
     Ok(codes.into_iter().find(|&code| code != 0).unwrap_or(0))
-}
-
-/// Waits for a daemon to come back: whoever watches over it starts it again, or we do.
-fn the_next(settings: &Settings, deadline: Option<Duration>) -> Result<Client, Failure> {
-    loop {
-        if let Ok(Some(client)) = reach::daemon(settings) {
-            return Ok(client);
-        }
-        if deadline.is_some_and(|deadline| clock::awake() > deadline) {
-            return Err(Failure::refused("the daemon is gone, and the time is up"));
-        }
-        tenure_os::poll::wait(&[], Some(PAUSE)).map_err(Failure::refused)?;
-    }
 }
 
 fn by_files(settings: &Settings, args: &WaitArgs) -> Result<u8, Failure> {

@@ -22,13 +22,15 @@ use std::time::Duration;
 use tenure_os::socket::{self, Listener};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;
 
 /// The socket's name in the state root.
 pub(crate) const SOCKET: &str = "daemon.sock";
 /// How long a client may take to say what it wants.
 const HEAD: Duration = Duration::from_secs(15);
+/// How many may be connected on the loopback address at once.
+const MOST_LOOPBACK: usize = 256;
 /// How long nobody is let in after that failed: no descriptor to spare, most likely.
 const SHUT: Duration = Duration::from_millis(100);
 
@@ -147,6 +149,7 @@ async fn serve_loopback(
     open: mpsc::WeakSender<Infallible>,
 ) {
     let mut phase = daemon.phase.subscribe();
+    let places = Arc::new(Semaphore::new(MOST_LOOPBACK));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -156,6 +159,8 @@ async fn serve_loopback(
             tokio::time::sleep(SHUT).await;
             continue;
         };
+        // Anybody at this machine may knock.
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let (router, token) = (router.clone(), token.clone());
         let who = Requester::Operator { about: format!("{address} with the token") };
         let answer = move |mut request: Request<Incoming>| {
@@ -168,7 +173,11 @@ async fn serve_loopback(
                 answer(router, request).await
             }
         };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.upgrade()));
+        let conversation = converse(Arc::clone(&daemon), stream, answer, open.upgrade());
+        tokio::spawn(async move {
+            conversation.await;
+            drop(place);
+        });
     }
 }
 

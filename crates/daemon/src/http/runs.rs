@@ -137,6 +137,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<RunJson>, Refusal> {
     let row = daemon.find(&id, &who).await?;
+    let row = daemon.settled(row).await?;
     Ok(Json(daemon.view_closely(&row).await.json()))
 }
 
