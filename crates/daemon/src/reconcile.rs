@@ -166,6 +166,10 @@ impl Daemon {
             }
             let judged = self.judge(&row, mode).await;
             drop(claim);
+            if judged.outcome == Some(Outcome::Unsettled) {
+                let (daemon, run) = (Arc::clone(self), row.ticket.run_id.clone());
+                tokio::spawn(async move { daemon.reconcile_run(&run).await });
+            }
             lines.push(ReapLine {
                 run_id: row.ticket.run_id.clone(),
                 verdict: judged.verdict.name().to_owned(),

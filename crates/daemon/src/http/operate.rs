@@ -52,7 +52,9 @@ pub(super) async fn reap(
     Body(request): Body<ReapRequest>,
 ) -> Result<Json<Vec<ReapLine>>, Refusal> {
     operator(&who)?;
-    Ok(Json(daemon.reap(&request.which, request.dry_run).await?))
+    // What was begun is finished, whether or not the client is still there to hear of it.
+    let reaping = tokio::spawn(async move { daemon.reap(&request.which, request.dry_run).await });
+    Ok(Json(reaping.await.map_err(Refusal::internal)??))
 }
 
 /// Write a copy of the registry to a new file.

@@ -10,8 +10,9 @@ use tenure_core::ending::Reason;
 use tenure_core::lease::Hold;
 use tenure_core::reconcile::Verdict;
 use tenure_core::record::{Ending, KeeperNote};
+use tenure_core::spec::Orphan;
 use tenure_core::state::State;
-use tenure_core::wire::{Ask, Role};
+use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::forsaken::{Closing, Forsaken};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
@@ -58,10 +59,13 @@ impl Daemon {
         match verdict {
             Verdict::Leave { .. } => Outcome::NotOurs,
             Verdict::RetryLater { .. } => Outcome::Unsettled,
-            Verdict::Resume { .. } => self.resume(row, hold, link).await,
-            Verdict::EndByPolicy => {
+            Verdict::Resume { .. } | Verdict::EndByPolicy => {
                 let outcome = self.resume(row, hold, link).await;
-                if let Some(held) = self.held(&row.ticket.run_id) {
+                // One that was taken over to be ended is ended, though we died in between.
+                let taken_over = row.ticket.owner_instance_id != self.instance;
+                let ends = *verdict == Verdict::EndByPolicy
+                    || (taken_over && row.ticket.orphan == Orphan::Terminate);
+                if let Some(held) = self.held(&row.ticket.run_id).filter(|_| ends) {
                     held.say(Ask::Abandon);
                 }
                 outcome
@@ -110,7 +114,7 @@ impl Daemon {
     /// Takes a keeper on: nothing was lost.
     async fn resume(self: &Arc<Self>, row: &RunRow, hold: Hold, link: Option<Link>) -> Outcome {
         let Ok(dir) = RunDir::open(Path::new(&row.directory)) else { return Outcome::Unsettled };
-        let link = match link {
+        let mut link = match link {
             Some(link) => link,
             None => match Link::dial(&dir, Role::Holder { epoch: hold.epoch }).await {
                 Ok(link) => link,
@@ -120,7 +124,13 @@ impl Daemon {
                 }
             },
         };
-        let note = dir.note().ok().flatten();
+        // The note is there before the command executes; whether it does, the keeper knows, and will tell.
+        let executes = match link.ask(&Ask::Status, &[]).await {
+            Ok(Tell::Status { state, .. }) => state > State::Starting,
+            Ok(Tell::Ended { .. }) | Err(_) => return Outcome::Unsettled,
+            Ok(_) => true,
+        };
+        let note = dir.note().ok().flatten().filter(|_| executes);
         if !self.record_start(row, &hold, note.as_ref()).await {
             return Outcome::Unsettled;
         }
@@ -190,9 +200,15 @@ impl Daemon {
         }
         let change = Change::Ended(Box::new(ending.clone()));
         let run = row.ticket.run_id.clone();
-        match self.registry.record(run, hold, change, clock::unix_ms()).await {
-            Ok(taken) => {
-                if taken && orphan {
+        match self.registry.record(run.clone(), hold, change, clock::unix_ms()).await {
+            // Another ending stands, or the lease is another's.
+            Ok(false) => match self.registry.run(run).await {
+                Ok(Some(RunRow { ending: Some(ending), .. })) => Outcome::Ended(Box::new(ending)),
+                Ok(_) => Outcome::NotOurs,
+                Err(_) => Outcome::Unsettled,
+            },
+            Ok(true) => {
+                if orphan {
                     // A crash between the two loses a count, never an ending.
                     let _ = self.registry.count(self.instance.clone(), Count::Orphan).await;
                 }
