@@ -41,15 +41,19 @@ impl Daemon {
             count: keep.count.unwrap_or(u64::MAX),
             bytes: keep.bytes.unwrap_or(u64::MAX),
         };
+        let mut last = None;
         loop {
-            match self.registry.outlived(keep, clock::unix_ms(), BATCH).await {
+            match self.registry.outlived(self.instance.clone(), keep, clock::unix_ms(), BATCH).await {
                 Ok(rows) => {
-                    for row in rows.iter().filter(|row| row.hold.instance == self.instance) {
+                    for row in &rows {
                         self.discard(row).await;
                     }
-                    if rows.len() < BATCH {
+                    // What could not be removed would be found again and again.
+                    let first = rows.first().map(|row| row.ticket.run_id.clone());
+                    if rows.len() < BATCH || first == last {
                         break;
                     }
+                    last = first;
                 }
                 Err(error) => {
                     tracing::error!(%error, "ended runs cannot be looked through");
