@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 use serde_json::Value;
+use std::time::Duration;
 use tenure_core::journal::What;
 use tenure_it::bystander::Bystander;
 use tenure_it::served::Served;
@@ -12,6 +13,13 @@ fn registry() -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("registry.db");
     (dir, path)
+}
+
+/// How a daemon says that it is.
+#[track_caller]
+fn status(served: &Served) -> Value {
+    let status = served.install.tenure(&["daemon", "status", "--json"]);
+    serde_json::from_slice(&status.stdout).expect("JSON")
 }
 
 /// What the keeper of a run noted that it did.
@@ -127,8 +135,7 @@ fn an_owner_that_stood_still_past_its_ttl_learns_that_it_lost_its_leases_and_ser
     });
     // It holds nothing of what it lost, and what it is asked to start it starts.
     eventually("an owner that lets go", || {
-        let status = owner.install.tenure(&["daemon", "status", "--json"]);
-        let status: Value = serde_json::from_slice(&status.stdout).ok()?;
+        let status = status(&owner);
         (status["liveRuns"] == 0 && status["status"] == "ok").then_some(())
     });
     let next = owner.install.start_in_background(&[], &["sleep", "600"]);
@@ -188,6 +195,11 @@ fn a_thief_with_many_runs_to_take_keeps_its_own_heart_beating() {
         let all: Vec<Value> = serde_json::from_slice(&thief.install.tenure(&["ps", "--json"]).stdout).ok()?;
         (all.iter().filter(|run| run["ownerInstanceId"] == own.as_str()).count() == 38).then_some(())
     });
+    // A keeper is waited for ten seconds; the leases are renewed all the while.
+    let expires = || status(&thief)["leaseExpiresAtMs"].as_u64().expect("a time");
+    let first = expires();
+    within(Duration::from_secs(5), "a heart that beats", || (expires() > first + 1000).then_some(()));
+    assert_eq!(status(&thief)["status"], "ok");
     silent.iter().for_each(|[keeper, _]| keeper.send(Signal::CONT));
     for run in &runs {
         taken_by(run, [&thief, &thief]);

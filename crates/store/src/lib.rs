@@ -81,8 +81,9 @@ pub trait Registry: Send + Sync + 'static {
     fn runs(&self, query: Query) -> Reply<Page>;
     /// Every run that has not ended, whoever owns it, hidden ones too.
     fn unfinished(&self) -> Reply<Vec<RunRow>>;
-    /// Runs that have ended and are to go by these rules, the oldest first, at most `limit`.
-    fn outlived(&self, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>>;
+    /// Runs of this owner that have ended and are to go by these rules, the oldest first, at most `limit`. Another's
+    /// are not counted and not listed: they are its own to remove.
+    fn outlived(&self, owner: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>>;
 
     /// Adds an event that no change of a run brings with it.
     fn tell(&self, event: NewEvent) -> Reply<u64>;

@@ -260,8 +260,8 @@ impl Registry for Sqlite {
         self.read(lists::unfinished)
     }
 
-    fn outlived(&self, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>> {
-        self.read(move |db| lists::outlived(db, keep, now_ms, limit))
+    fn outlived(&self, owner: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>> {
+        self.read(move |db| lists::outlived(db, &owner, keep, now_ms, limit))
     }
 
     fn tell(&self, event: NewEvent) -> Reply<u64> {

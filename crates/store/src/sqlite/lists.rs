@@ -6,7 +6,7 @@ use super::columns::{self, parsed, run_row, stored, word};
 use crate::rows::{Cursor, Page, Query, Retention, RunRow};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params};
-use tenure_core::ids::RunId;
+use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::state::State;
 
 pub(super) fn find(db: &Connection, prefix: &str, limit: usize) -> Result<Vec<RunId>, Trouble> {
@@ -130,27 +130,28 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<RunRow>, Trouble> {
 /// Hidden runs go first; then the oldest, while there is one that is too old, one too many, or too much output.
 pub(super) fn outlived(
     db: &Connection,
+    owner: &InstanceId,
     keep: Retention,
     now_ms: u64,
     limit: usize,
 ) -> Result<Vec<RunRow>, Trouble> {
     let sql = format!(
         "{} INDEXED BY runs_ended CROSS JOIN instances i ON i.id = r.owner
-         WHERE r.state = 'exited' AND r.hidden = ?1 ORDER BY r.ended_at_ms, r.run_id LIMIT ?2",
+         WHERE r.state = 'exited' AND r.hidden = ?1 AND r.owner = ?3 ORDER BY r.ended_at_ms, r.run_id LIMIT ?2",
         select()
     );
     let moment = db.unchecked_transaction()?;
-    let mut gone = rows(&moment, &sql, (1, stored(limit as u64)))?;
+    let mut gone = rows(&moment, &sql, (1, stored(limit as u64), owner.as_str()))?;
     let (count, bytes): (i64, i64) = moment
         .prepare_cached(
             "SELECT count(*), coalesce(sum(kept_bytes), 0) FROM runs INDEXED BY runs_ended
-             WHERE state = 'exited' AND hidden = 0",
+             WHERE state = 'exited' AND hidden = 0 AND owner = ?1",
         )?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row([owner.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (mut count, mut bytes) = (columns::number(count), columns::number(bytes));
     let oldest = now_ms.saturating_sub(keep.age_ms);
     let mut statement = moment.prepare_cached(&sql)?;
-    let mut shown = statement.query((0, stored((limit - gone.len()) as u64)))?;
+    let mut shown = statement.query((0, stored((limit - gone.len()) as u64), owner.as_str()))?;
     while let Some(row) = shown.next()? {
         let run = run_row(row)?;
         let Some(ending) = &run.ending else { continue };

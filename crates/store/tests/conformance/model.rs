@@ -138,9 +138,11 @@ impl Game {
             count: self.dice.below(9),
             bytes: self.dice.below(90),
         };
-        let outlived = self.registry.outlived(keep, NOW + RUNS, 9).await.unwrap();
-        let outlived: Vec<_> = outlived.into_iter().map(|run| run.ticket.run_id).collect();
-        assert_eq!(outlived, self.twin.outlived(keep, NOW + RUNS, 9), "{keep:?}");
+        for owner in [instance(1), instance(2)] {
+            let outlived = self.registry.outlived(owner.clone(), keep, NOW + RUNS, 9).await.unwrap();
+            let outlived: Vec<_> = outlived.into_iter().map(|run| run.ticket.run_id).collect();
+            assert_eq!(outlived, self.twin.outlived(&owner, keep, NOW + RUNS, 9), "{keep:?}");
+        }
     }
 }
 

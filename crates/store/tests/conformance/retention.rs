@@ -1,6 +1,6 @@
 //! Which runs that have ended are to go.
 
-use crate::sample::{NOW, create_ended, ending, enrolled, ids, new_run, run_id};
+use crate::sample::{NOW, create_ended, ending, enrolled, ids, instance, new_run, run_id};
 use crate::store::on_every_store;
 use std::sync::Arc;
 use tenure_core::ending::Reason;
@@ -19,7 +19,7 @@ async fn five(registry: &Arc<dyn Registry>) {
 }
 
 async fn outlived(registry: &Arc<dyn Registry>, keep: Retention, limit: usize) -> Vec<RunId> {
-    let rows = registry.outlived(keep, NOW + 10, limit).await.unwrap();
+    let rows = registry.outlived(instance(1), keep, NOW + 10, limit).await.unwrap();
     rows.into_iter().map(|run| run.ticket.run_id).collect()
 }
 
@@ -78,5 +78,18 @@ fn dropped_output_takes_no_room() {
         create_ended(&registry, new_run(1), dropped).await;
         assert_eq!(outlived(&registry, Retention { bytes: 5, ..ALL }, 9).await, []);
         assert_eq!(outlived(&registry, Retention { bytes: 4, ..ALL }, 9).await, ids(&[1]));
+    });
+}
+
+/// The runs of an instance that never comes back must not keep those of the others from going.
+#[test]
+fn everybody_lets_go_of_its_own_runs_alone() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        five(&registry).await;
+        let none = Retention { count: 0, ..ALL };
+        assert_eq!(outlived(&registry, none, 9).await.len(), 5);
+        let others = registry.outlived(instance(2), none, NOW + 10, 9).await.unwrap();
+        assert_eq!(others, []);
     });
 }
