@@ -115,8 +115,8 @@ fn a_row_without_a_keeper_is_closed_as_never_started() {
 
 /// A death between the steps of a launch, as the row and the directory are found after it.
 #[test]
-fn a_directory_without_a_ticket_is_closed_as_never_started_too() {
-    for transport in TRANSPORTS {
+fn a_directory_without_a_whole_ticket_is_closed_as_never_started_too() {
+    for (transport, torn) in [(TRANSPORTS[0], false), (TRANSPORTS[1], true)] {
         let home = Home::of(Install::new());
         let daemon = home.begin_paused("daemon-row-written");
         let scope = ["run", "--bg", "--scope", "the-scope"];
@@ -126,6 +126,9 @@ fn a_directory_without_a_ticket_is_closed_as_never_started_too() {
         daemon.send(Signal::KILL);
         daemon.wait_dead(PATIENCE);
         std::fs::create_dir_all(home.run_path(&run)).expect("mkdir");
+        if torn {
+            std::fs::write(home.run_path(&run).join("ticket"), "").expect("write");
+        }
         assert_eq!(asked.code(), 125, "{}", asked.err());
         home.begin();
         assert_eq!(home.audit().run(&run).reason(), Some("spawn-error"));

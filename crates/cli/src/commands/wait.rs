@@ -21,7 +21,7 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     let patience = args.timeout.and_then(|limit| limit.0);
     let deadline = patience.map(|patience| clock::awake() + patience);
     match reach::daemon(&settings).map_err(Failure::of_run)? {
-        Some(client) => by_daemon(&settings, client, args, deadline).map_err(Failure::of_run),
+        Some(client) => by_daemon(&settings, &client, args, deadline).map_err(Failure::of_run),
         None => by_files(&settings, args, deadline),
     }
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
 /// Asks the daemon, and the next one if that goes away meanwhile.
 fn by_daemon(
     settings: &Settings,
-    client: Client,
+    client: &Client,
     args: &WaitArgs,
     deadline: Option<Duration>,
 ) -> Result<u8, Failure> {
@@ -66,7 +66,7 @@ fn by_daemon(
 /// Asks the next daemon; where there is none, the keepers know as well.
 fn once_more(settings: &Settings, args: &WaitArgs, deadline: Option<Duration>) -> Result<u8, Failure> {
     match reach::daemon(settings) {
-        Ok(Some(next)) => by_daemon(settings, next, args, deadline),
+        Ok(Some(next)) => by_daemon(settings, &next, args, deadline),
         Ok(None) | Err(_) => by_files(settings, args, deadline),
     }
 }

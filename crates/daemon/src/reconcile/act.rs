@@ -13,7 +13,7 @@ use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Role};
 use tenure_keeper::forsaken::{Closing, Forsaken};
-use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
 use tenure_store::{Beat, Change, Count, RunRow};
 
@@ -168,11 +168,9 @@ impl Daemon {
         let directory = row.directory.clone();
         let closed = match RunDir::open(Path::new(&directory)) {
             Ok(dir) => {
-                if matches!(dir.ticket(), Err(Unread::Missing { .. })) {
-                    // Whoever made the directory died before the next step, or finds this instead of it.
-                    if let Err(error) = dir.write_ticket(&row.ticket) {
-                        tracing::warn!(run = %row.ticket.run_id, %error, "a run's ticket could not be written");
-                    }
+                // Whoever made the directory died before the next step, or finds this instead of it.
+                if let Err(error) = dir.mend_ticket(&row.ticket) {
+                    tracing::warn!(run = %row.ticket.run_id, %error, "a run's ticket could not be written");
                 }
                 let close = move || Forsaken::read(dir).map_err(std::io::Error::other)?.close(&closing);
                 tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
