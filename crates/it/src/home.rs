@@ -210,13 +210,15 @@ impl Drop for Home {
         for _ in 0..200 {
             let left: Vec<Known> = self.processes().into_iter().filter_map(Known::hold).collect();
             if left.is_empty() {
-                return;
+                break;
             }
             for one in left.iter().filter(|one| names(one.pid, self.dir())) {
                 one.send(Signal::KILL);
             }
             std::thread::park_timeout(Duration::from_millis(10));
         }
+        // The installation would cancel them, and start a daemon for that.
+        let _ = std::fs::remove_dir_all(self.state().join("runs"));
     }
 }
 

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use tenure_it::home::{Home, TRANSPORTS};
 use tenure_it::install::Install;
 use tenure_it::known::Known;
-use tenure_it::ledger::Entry;
+use tenure_it::ledger::{Entry, Ledger};
 use tenure_it::started::Started;
 use tenure_it::{PATIENCE, eventually, proc};
 
@@ -110,6 +110,33 @@ fn a_row_without_a_keeper_is_closed_as_never_started() {
         let case = Case::play("daemon-row-written", transport, Command::Ends);
         assert_eq!(case.row().reason(), Some("spawn-error"), "{:?}", case.row());
         case.finish_foreground(125);
+    }
+}
+
+/// A death between the steps of a launch, as the row and the directory are found after it.
+#[test]
+fn a_directory_without_a_whole_ticket_is_closed_as_never_started_too() {
+    for (transport, torn) in [(TRANSPORTS[0], false), (TRANSPORTS[1], true)] {
+        let home = Home::of(Install::new());
+        let daemon = home.begin_paused("daemon-row-written");
+        let scope = ["run", "--bg", "--scope", "the-scope"];
+        let mut asked = home.start(&[&scope, transport, &["--", "true"]].concat());
+        eventually("a daemon with a row", || proc::is_stopped(daemon.pid).then_some(()));
+        let run = Ledger::read(&home).runs[0].id.clone();
+        daemon.send(Signal::KILL);
+        daemon.wait_dead(PATIENCE);
+        std::fs::create_dir_all(home.run_path(&run)).expect("mkdir");
+        if torn {
+            std::fs::write(home.run_path(&run).join("ticket"), "").expect("write");
+        }
+        assert_eq!(asked.code(), 125, "{}", asked.err());
+        home.begin();
+        assert_eq!(home.audit().run(&run).reason(), Some("spawn-error"));
+        // Its scope is free again.
+        let next = home.tenure(&[&scope[..], transport, &["--", "true"]].concat());
+        assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
+        assert_eq!(home.wait(String::from_utf8_lossy(&next.stdout).trim()), 0);
+        home.finish();
     }
 }
 

@@ -97,6 +97,24 @@ fn a_foreground_caller_that_leaves_after_the_daemon_died_ends_its_run() {
     }
 }
 
+/// Nobody starts the next daemon, and nobody has to: the keeper writes the ending.
+#[test]
+fn whoever_waits_hears_of_the_end_though_no_daemon_comes_back() {
+    for flags in TRANSPORTS {
+        let home = Home::unwatched();
+        let id = start_writer(&home, flags);
+        let mut waiting = home.start(&["wait", &id]);
+        let mut impatient = home.start(&["wait", "--timeout", "300ms", &id]);
+        let pids = [waiting.pid(), impatient.pid()];
+        eventually("that both are connected", || pids.iter().all(|&pid| is_waiting(pid)).then_some(()));
+        home.kill();
+        assert_eq!(impatient.code(), 124, "{}", impatient.err());
+        assert_eq!(waiting.code(), 6, "{}", waiting.err());
+        home.begin();
+        home.finish();
+    }
+}
+
 #[test]
 fn whoever_follows_events_hears_each_once_across_a_death() {
     let home = Home::watched();

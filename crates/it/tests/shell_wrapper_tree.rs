@@ -41,7 +41,10 @@ fn what_a_shell_leaves_in_its_session_is_ended_with_it_and_is_no_failure() {
         assert_eq!(home.wait(&id), 4);
         home.wait_nobody(Duration::from_secs(10));
         let ending = home.show(&id)["termination"].clone();
-        assert_eq!((&ending["reason"], &ending["leftovers"]), (&"exit".into(), &1.into()), "{ending}");
+        assert_eq!(ending["reason"], "exit", "{ending}");
+        // On a terminal the system itself hangs up on who is left, and may be faster.
+        let fewest = u64::from(flags.is_empty());
+        assert!((fewest..=1).contains(&ending["leftovers"].as_u64().expect("a number")), "{ending}");
     }
     home.finish();
 }

@@ -98,6 +98,19 @@ impl RunDir {
         self.dir.write_new(TICKET, &record::encode(ticket))
     }
 
+    /// Writes the ticket of a run whose launcher died before it had written it, or all of it.
+    pub fn mend_ticket(&self, ticket: &Ticket) -> io::Result<()> {
+        match self.ticket() {
+            Ok(_) => return Ok(()),
+            // An empty file is as good as none, and in the way like any other.
+            Err(Unread::Missing { .. } | Unread::Bad { source: BadRecord::Torn, .. }) => {
+                self.dir.remove(TICKET)?;
+            }
+            Err(other) => return Err(io::Error::other(other)),
+        }
+        self.write_ticket(ticket)
+    }
+
     /// What was asked for.
     pub fn ticket(&self) -> Result<Ticket, Unread> {
         self.record(TICKET)?.ok_or_else(|| Unread::Missing { path: self.path().join(TICKET) })

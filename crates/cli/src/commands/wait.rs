@@ -19,20 +19,29 @@ use tenure_settings::Settings;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     let settings = settings::load().map_err(Failure::of_run)?;
+    let patience = args.timeout.and_then(|limit| limit.0);
+    let deadline = patience.map(|patience| clock::awake() + patience);
     match reach::daemon(&settings).map_err(Failure::of_run)? {
-        Some(client) => by_daemon(&settings, client, args).map_err(Failure::of_run),
-        None => by_files(&settings, args),
+        Some(client) => by_daemon(&settings, &client, args, deadline).map_err(Failure::of_run),
+        None => by_files(&settings, args, deadline),
     }
 }
 
 /// Asks the daemon, and the next one if that goes away meanwhile.
-fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result<u8, Failure> {
-    let patience = args.timeout.and_then(|limit| limit.0);
-    let deadline = patience.map(|patience| clock::awake() + patience);
+fn by_daemon(
+    settings: &Settings,
+    client: &Client,
+    args: &WaitArgs,
+    deadline: Option<Duration>,
+) -> Result<u8, Failure> {
     let mut runs = Vec::new();
     // Each is looked for before any is waited for.
     for id in &args.ids {
-        runs.push(reach::wait(client.run(id))?);
+        match reach::try_wait(client.run(id))? {
+            Ok(run) => runs.push(run),
+            Err(failed) if failed.is_lost() => return once_more(settings, args, deadline),
+            Err(failed) => return Err(reach::failure(&failed)),
+        }
     }
     let mut progress = Progress::new();
     for run in &mut runs {
@@ -43,11 +52,7 @@ fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result
             let left_ms = slice.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
             match reach::try_wait(client.wait(&run.run_id, left_ms))? {
                 Ok(now) => *run = now,
-                Err(failed) if failed.is_lost() => match reach::daemon(settings)? {
-                    Some(next) => client = next,
-                    // None is to come: the keepers and the files are still there.
-                    None => return by_files(settings, args),
-                },
+                Err(failed) if failed.is_lost() => return once_more(settings, args, deadline),
                 Err(failed) => return Err(reach::failure(&failed)),
             }
             if run.termination.is_none() && left.is_some_and(|left| left.is_zero()) {
@@ -63,12 +68,18 @@ fn by_daemon(settings: &Settings, mut client: Client, args: &WaitArgs) -> Result
     Ok(codes.into_iter().find(|&code| code != 0).unwrap_or(0))
 }
 
-fn by_files(settings: &Settings, args: &WaitArgs) -> Result<u8, Failure> {
+/// Asks the next daemon; where there is none, the keepers know as well.
+fn once_more(settings: &Settings, args: &WaitArgs, deadline: Option<Duration>) -> Result<u8, Failure> {
+    match reach::daemon(settings) {
+        Ok(Some(next)) => by_daemon(settings, &next, args, deadline),
+        Ok(None) | Err(_) => by_files(settings, args, deadline),
+    }
+}
+
+fn by_files(settings: &Settings, args: &WaitArgs, deadline: Option<Duration>) -> Result<u8, Failure> {
     let state = settings::open(settings).map_err(Failure::of_run)?;
     let runs =
         args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>().map_err(Failure::of_run)?;
-    let patience = args.timeout.and_then(|limit| limit.0);
-    let deadline = patience.map(|patience| clock::awake() + patience);
     let mut codes = Vec::new();
     for dir in &runs {
         match ending_of(&state, dir, deadline).map_err(Failure::of_run)? {

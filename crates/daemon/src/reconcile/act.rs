@@ -164,6 +164,10 @@ impl Daemon {
         let directory = row.directory.clone();
         let closed = match RunDir::open(Path::new(&directory)) {
             Ok(dir) => {
+                // Whoever made the directory died before the next step, or finds this instead of it.
+                if let Err(error) = dir.mend_ticket(&row.ticket) {
+                    tracing::warn!(run = %row.ticket.run_id, %error, "a run's ticket could not be written");
+                }
                 let ticket = row.ticket.clone();
                 let close =
                     move || Forsaken::read(dir, ticket).map_err(std::io::Error::other)?.close(&closing);
