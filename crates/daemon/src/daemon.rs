@@ -124,6 +124,11 @@ impl Daemon {
         lock(&self.held).len()
     }
 
+    /// A run is about to be: it is known as held before its keeper is there.
+    pub(crate) fn announce(&self, run: &Arc<Held>) {
+        lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(run));
+    }
+
     /// From now on this daemon holds a run, over this connection to its keeper.
     pub(crate) fn take_on(
         self: &Arc<Self>,
@@ -131,7 +136,7 @@ impl Daemon {
         link: Link,
         place: Option<OwnedSemaphorePermit>,
     ) -> Arc<Held> {
-        lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(&run));
+        self.announce(&run);
         let keeping = Keeping { held: Arc::clone(&run), link, orders, place };
         tokio::spawn(held::keep(Arc::clone(self), keeping));
         run

@@ -93,6 +93,30 @@ impl Daemon {
         let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
         let ticket = lease.ticket(&asked.spec, &terms);
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
+        // It is held before it is recorded: a recorded run that nobody holds is one to be looked after, and a
+        // process of the run may ask for something before we have heard of it.
+        let (run, orders) = Held::new(ticket, hold, Status::default());
+        self.announce(&run);
+        let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
+        match self.bring_to_life(&order, asked_by, caller).await {
+            Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
+            Err(refusal) => {
+                run.let_go("it could not be started".to_owned());
+                self.release(&run);
+                self.reconcile_run(&run.ticket.run_id).await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Records a run, has a keeper made for it, and returns the connection to that.
+    async fn bring_to_life(
+        &self,
+        order: &Order<'_>,
+        asked_by: String,
+        caller: Option<Conn>,
+    ) -> Result<Link, Refusal> {
+        let ticket = order.ticket;
         let directory = self.state.run_path(&ticket.run_id).to_string_lossy().into_owned();
         self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by }).await?;
         self.something_happened();
@@ -105,14 +129,11 @@ impl Daemon {
         let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
-        let order = Order { ticket: &ticket, spec: &asked.spec, cgroup: terms.cgroup };
-        if let Err(error) = self.launch(&order, peers) {
-            self.reconcile_run(&ticket.run_id).await;
-            return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
-        }
+        self.launch(order, peers).map_err(|error| {
+            Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id))
+        })?;
         pause::point("daemon-launched");
-        let link = Link::new(mine).map_err(Refusal::internal)?;
-        Ok(self.take_on(Held::new(ticket, hold, Status::default()), link, entry.place))
+        Link::new(mine).map_err(Refusal::internal)
     }
 
     fn check_open(&self) -> Result<(), Refusal> {

@@ -1,13 +1,14 @@
 //! Watching and typing at once: a WebSocket. The server sends bytes, first those that repaint the terminal; the client
 //! sends bytes to type, and sizes as text: `{"cols":120,"rows":30}`. Several may be attached; the last size stands.
 
+use super::answer::Id;
 use super::input::screen_of;
 use crate::daemon::Daemon;
 use crate::held::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use std::path::PathBuf;
@@ -23,11 +24,11 @@ const CHUNK: usize = 16 << 10;
 
 /// Attach to a run.
 #[utoipa::path(get, path = "/v1/runs/{id}/attach", params(("id" = String, Path)), responses(
-    (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem)))]
+    (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn attach(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let row = daemon.find(&id, &who).await?;

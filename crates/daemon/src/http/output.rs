@@ -1,12 +1,12 @@
 //! A run's output, from its files: from any byte on, and on as it grows.
 
-use super::answer::Asks;
+use super::answer::{Asks, Id};
 use crate::daemon::Daemon;
 use crate::held::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::Response;
 use bytes::Bytes;
@@ -43,11 +43,11 @@ pub(super) struct OutputAsks {
 
 /// A run's output. The header `Tenure-Offset` says where the body begins.
 #[utoipa::path(get, path = "/v1/runs/{id}/output", params(("id" = String, Path), OutputAsks), responses(
-    (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem)))]
+    (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn output(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
     Asks(asks): Asks<OutputAsks>,
 ) -> Result<Response, Refusal> {
     let row = daemon.find(&id, &who).await?;
