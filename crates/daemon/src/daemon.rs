@@ -54,6 +54,13 @@ pub(crate) enum Phase {
     Gone,
 }
 
+impl Phase {
+    /// Whether it leaves, or has left, and runs go on.
+    pub(crate) fn leaves_runs(self) -> bool {
+        matches!(self, Phase::Draining { cancel_runs: false } | Phase::Gone)
+    }
+}
+
 impl Daemon {
     pub(crate) fn new(
         settings: Settings,
