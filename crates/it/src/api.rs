@@ -171,9 +171,7 @@ impl Wire {
             head += "Host: localhost\r\n";
         }
         if !named("content-length") && !named("transfer-encoding") {
-            head += "Content-Length: ";
-            head += &body.len().to_string();
-            head += "\r\n";
+            head += &["Content-Length: ", &body.len().to_string(), "\r\n"].concat();
         }
         for (name, value) in headers {
             head += &[name, ": ", value, "\r\n"].concat();
