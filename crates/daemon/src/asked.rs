@@ -78,7 +78,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         nofile: process.nofile,
         session,
         scope: named("scope", request.scope.as_ref())?,
-        label: request.label.clone(),
+        label: named("label", request.label.as_ref())?,
         limits: limits(request),
         on_escape: request.on_escape.unwrap_or_default(),
         orphan: request.orphan.unwrap_or_default(),

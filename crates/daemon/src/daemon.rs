@@ -65,6 +65,13 @@ pub(crate) enum Phase {
     Gone,
 }
 
+impl Phase {
+    /// Whether it leaves, or has left, and runs go on.
+    pub(crate) fn leaves_runs(self) -> bool {
+        matches!(self, Phase::Draining { cancel_runs: false } | Phase::Gone)
+    }
+}
+
 impl Daemon {
     pub(crate) fn new(
         settings: Settings,
@@ -138,6 +145,11 @@ impl Daemon {
         lock(&self.held).len()
     }
 
+    /// A run is about to be: it is known as held before its keeper is there.
+    pub(crate) fn announce(&self, run: &Arc<Held>) {
+        lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(run));
+    }
+
     /// From now on this daemon holds a run, over this connection to its keeper.
     pub(crate) fn take_on(
         self: &Arc<Self>,
@@ -145,7 +157,7 @@ impl Daemon {
         link: Link,
         place: Option<Place>,
     ) -> Arc<Held> {
-        lock(&self.held).insert(run.ticket.run_id.clone(), Arc::clone(&run));
+        self.announce(&run);
         let keeping = Keeping { held: Arc::clone(&run), link, orders, place };
         tokio::spawn(held::keep(Arc::clone(self), keeping));
         if run.ticket.pty_size.is_some() {

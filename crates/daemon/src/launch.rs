@@ -91,17 +91,41 @@ impl Daemon {
     ) -> Result<Arc<Held>, Refusal> {
         let starting = self.starting.read().await;
         self.check_open()?;
-        // All that can fail before anything is recorded.
-        let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
-        let link = Link::new(mine).map_err(Refusal::internal)?;
         let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.output };
         let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
         let ticket = lease.ticket(&asked.spec, &terms);
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
         let path = self.state.run_path(&ticket.run_id);
-        let directory = path.to_string_lossy().into_owned();
-        // Until it is held: without a directory it looks as if it had never been started.
-        let claim = self.claim(&ticket.run_id);
+        // It is held before it is recorded: a recorded run that nobody holds is one to be looked after, and a
+        // process of the run may ask for something before we have heard of it.
+        let (run, orders) = Held::new(ticket, hold, path, Status::default());
+        self.announce(&run);
+        let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
+        let begun = match self.bring_to_life(&order, asked_by, caller).await {
+            Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
+            Err(refusal) => {
+                run.let_go("it could not be started".to_owned());
+                self.release(&run);
+                self.reconcile_run(&run.ticket.run_id).await;
+                Err(refusal)
+            }
+        };
+        drop(starting);
+        begun
+    }
+
+    /// Records a run, has a keeper made for it, and returns the connection to that.
+    async fn bring_to_life(
+        &self,
+        order: &Order<'_>,
+        asked_by: String,
+        caller: Option<Conn>,
+    ) -> Result<Link, Refusal> {
+        let ticket = order.ticket;
+        // All that can fail before anything is recorded.
+        let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
+        let link = Link::new(mine).map_err(Refusal::internal)?;
+        let directory = self.state.run_path(&ticket.run_id).to_string_lossy().into_owned();
         self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by }).await?;
         self.something_happened();
         pause::point("daemon-row-written");
@@ -112,18 +136,12 @@ impl Daemon {
         }
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
-        let order = Order { ticket: &ticket, spec: &asked.spec, cgroup: terms.cgroup };
         // A slow disk, or a nursery that does not listen, holds up nobody else.
-        if let Err(error) = block_in_place(|| self.launch(&order, peers)) {
-            drop(claim);
-            self.reconcile_run(&ticket.run_id).await;
-            return Err(Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id)));
-        }
+        block_in_place(|| self.launch(order, peers)).map_err(|error| {
+            Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id))
+        })?;
         pause::point("daemon-launched");
-        let run = self.take_on(Held::new(ticket, hold, path, Status::default()), link, entry.place);
-        drop(claim);
-        drop(starting);
-        Ok(run)
+        Ok(link)
     }
 
     fn check_open(&self) -> Result<(), Refusal> {

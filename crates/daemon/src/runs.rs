@@ -15,7 +15,8 @@ use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
 use tenure_keeper::rundir::RunDir;
-use tenure_store::{Cursor, Query, RunRow};
+use tenure_os::clock;
+use tenure_store::{Cursor, NewEvent, Query, RunRow};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
@@ -184,6 +185,7 @@ impl Daemon {
             return Ok(());
         }
         let run = &row.ticket.run_id;
+        let asked_at_ms = clock::unix_ms();
         match self.held(run) {
             // First the keeper: the registry is not waited for.
             Some(held) => held.cancel(now),
@@ -198,7 +200,15 @@ impl Daemon {
                 other => return Err(Refusal::internal(unexpected(&other))),
             },
         }
-        self.tell_run(row, "cancel-asked", serde_json::json!({"askedBy": who.to_string(), "now": now})).await;
+        self.tell(NewEvent {
+            at_ms: asked_at_ms,
+            kind: "cancel-asked".to_owned(),
+            instance: self.instance.clone(),
+            run_id: Some(run.clone()),
+            session: row.ticket.session_id.clone(),
+            detail: serde_json::json!({"askedBy": who.to_string(), "now": now}),
+        })
+        .await;
         Ok(())
     }
 

@@ -24,8 +24,19 @@ pub(crate) async fn story(daemon: &Arc<Daemon>, row: &RunRow) -> Result<Vec<Stor
     let keeper = RunDir::open(Path::new(&row.directory)).and_then(|dir| dir.journal());
     // Without a directory, or a journal, the registry's part is the story.
     lines.extend(keeper.unwrap_or_default().into_iter().map(noted));
-    lines.sort_by_key(|line| line.at_ms);
+    lines.sort_by_key(|line| (line.at_ms, turn(line)));
     Ok(lines)
+}
+
+/// Of what happened in one millisecond, what comes first: who asked, then what the keeper did, then that it was
+/// recorded, and the end at the end.
+fn turn(line: &StoryLine) -> u8 {
+    match (line.source.as_str(), line.what.as_str()) {
+        (_, "run-created" | "cancel-asked") => 0,
+        ("keeper", _) => 1,
+        (_, "run-ended") => 3,
+        _ => 2,
+    }
 }
 
 /// One entry of the keeper's journal, for people.

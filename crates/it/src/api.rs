@@ -171,17 +171,17 @@ impl Wire {
             head += "Host: localhost\r\n";
         }
         if !named("content-length") && !named("transfer-encoding") {
-            head += &format!("Content-Length: {}\r\n", body.len());
+            head += &["Content-Length: ", &body.len().to_string(), "\r\n"].concat();
         }
         for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
+            head += &[name, ": ", value, "\r\n"].concat();
         }
         head += "\r\n";
         let _ = self.send(head.as_bytes()).and_then(|()| self.send(body));
     }
 
     fn fill(&mut self) -> io::Result<usize> {
-        let mut chunk = [0; 65536];
+        let mut chunk = [0; 16384];
         let n = match &mut self.stream {
             Stream::Unix(stream) => stream.read(&mut chunk)?,
             Stream::Tcp(stream) => stream.read(&mut chunk)?,
@@ -252,7 +252,7 @@ impl Wire {
         (size > 0).then_some(bytes)
     }
 
-    /// Whether the other end has closed without another word, in time.
+    /// Whether the other end has closed, in time.
     pub fn is_closed(&mut self) -> bool {
         loop {
             match self.fill() {
@@ -294,6 +294,11 @@ impl Answer {
     /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON; null if it is something else.
+    pub fn json_or_null(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     /// The body as JSON.

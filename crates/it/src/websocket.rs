@@ -45,11 +45,11 @@ impl WebSocket {
         match u16::try_from(payload.len()) {
             Ok(length) if length < 126 => frame.push(0x80 | payload.len().to_le_bytes()[0]),
             Ok(length) => {
-                frame.push(0x80 | 126);
+                frame.push(0xfe);
                 frame.extend(length.to_be_bytes());
             }
             Err(_) => {
-                frame.push(0x80 | 127);
+                frame.push(0xff);
                 frame.extend((payload.len() as u64).to_be_bytes());
             }
         }

@@ -84,6 +84,27 @@ fn a_viewer_that_talks_nonsense_is_told_and_the_run_goes_on() {
 }
 
 #[test]
+fn a_daemon_that_leaves_says_so_and_the_run_goes_on() {
+    let (install, api) = daemon();
+    let id = api.start(&json!({"ptyCommand": "cat"}));
+    let mut viewer = WebSocket::attach(&api, &id);
+    viewer.keys("here\r");
+    viewer.wait_for("here");
+    let mut follower = api.connect();
+    follower.request("GET", &format!("/v1/runs/{id}/output?follow=true"), &[], b"");
+    assert_eq!(follower.head().status, 200);
+    assert!(install.tenure(&["daemon", "stop"]).status.success());
+    let (_, code, reason) = viewer.end();
+    assert_eq!(code, 1001, "{reason}");
+    let rest = follower.take(usize::MAX);
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "a cut is not an end: {:?}", String::from_utf8_lossy(&rest));
+    let api = Api::of(&install);
+    assert_eq!(api.get(&format!("/v1/runs/{id}")).is(200).json()["state"], "running");
+    let mut viewer = WebSocket::attach(&api, &id);
+    viewer.wait_for("here");
+}
+
+#[test]
 fn who_cannot_be_attached_to_is_said() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["true"]}));

@@ -75,6 +75,8 @@ fn started(note: &KeeperNote) -> Value {
     };
     json!({
         "pid": note.root.pid,
+        "startTime": note.root.start_time,
+        "bootId": note.root.place.boot_id,
         "keeperPid": note.keeper.pid,
         "boundary": boundary,
         "boundaryWhy": why,
@@ -147,6 +149,7 @@ pub(crate) fn created(run: &NewRun) -> NewEvent {
         "scope": ticket.scope,
         "backend": ticket.backend_id,
         "pty": ticket.pty_size.is_some(),
+        "leaseId": ticket.lease_id,
         "epoch": ticket.lease_epoch,
         "owner": ticket.owner_instance_id,
         "escapedFrom": ticket.escaped_from,

@@ -128,8 +128,9 @@ fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> {
         }
         poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
     };
+    let pid = reach::wait(client.health())?.pid;
     reach::wait(client.shutdown(args.cancel_runs))?;
-    while holds_lock(settings)? {
+    while holds_lock(settings, pid)? {
         if clock::awake() > deadline {
             return Err(Failure::refused("the daemon has not left yet: `tenure daemon status` looks again"));
         }
@@ -149,9 +150,12 @@ fn call_off(settings: &Settings) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn holds_lock(settings: &Settings) -> Result<bool, Failure> {
+/// Whether this daemon is there; it may be that somebody has started the next one.
+fn holds_lock(settings: &Settings, pid: u32) -> Result<bool, Failure> {
     let dir = tenure_os::file::Dir::open(&settings.state).map_err(Failure::refused)?;
-    Ok(lock::holder(&dir, LOCK).map_err(Failure::refused)? == Holder::Somebody)
+    let held = lock::holder(&dir, LOCK).map_err(Failure::refused)? == Holder::Somebody;
+    let named = std::fs::read_to_string(settings.state.join(LOCK)).unwrap_or_default();
+    Ok(held && named.trim() == pid.to_string())
 }
 
 fn status(settings: &Settings, json: bool) -> Result<u8, Failure> {

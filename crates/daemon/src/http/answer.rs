@@ -3,10 +3,10 @@
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::body::{Bytes, HttpBody};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -15,7 +15,12 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&self.problem()).unwrap_or_default();
-        (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response()
+        let mut response =
+            (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
 }
 
@@ -26,15 +31,36 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+        if request.body().size_hint().lower() > super::MAX_BODY as u64 {
+            return Err(Refusal::too_large(format!("a body has at most {} bytes", super::MAX_BODY)));
+        }
         let bytes =
             Bytes::from_request(request, daemon).await.map_err(|rejection| match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => Refusal::too_large(rejection.body_text()),
                 _ => Refusal::bad_request(rejection.body_text()),
             })?;
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        // A list would be taken for the fields in their order.
+        if text.trim_ascii_start().first() == Some(&b'[') {
+            return Err(Refusal::bad_request("the body is not understood: it is to be an object, at line 1"));
+        }
         serde_json::from_slice(text)
             .map(Self)
             .map_err(|error| Refusal::bad_request(format!("the body is not understood: {error}")))
+    }
+}
+
+/// The run that an address names. What cannot be an id is the id of no run.
+pub(super) struct Id(pub(super) String);
+
+impl FromRequestParts<Arc<Daemon>> for Id {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+        match Path::<String>::from_request_parts(parts, daemon).await {
+            Ok(Path(id)) => Ok(Self(id)),
+            Err(rejection) => Err(Refusal::no_such_run(rejection.body_text())),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! Watching and typing at once: a WebSocket. The server sends bytes, first those that repaint the terminal; the client
 //! sends bytes to type, and sizes as text: `{"cols":120,"rows":30}`. Several may be attached; the last size stands.
 
+use super::answer::Id;
 use super::input::screen_of;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, until};
 use crate::held::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use std::path::PathBuf;
@@ -23,11 +24,11 @@ const CHUNK: usize = 16 << 10;
 
 /// Attach to a run.
 #[utoipa::path(get, path = "/v1/runs/{id}/attach", params(("id" = String, Path)), responses(
-    (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem)))]
+    (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn attach(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -63,6 +64,7 @@ impl Viewer {
             self.send(Bytes::from(screen.restore())).await?;
         }
         let mut reader = Reader::new(&PathBuf::from(&self.row.directory).join("output"));
+        let mut phase = self.daemon.phase.subscribe();
         loop {
             let over = self.follower.is_over();
             self.send_new(&mut reader).await?;
@@ -71,6 +73,9 @@ impl Viewer {
             }
             tokio::select! {
                 () = self.follower.grown_beyond(self.at) => {}
+                () = until(&mut phase, |phase| phase.leaves_runs()) => {
+                    return self.say_goodbye(close_code::AWAY, "the daemon leaves, the run goes on").await;
+                }
                 said = self.socket.recv() => match said {
                     Some(Ok(message)) => {
                         if !self.hear(message).await? {
@@ -127,9 +132,12 @@ impl Viewer {
             Ok(row) => row.ending.map(|ending| ending.termination.sentence()),
             Err(_) => None,
         };
-        let reason = how.unwrap_or_else(|| "it has ended".to_owned());
-        let reason = reason.chars().take(100).collect::<String>().into();
-        let close = CloseFrame { code: close_code::NORMAL, reason };
+        self.say_goodbye(close_code::NORMAL, &how.unwrap_or_else(|| "it has ended".to_owned())).await
+    }
+
+    async fn say_goodbye(&mut self, code: u16, why: &str) -> Result<(), String> {
+        let reason = why.chars().take(100).collect::<String>().into();
+        let close = CloseFrame { code, reason };
         self.socket.send(Message::Close(Some(close))).await.map_err(|error| error.to_string())
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct EventAsks {
 
 /// What happened and happens.
 #[utoipa::path(get, path = "/v1/events", params(EventAsks), responses(
-    (status = 200, content_type = "text/event-stream", body = tenure_core::api::Event), (status = "4XX", body = Problem)))]
+    (status = 200, content_type = "text/event-stream", body = tenure_core::api::Event), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,

@@ -51,7 +51,10 @@ impl Token {
                 return Err(Refusal::forbidden("the Origin is a page of another host"));
             }
         }
-        let shown = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        let shown = text(header::AUTHORIZATION)
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, shown)| shown);
         match shown {
             Some(shown) if bool::from(shown.trim().as_bytes().ct_eq(self.0.as_bytes())) => Ok(()),
             Some(_) => Err(Refusal::unauthorized("the token is wrong")),
@@ -61,10 +64,14 @@ impl Token {
 }
 
 fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or_default(),
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let is_port = |text: &str| text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    if !port.is_empty() && !is_port(port) {
+        return false;
+    }
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -98,7 +105,9 @@ mod tests {
 
     #[test]
     fn a_name_that_was_rebound_to_this_machine_is_refused() {
-        for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""] {
+        for host in
+            ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "[::1].evil.example", ""]
+        {
             assert_eq!(check(host, None, GOOD), Some("forbidden"), "{host}");
         }
     }

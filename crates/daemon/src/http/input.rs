@@ -1,13 +1,13 @@
 //! What is typed into a run, and what its terminal shows.
 
-use super::answer::Body;
+use super::answer::{Body, Id};
 use crate::daemon::Daemon;
 use crate::link::{Link, PATIENCE};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::runs::answer;
 use axum::Json;
-use axum::extract::{Path as Of, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -27,11 +27,11 @@ const CHUNK: usize = 64 << 10;
 
 /// Write to a run's input.
 #[utoipa::path(post, path = "/v1/runs/{id}/stdin", params(("id" = String, Path)), request_body = StdinRequest,
-    responses((status = 204), (status = "4XX", body = Problem)))]
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn stdin(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Of(id): Of<String>,
+    Id(id): Id,
     Body(request): Body<StdinRequest>,
 ) -> Result<StatusCode, Refusal> {
     let bytes = match (&request.data, &request.data_base64) {
@@ -50,11 +50,11 @@ pub(super) async fn stdin(
 
 /// Press keys.
 #[utoipa::path(post, path = "/v1/runs/{id}/keys", params(("id" = String, Path)), request_body = KeysRequest,
-    responses((status = 204), (status = "4XX", body = Problem)))]
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn keys(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Of(id): Of<String>,
+    Id(id): Id,
     Body(request): Body<KeysRequest>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -81,11 +81,11 @@ pub(super) async fn keys(
 
 /// Paste text.
 #[utoipa::path(post, path = "/v1/runs/{id}/paste", params(("id" = String, Path)), request_body = PasteRequest,
-    responses((status = 204), (status = "4XX", body = Problem)))]
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn paste(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Of(id): Of<String>,
+    Id(id): Id,
     Body(request): Body<PasteRequest>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -104,11 +104,11 @@ pub(super) async fn paste(
 
 /// Press Enter.
 #[utoipa::path(post, path = "/v1/runs/{id}/submit", params(("id" = String, Path)),
-    responses((status = 204), (status = "4XX", body = Problem)))]
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn submit(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Of(id): Of<String>,
+    Id(id): Id,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
     let enter: &[u8] = if row.ticket.pty_size.is_some() { b"\r" } else { b"\n" };
@@ -118,11 +118,11 @@ pub(super) async fn submit(
 
 /// Give a run's terminal another size.
 #[utoipa::path(post, path = "/v1/runs/{id}/resize", params(("id" = String, Path)), request_body = Size,
-    responses((status = 204), (status = "4XX", body = Problem)))]
+    responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn resize(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Of(id): Of<String>,
+    Id(id): Id,
     Body(size): Body<Size>,
 ) -> Result<StatusCode, Refusal> {
     let size = Size::new(size.cols, size.rows).map_err(Refusal::invalid)?;
@@ -133,11 +133,11 @@ pub(super) async fn resize(
 
 /// What a run's terminal shows.
 #[utoipa::path(get, path = "/v1/runs/{id}/screen", params(("id" = String, Path)), responses(
-    (status = 200, body = Object), (status = "4XX", body = Problem)))]
+    (status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn screen(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Of(id): Of<String>,
+    Id(id): Id,
 ) -> Result<Json<View>, Refusal> {
     let row = daemon.find(&id, &who).await?;
     Ok(Json(screen_of(&row).await?.view()))

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tenure_core::api::{BackupRequest, Health, Problem, ReapLine, ReapRequest, ShutdownRequest};
@@ -45,13 +46,16 @@ fn operator(who: &Requester) -> Result<(), Refusal> {
 
 /// Look at recorded runs that nobody holds, and do what their evidence asks for.
 #[utoipa::path(post, path = "/v1/reap", request_body = ReapRequest, responses(
-    (status = 200, body = Vec<ReapLine>), (status = "4XX", body = Problem)))]
+    (status = 200, body = Vec<ReapLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn reap(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Body(request): Body<ReapRequest>,
+    Body(mut request): Body<ReapRequest>,
 ) -> Result<Json<Vec<ReapLine>>, Refusal> {
     operator(&who)?;
+    if let Some(run) = &mut request.which.run {
+        *run = daemon.find(run, &who).await?.ticket.run_id.to_string();
+    }
     // What was begun is finished, whether or not the client is still there to hear of it.
     let reaping = tokio::spawn(async move { daemon.reap(&request.which, request.dry_run).await });
     Ok(Json(reaping.await.map_err(Refusal::internal)??))
@@ -59,7 +63,7 @@ pub(super) async fn reap(
 
 /// Write a copy of the registry to a new file.
 #[utoipa::path(post, path = "/v1/backup", request_body = BackupRequest, responses(
-    (status = 204), (status = "4XX", body = Problem)))]
+    (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn backup(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
@@ -70,6 +74,9 @@ pub(super) async fn backup(
     if !path.is_absolute() {
         return Err(Refusal::invalid("path is to be absolute"));
     }
+    if !path.parent().is_some_and(std::path::Path::is_dir) || path.as_os_str().as_bytes().contains(&0) {
+        return Err(Refusal::invalid(format!("{} is in no directory that there is", path.display())));
+    }
     if path.exists() {
         return Err(Refusal::invalid(format!("{} exists: a backup is a new file", path.display())));
     }
@@ -79,7 +86,7 @@ pub(super) async fn backup(
 
 /// Make the daemon leave; runs go on without it unless they are to be ended.
 #[utoipa::path(post, path = "/v1/shutdown", request_body = ShutdownRequest, responses(
-    (status = 202), (status = "4XX", body = Problem)))]
+    (status = 202), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn shutdown(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
@@ -91,7 +98,9 @@ pub(super) async fn shutdown(
 }
 
 /// The metrics, as Prometheus reads them.
-#[utoipa::path(get, path = "/metrics", responses((status = 200, content_type = "text/plain", body = String)))]
+#[utoipa::path(get, path = "/metrics", responses(
+    (status = 200, content_type = "application/openmetrics-text", body = String),
+    (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn metrics(State(daemon): State<Arc<Daemon>>) -> Result<Response, Refusal> {
     let text = metrics::text(&daemon).await?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,12 +1,12 @@
 //! A run's output, from its files: from any byte on, and on as it grows.
 
-use super::answer::Asks;
-use crate::daemon::Daemon;
+use super::answer::{Asks, Id};
+use crate::daemon::{Daemon, Phase, until};
 use crate::held::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::Response;
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::output::Stream;
 use tenure_output::{Cleaner, Piece, Reader};
+use tokio::sync::watch;
 use utoipa::IntoParams;
 
 /// How much is read at a time.
@@ -43,11 +44,11 @@ pub(super) struct OutputAsks {
 
 /// A run's output. The header `Tenure-Offset` says where the body begins.
 #[utoipa::path(get, path = "/v1/runs/{id}/output", params(("id" = String, Path), OutputAsks), responses(
-    (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem)))]
+    (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn output(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
     Asks(asks): Asks<OutputAsks>,
 ) -> Result<Response, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -77,6 +78,7 @@ pub(super) async fn output(
         cleaner: asks.text.then(Cleaner::new),
         follower,
         buffer: vec![0; CHUNK],
+        phase: daemon.phase.subscribe(),
     };
     let body = futures_util::stream::unfold(pages, async |mut pages| {
         pages.next().await.transpose().map(|chunk| (chunk, pages))
@@ -98,6 +100,7 @@ struct Pages {
     cleaner: Option<Cleaner>,
     follower: Option<Follower>,
     buffer: Vec<u8>,
+    phase: watch::Receiver<Phase>,
 }
 
 impl Pages {
@@ -131,7 +134,13 @@ impl Pages {
                 Piece::End { .. } if over => break,
                 Piece::End { .. } => {
                     if let Some(follower) = &mut self.follower {
-                        follower.grown_beyond(self.at).await;
+                        tokio::select! {
+                            () = follower.grown_beyond(self.at) => {}
+                            // Cut off, so that nobody takes this for the end of the output.
+                            () = until(&mut self.phase, |phase| phase.leaves_runs()) => {
+                                return Err(io::Error::other("the daemon leaves"));
+                            }
+                        }
                     }
                 }
             }

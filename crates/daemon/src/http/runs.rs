@@ -1,6 +1,6 @@
 //! Runs: start, list, show, end, wait for, remove.
 
-use super::answer::{Asks, Body};
+use super::answer::{Asks, Body, Id};
 use super::door::Local;
 use super::foreground;
 use crate::daemon::Daemon;
@@ -9,7 +9,7 @@ use crate::requester::Requester;
 use crate::runs::LIVE;
 use crate::{asked, why};
 use axum::Json;
-use axum::extract::{FromRequest, Path, Request, State};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::OnUpgrade;
@@ -35,7 +35,7 @@ const LONGEST_PAGE: usize = 1000;
 /// Start a run. Answers when its command executes, or could not be.
 #[utoipa::path(post, path = "/v1/runs", request_body = RunRequest, responses(
     (status = 201, body = RunJson), (status = 101, description = "with `Upgrade: tenure-keeper`, a foreground run"),
-    (status = "4XX", body = Problem), (status = "5XX", body = Problem)))]
+    (status = "4XX", body = Problem, content_type = "application/problem+json"), (status = "5XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn start(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
@@ -89,7 +89,7 @@ pub(super) struct ListAsks {
 
 /// List runs, the newest first.
 #[utoipa::path(get, path = "/v1/runs", params(ListAsks), responses(
-    (status = 200, body = RunList), (status = "4XX", body = Problem)))]
+    (status = 200, body = RunList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
@@ -130,11 +130,11 @@ fn cursor(text: &str) -> Result<Cursor, Refusal> {
 
 /// Show a run.
 #[utoipa::path(get, path = "/v1/runs/{id}", params(("id" = String, Path)), responses(
-    (status = 200, body = RunJson), (status = "4XX", body = Problem)))]
+    (status = 200, body = RunJson), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn show(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Json<RunJson>, Refusal> {
     let row = daemon.find(&id, &who).await?;
     let row = daemon.settled(row).await?;
@@ -143,11 +143,11 @@ pub(super) async fn show(
 
 /// Remove a run; a live one is cancelled and hidden at once.
 #[utoipa::path(delete, path = "/v1/runs/{id}", params(("id" = String, Path)), responses(
-    (status = 204), (status = "4XX", body = Problem)))]
+    (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn remove(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
     daemon.remove(&row, &who).await?;
@@ -156,11 +156,11 @@ pub(super) async fn remove(
 
 /// Ask for the end of a run.
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", params(("id" = String, Path)), request_body = CancelRequest,
-    responses((status = 202), (status = "4XX", body = Problem)))]
+    responses((status = 202), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(request): Body<CancelRequest>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -170,7 +170,7 @@ pub(super) async fn cancel(
 
 /// Ask for the end of every live run of a scope, session or agent.
 #[utoipa::path(post, path = "/v1/cancel", request_body = CancelManyRequest, responses(
-    (status = 202, body = Vec<String>), (status = "4XX", body = Problem)))]
+    (status = 202, body = Vec<String>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel_many(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
@@ -182,11 +182,11 @@ pub(super) async fn cancel_many(
 
 /// Wait for the end of a run. Answers with the run as it is then, or as it is when the time is up.
 #[utoipa::path(post, path = "/v1/runs/{id}/wait", params(("id" = String, Path)), request_body = WaitRequest,
-    responses((status = 200, body = RunJson), (status = "4XX", body = Problem)))]
+    responses((status = 200, body = RunJson), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn wait(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
     Body(request): Body<WaitRequest>,
 ) -> Result<Json<RunJson>, Refusal> {
     let row = daemon.find(&id, &who).await?;
@@ -197,11 +197,11 @@ pub(super) async fn wait(
 
 /// The live processes of a run.
 #[utoipa::path(get, path = "/v1/runs/{id}/tree", params(("id" = String, Path)), responses(
-    (status = 200, body = Vec<Object>), (status = "4XX", body = Problem)))]
+    (status = 200, body = Vec<Object>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn tree(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Json<Vec<ProcessView>>, Refusal> {
     let row = daemon.find(&id, &who).await?;
     Ok(Json(daemon.tree(&row).await?))
@@ -209,11 +209,11 @@ pub(super) async fn tree(
 
 /// A run's whole story, in order.
 #[utoipa::path(get, path = "/v1/runs/{id}/why", params(("id" = String, Path)), responses(
-    (status = 200, body = Vec<StoryLine>), (status = "4XX", body = Problem)))]
+    (status = 200, body = Vec<StoryLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn why(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Json<Vec<StoryLine>>, Refusal> {
     let row = daemon.find(&id, &who).await?;
     Ok(Json(why::story(&daemon, &row).await?))

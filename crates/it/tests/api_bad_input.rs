@@ -1,0 +1,309 @@
+//! What the API cannot do is refused by name; nothing is started, nothing is lost, and the daemon lives.
+
+use serde_json::{Value, json};
+use tenure_it::api::Api;
+use tenure_it::eventually;
+use tenure_it::install::Install;
+
+fn daemon() -> (Install, Api) {
+    let install = Install::new().with_daemon();
+    let api = Api::of(&install);
+    (install, api)
+}
+
+/// The daemon is the one it was, and there are these runs and no others.
+#[track_caller]
+fn assert_unmoved(api: &Api, pid: &Value, runs: usize) {
+    let health = api.get("/v1/health").is(200).json();
+    assert_eq!((&health["pid"], &health["status"]), (pid, &json!("ok")));
+    let listed = api.get("/v1/runs?all=true").is(200).json();
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(runs), "{listed}");
+}
+
+fn pid(api: &Api) -> Value {
+    api.get("/v1/health").is(200).json()["pid"].clone()
+}
+
+#[test]
+fn ids_that_are_none_are_not_found_and_touch_nothing() {
+    let (install, api) = daemon();
+    let pid = pid(&api);
+    let id = api.start(&json!({"command": ["sleep", "1000"]}));
+    let stone = install.state().join("instance-id");
+    for bad in [
+        "0000dead",
+        "..%2f..%2fx",
+        "%2e%2e",
+        "%2e%2e%2finstance-id",
+        "..",
+        ".",
+        "%00",
+        "%20",
+        "x",
+        "*",
+        "%25",
+    ] {
+        for (method, tail) in [
+            ("GET", ""),
+            ("DELETE", ""),
+            ("POST", "/cancel"),
+            ("POST", "/wait"),
+            ("GET", "/output"),
+            ("GET", "/screen"),
+            ("GET", "/tree"),
+            ("GET", "/why"),
+            ("POST", "/submit"),
+        ] {
+            let answer = api.ask(method, &format!("/v1/runs/{bad}{tail}"), &[], b"");
+            answer.refused(404, "no-such-run");
+        }
+    }
+    for odd in ["%ff", "%c3%28"] {
+        let answer = api.get(&format!("/v1/runs/{odd}"));
+        assert!(matches!(answer.head.status, 400 | 404), "{}", answer.text());
+        let (status, code) = (answer.head.status, answer.json()["code"].clone());
+        answer.refused(status, code.as_str().expect("a code"));
+    }
+    for path in
+        ["/v1/runs/../../instance-id", "/../instance-id", "/v1/runs/", "/v1", "/", "//", "/v1/runs//tree"]
+    {
+        let answer = api.get(path);
+        assert_eq!(answer.head.status, 404, "{path}: {}", answer.text());
+        let code = answer.json()["code"].clone();
+        answer.refused(404, code.as_str().expect("a code"));
+    }
+    assert!(stone.exists());
+    assert_unmoved(&api, &pid, 1);
+    assert_eq!(api.get(&format!("/v1/runs/{id}")).is(200).json()["state"], "running");
+}
+
+#[test]
+fn an_ambiguous_beginning_is_refused() {
+    let (_install, api) = daemon();
+    let mut ids: Vec<String> = (0..17).map(|_| api.start(&json!({"command": ["true"]}))).collect();
+    ids.sort();
+    let pair = ids.windows(2).find(|pair| pair[0][..1] == pair[1][..1]).expect("17 ids, 16 digits");
+    let why = api.get(&format!("/v1/runs/{}", &pair[0][..1])).refused(409, "ambiguous-id");
+    assert!(why.contains("more"), "{why}");
+    api.delete(&format!("/v1/runs/{}", &pair[0][..1])).refused(409, "ambiguous-id");
+    let _ = api.get(&format!("/v1/runs/{}", pair[0])).is(200);
+}
+
+#[test]
+fn requests_that_are_not_understood_are_refused_by_name() {
+    let (install, api) = daemon();
+    let pid = pid(&api);
+    let refused = |body: &[u8], words: &str| {
+        let why = api.ask("POST", "/v1/runs", &[], body).refused(400, "bad-request");
+        assert!(why.contains(words), "{why}");
+    };
+    refused(b"{\"command\": [\"true\"], \"comand\": 1}", "comand");
+    refused(b"{\"command\": \"true\"}", "line 1");
+    refused(b"{\"command\": [\"true\"]", "EOF");
+    refused(b"[]", "line 1");
+    refused(b"null", "null");
+    refused(b"\xff\xfe", "line 1");
+    refused(b"{\"command\": [\"true\"], \"timeoutMs\": -1}", "-1");
+    refused(b"{\"command\": [\"true\"], \"timeoutMs\": 1.5}", "1.5");
+    refused(b"{\"command\": [\"true\"], \"timeoutMs\": 18446744073709551616}", "line 1");
+    refused(b"{\"command\": [\"true\"], \"timeoutMs\": \"1s\"}", "1s");
+    refused(b"{\"command\": [\"true\"], \"onEscape\": \"forgive\"}", "forgive");
+    refused(b"{\"command\": [\"true\"], \"notify\": \"loud\"}", "loud");
+    refused(b"{\"command\": [\"true\"], \"stdin\": \"inherit\"}", "inherit");
+    refused(b"{\"command\": [\"true\"], \"ptySize\": {\"cols\": 1, \"rows\": 1, \"z\": 1}}", "z");
+    refused(b"{\"command\": [\"true\"], \"command\": [\"false\"]}", "command");
+    let deep = [b"{\"command\":".to_vec(), b"[".repeat(100_000)].concat();
+    refused(&deep, "line 1");
+    let id = api.start(&json!({"command": ["sleep", "1000"], "stdin": "open"}));
+    for (tail, body, words) in [
+        ("cancel", json!({"nwo": true}), "nwo"),
+        ("wait", json!({"timeout": 1}), "timeout"),
+        ("stdin", json!({"dta": ""}), "dta"),
+        ("keys", json!({"key": "x"}), "key"),
+        ("paste", json!({"txt": ""}), "txt"),
+        ("paste", json!({}), "text"),
+        ("cancel", json!({"now": "yes"}), "yes"),
+        ("keys", json!({"keys": "Up"}), "Up"),
+    ] {
+        let why = api.post(&format!("/v1/runs/{id}/{tail}"), &body).refused(400, "bad-request");
+        assert!(why.contains(words), "{tail}: {why}");
+    }
+    for (path, words) in
+        [("/v1/cancel", "wich"), ("/v1/reap", "wich"), ("/v1/shutdown", "wich"), ("/v1/backup", "wich")]
+    {
+        let why = api.post(path, &json!({"wich": {}})).refused(400, "bad-request");
+        assert!(why.contains(words), "{path}: {why}");
+    }
+    assert_unmoved(&api, &pid, 1);
+    assert_eq!(install.runs(), [id]);
+}
+
+#[test]
+fn runs_that_cannot_be_are_refused() {
+    let (install, api) = daemon();
+    let pid = pid(&api);
+    for (request, words) in [
+        (json!({}), "empty"),
+        (json!({"command": []}), "empty"),
+        (json!({"command": [""]}), "empty"),
+        (json!({"ptyCommand": "  "}), "empty"),
+        (json!({"command": ["true"], "ptyCommand": "true"}), "not both"),
+        (json!({"command": ["tr\u{0}ue"]}), "NUL"),
+        (json!({"command": ["true", "\u{0}"]}), "NUL"),
+        (json!({"ptyCommand": "true\u{0}"}), "NUL"),
+        (json!({"command": ["true"], "cwd": "/tmp\u{0}"}), "NUL"),
+        (json!({"command": ["true"], "cwd": "tmp"}), "absolute"),
+        (json!({"command": ["true"], "cwd": ""}), "absolute"),
+        (json!({"command": ["true"], "env": {"A": "\u{0}"}}), "NUL"),
+        (json!({"command": ["true"], "env": {"A=B": "c"}}), "A=B"),
+        (json!({"command": ["true"], "env": {"": "c"}}), "NAME=VALUE"),
+        (json!({"command": ["true"], "session": "a\nb"}), "session"),
+        (json!({"command": ["true"], "session": ""}), "session"),
+        (json!({"command": ["true"], "scope": "\u{1b}[2J"}), "scope"),
+        (json!({"command": ["true"], "scope": "s".repeat(513)}), "scope"),
+        (json!({"command": ["true"], "label": "a\u{0}b"}), "label"),
+        (json!({"command": ["true"], "label": "l".repeat(100_000)}), "label"),
+        (json!({"command": ["true"], "activity": "cpu"}), "no-output"),
+        (json!({"command": ["true"], "pty": true, "ptySize": {"cols": 0, "rows": 5}}), "0x5"),
+        (json!({"command": ["true"], "pty": true, "stdin": "closed"}), "terminal"),
+    ] {
+        let why = api.post("/v1/runs", &request).refused(422, "invalid");
+        assert!(why.contains(words), "{request}: {why}");
+    }
+    let backup = |path: &str| api.post("/v1/backup", &json!({"path": path}));
+    backup("relative.db").refused(422, "invalid");
+    backup("/no/such/place/x.db").refused(422, "invalid");
+    backup("/tmp/a\u{0}b").refused(422, "invalid");
+    assert_unmoved(&api, &pid, 0);
+    assert_eq!(install.runs(), [""; 0], "nothing was begun");
+    // As long as can be said is longer than anybody lives.
+    let id = api.start(&json!({"command": ["true"], "timeoutMs": u64::MAX, "noOutputTimeoutMs": u64::MAX,
+        "graceMs": u64::MAX, "orphanGraceMs": u64::MAX}));
+    assert_eq!(api.wait(&id)["termination"]["exitCode"], 0);
+    let _ = api.post(&format!("/v1/runs/{id}/wait"), &json!({"timeoutMs": u64::MAX})).is(200);
+}
+
+#[test]
+fn the_wrong_method_and_the_wrong_address_are_told_apart() {
+    let (_install, api) = daemon();
+    for (method, path) in [
+        ("PUT", "/v1/runs"),
+        ("DELETE", "/v1/runs"),
+        ("POST", "/v1/health"),
+        ("GET", "/v1/cancel"),
+        ("PATCH", "/v1/runs/0000dead"),
+        ("GET", "/v1/runs/0000dead/cancel"),
+        ("POST", "/metrics"),
+    ] {
+        api.ask(method, path, &[], b"").refused(405, "method-not-allowed");
+    }
+    for path in ["/v2/runs", "/v1/run", "/v1/runs/0000dead/no-such", "/favicon.ico"] {
+        api.get(path).refused(404, "no-such-route");
+    }
+}
+
+#[test]
+fn bodies_and_headers_beyond_all_measure_are_refused() {
+    let (_install, api) = daemon();
+    let pid = pid(&api);
+    let mut wire = api.connect();
+    wire.request("POST", "/v1/runs", &[("Content-Length", "99999999999")], b"{}");
+    wire.answer().refused(413, "too-large");
+    let mut wire = api.connect();
+    wire.request("POST", "/v1/runs", &[("Transfer-Encoding", "chunked")], b"");
+    let chunk = [b"100000\r\n".to_vec(), vec![b' '; 0x10_0000], b"\r\n".to_vec()].concat();
+    // It is refused while it is sent, so the sending may fail.
+    let _ = (0..30).try_for_each(|_| wire.send(&chunk)).and_then(|()| wire.send(b"0\r\n\r\n"));
+    wire.answer().refused(413, "too-large");
+    let long = "x".repeat(1 << 20);
+    let answer = api.ask("GET", "/v1/health", &[("X-Long", &long)], b"");
+    assert_eq!(answer.head.status, 431);
+    let many: Vec<(String, String)> = (0..2000).map(|n| (format!("X-{n}"), "y".to_owned())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+    assert_eq!(api.ask("GET", "/v1/health", &many, b"").head.status, 431);
+    for raw in [
+        "nonsense\r\n\r\n",
+        "GET /v1/health HTTP/9.9\r\n\r\n",
+        "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+        "POST /v1/runs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "GET /v1/he\0alth HTTP/1.1\r\nHost: x\r\n\r\n",
+    ] {
+        let mut wire = api.connect();
+        wire.send(raw.as_bytes()).expect("it takes anything");
+        wire.hang_up();
+        let answer = wire.answer();
+        assert_eq!(answer.head.status, 400, "{raw:?}: {}", answer.text());
+    }
+    assert_unmoved(&api, &pid, 0);
+}
+
+#[test]
+fn a_body_that_is_cut_off_starts_nothing() {
+    let (install, api) = daemon();
+    let pid = pid(&api);
+    let mut wire = api.connect();
+    wire.request("POST", "/v1/runs", &[("Content-Length", "1000")], b"{\"command\": [\"true\"]}");
+    drop(wire);
+    let mut wire = api.connect();
+    wire.request("POST", "/v1/runs", &[("Content-Length", "1000")], b"{\"command\": [\"true\"]}");
+    wire.hang_up();
+    assert!(wire.is_closed());
+    // Two in a row on one connection are two requests.
+    let mut wire = api.connect();
+    wire.request("GET", "/v1/health", &[], b"");
+    wire.request("GET", "/v1/runs", &[], b"");
+    assert_eq!((wire.answer().head.status, wire.answer().head.status), (200, 200));
+    assert_unmoved(&api, &pid, 0);
+    assert_eq!(install.runs(), [""; 0]);
+}
+
+#[test]
+fn who_stalls_holds_nobody_up() {
+    let (_install, api) = daemon();
+    let id = api.start(&json!({"command": ["sh", "-c", "yes | head -c 30000000; exec sleep 1000"]}));
+    let halves: Vec<_> = (0..50)
+        .map(|n| {
+            let mut wire = api.connect();
+            let request =
+                "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{\"command\"";
+            wire.send(&request.as_bytes()[..20 + n]).expect("sent");
+            wire
+        })
+        .collect();
+    let deaf: Vec<_> = (0..50)
+        .map(|_| {
+            let mut wire = api.connect();
+            wire.request("GET", &format!("/v1/runs/{id}/output?follow=true"), &[], b"");
+            wire
+        })
+        .collect();
+    let began = std::time::Instant::now();
+    for _ in 0..20 {
+        let _ = api.get("/v1/health").is(200);
+        let one = api.start(&json!({"command": ["true"]}));
+        api.wait(&one);
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    drop((halves, deaf));
+}
+
+#[test]
+fn a_thousand_followers_get_every_byte() {
+    let (_install, api) = daemon();
+    let id = api.start(&json!({"command": ["sh", "-c", "read go; seq 1 5000; read go; seq 5001 10000"],
+        "stdin": "open"}));
+    let path = format!("/v1/runs/{id}/output?follow=true");
+    let followers: Vec<_> = (0..1000).map(|_| api.follow(&path, &[])).collect();
+    let stdin = format!("/v1/runs/{id}/stdin");
+    let _ = api.post(&stdin, &json!({"data": "go\n"})).is(204);
+    let _ = api.post(&stdin, &json!({"data": "go\n"})).is(204);
+    api.wait(&id);
+    let whole: String = (1..=10000).map(|n| format!("{n}\n")).collect();
+    for follower in followers {
+        assert!(follower.rest() == whole.as_bytes());
+    }
+    eventually("nobody is connected any more", || {
+        (api.get("/v1/health").is(200).json()["liveRuns"] == 0).then_some(())
+    });
+}
