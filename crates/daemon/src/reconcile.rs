@@ -16,6 +16,7 @@ use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
 use tenure_core::reconcile::{Verdict, decide};
+use tenure_core::session::agent_of;
 use tenure_store::RunRow;
 use tokio::task::JoinSet;
 
@@ -219,9 +220,4 @@ fn is_meant(row: &RunRow, which: &Selector) -> bool {
         && which.scope.as_ref().is_none_or(|scope| ticket.scope.as_ref() == Some(scope))
         && which.session.as_ref().is_none_or(|key| session == Some(key))
         && which.agent.as_ref().is_none_or(|agent| session.and_then(agent_of) == Some(agent))
-}
-
-/// The agent that a session's key names: `agent:<name>:…`.
-pub(crate) fn agent_of(session: &str) -> Option<&str> {
-    session.strip_prefix("agent:")?.split(':').next()
 }

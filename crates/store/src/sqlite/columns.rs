@@ -120,9 +120,3 @@ pub(super) fn count_of(name: &str, label: &str) -> Option<Count> {
         _ => return None,
     })
 }
-
-/// The agent whose session this is: sessions of agents are called `agent:<name>:…`.
-pub(super) fn agent_of(session: &str) -> Option<&str> {
-    let (name, _) = session.strip_prefix("agent:")?.split_once(':')?;
-    (!name.is_empty()).then_some(name)
-}

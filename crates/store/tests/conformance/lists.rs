@@ -95,7 +95,7 @@ fn a_list_can_be_of_a_session_an_agent_or_a_scope() {
             ..query(&[])
         };
         assert_eq!(listed(&registry, of(Some("agent:a:main"), None, None)).await, ids(&[6, 1]));
-        assert_eq!(listed(&registry, of(None, Some("a"), None)).await, ids(&[6, 2, 1]));
+        assert_eq!(listed(&registry, of(None, Some("a"), None)).await, ids(&[6, 4, 2, 1]));
         assert_eq!(listed(&registry, of(None, Some(""), None)).await, []);
         assert_eq!(listed(&registry, of(None, None, Some("s"))).await, ids(&[12, 11]));
         assert_eq!(listed(&registry, of(Some("agent:a:main"), Some("ab"), None)).await, []);
