@@ -43,10 +43,10 @@ impl Daemon {
             bytes: keep.bytes.unwrap_or(u64::MAX),
         };
         loop {
-            match self.registry.outlived(keep, clock::unix_ms(), BATCH).await {
+            match self.registry.outlived(self.instance.clone(), keep, clock::unix_ms(), BATCH).await {
                 Ok(rows) => {
                     let mut gone = 0;
-                    for row in rows.iter().filter(|row| row.hold.instance == self.instance) {
+                    for row in &rows {
                         gone += usize::from(self.discard(row).await);
                     }
                     // What could not go now comes again: it is tried next time, not at once.

@@ -147,8 +147,7 @@ impl Daemon {
 
     /// The live run of a scope; one that was removed and is still ending, too.
     async fn live_in_scope(&self, scope: &str) -> Result<Option<RunRow>, Refusal> {
-        let live = self.registry.unfinished().await?;
-        Ok(live.into_iter().find(|row| row.ticket.scope.as_deref() == Some(scope)))
+        Ok(self.registry.live_in_scope(scope.to_owned()).await?)
     }
 
     /// Ends the live run of a scope, and waits until its whole tree is gone.

@@ -32,6 +32,9 @@ pub enum CannotServe {
     /// The registry does not take us.
     #[error("{0}")]
     Seat(tenure_store::Failed),
+    /// Nobody knows which runs there are.
+    #[error("the recorded runs cannot be read, so none of them could be held: {0}")]
+    Unread(tenure_store::Failed),
     /// The state root cannot be used.
     #[error(transparent)]
     State(#[from] tenure_keeper::state_root::Unusable),
@@ -84,7 +87,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
     let heart = tokio::spawn(Arc::clone(&daemon).beat(beat));
     // Before anybody can ask: a run that is not held yet would look lost.
-    daemon.reconcile_all().await;
+    daemon.reconcile_first().await.map_err(CannotServe::Unread)?;
     daemon.adopt_marked().await;
     let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
     *crate::daemon::lock(&daemon.nursery) = Some(nursery);

@@ -2,7 +2,7 @@
 
 use crate::sample::{NOW, instance, note, run_id};
 use std::collections::BTreeMap;
-use tenure_core::ids::RunId;
+use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::state::State;
 use tenure_store::{Change, Hold, NewRun, Query, Retention, RunRow};
 
@@ -129,10 +129,12 @@ impl Twin {
     }
 
     /// Every run ends at `NOW` + its number, with ten bytes.
-    pub(crate) fn outlived(&self, keep: Retention, now_ms: u64, limit: usize) -> Vec<RunId> {
+    pub(crate) fn outlived(&self, of: &InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Vec<RunId> {
         let ended = |hidden| {
-            let of = move |known: &Known| known.state == State::Exited && known.hidden == hidden;
-            self.runs.iter().filter(move |(_, known)| of(known)).map(|(&run, _)| run)
+            let is = move |known: &Known| {
+                known.hold.instance == *of && known.state == State::Exited && known.hidden == hidden
+            };
+            self.runs.iter().filter(move |(_, known)| is(known)).map(|(&run, _)| run)
         };
         let mut gone: Vec<u64> = ended(true).collect();
         let shown: Vec<u64> = ended(false).collect();
