@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(nursery.is_gone(), "its end is open, but of no use");
         // There is room again; but what came now would be taken for the rest.
-        while matches!(theirs.read(&mut [0; 1 << 16]), Ok(Got::Bytes(_))) {}
+        while matches!(theirs.read(&mut [0; 8 << 10]), Ok(Got::Bytes(_))) {}
         nursery.send(b"next", &[], soon()).expect_err("it is torn");
         assert_eq!(theirs.read(&mut [0; 9]).expect("a read"), Got::Nothing);
     }
