@@ -20,6 +20,7 @@ pub mod record;
 pub mod redact;
 pub mod resources;
 pub mod run_json;
+pub mod session;
 pub mod signal;
 pub mod spec;
 pub mod state;

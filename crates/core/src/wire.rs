@@ -215,6 +215,9 @@ pub enum Tell {
     Unrecorded {
         /// How it ended, and what went wrong.
         why: String,
+        /// The ending, for a holder who can record it elsewhere. Older keepers do not say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<Box<Ending>>,
     },
     /// It has ended; the ending is on disk.
     Ended {

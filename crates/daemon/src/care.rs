@@ -66,8 +66,8 @@ impl Daemon {
             tracing::error!(%error, "old events cannot be removed");
         }
         let limits = self.settings.log;
-        for name in ["nursery.log", "daemon.log"] {
-            log::rotate(&self.state.path().join(name), limits.bytes, limits.files);
-        }
+        log::rotate(&self.state.path().join("daemon.log"), limits.bytes, limits.files);
+        // Every nursery and keeper has this one open for as long as it lives.
+        log::rotate_shared(&self.state.path().join("nursery.log"), limits.bytes, limits.files);
     }
 }

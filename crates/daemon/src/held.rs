@@ -226,7 +226,13 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
                 held.let_go(why);
             }
         }
-        Tell::Unrecorded { why } => tracing::error!(run = %held.ticket.run_id, why, "an ending was not kept"),
+        Tell::Unrecorded { why, ending } => {
+            tracing::error!(run = %held.ticket.run_id, why, "an ending is not on disk");
+            // The keeper leaves it to us.
+            if let Some(ending) = ending {
+                take_ending(daemon, held, *ending).await;
+            }
+        }
         Tell::Grown { .. }
         | Tell::Welcome { .. }
         | Tell::Status { .. }

@@ -158,18 +158,19 @@ impl Daemon {
 
     /// Has a nursery fork a keeper. One that is gone is replaced, once.
     fn launch(&self, order: &Order<'_>, peers: Vec<(Role, Conn)>) -> io::Result<()> {
+        // A slow disk holds up this run alone.
+        let prepared = order.prepare(&self.state, peers)?;
         let mut nursery = lock(&self.nursery);
         if nursery.as_ref().is_none_or(Nursery::is_gone) {
             *nursery = Some(Nursery::start(&self.state)?);
         }
         let nursery = nursery.as_ref().ok_or_else(|| io::Error::other("there is no nursery"))?;
-        nursery.launch(&self.state, order, peers).map(drop)
+        nursery.ask(prepared).map(drop)
     }
 
     /// The live run of a scope; one that was removed and is still ending, too.
     async fn live_in_scope(&self, scope: &str) -> Result<Option<RunRow>, Refusal> {
-        let live = self.registry.unfinished().await?;
-        Ok(live.into_iter().find(|row| row.ticket.scope.as_deref() == Some(scope)))
+        Ok(self.registry.live_in_scope(scope.to_owned()).await?)
     }
 
     /// Ends the live run of a scope, and waits until its whole tree is gone.

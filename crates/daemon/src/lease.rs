@@ -76,7 +76,8 @@ impl Daemon {
         let daemon = Arc::clone(self);
         tokio::spawn(async move {
             daemon.drop_what_was_stolen().await;
-            daemon.reconcile_all().await;
+            // One that failed is logged; what was held before still is.
+            let _ = daemon.reconcile_all().await;
         });
         Ok(beat)
     }
@@ -128,7 +129,7 @@ impl Daemon {
 
     /// Settles the runs of those who are gone. Whoever has none left is not looked at again.
     async fn take_over(self: &Arc<Self>, gone: Vec<(InstanceId, Beat)>) {
-        let rows = match self.registry.unfinished().await {
+        let rows = match self.unfinished().await {
             Ok(rows) => rows,
             Err(error) => return tracing::error!(%error, "the recorded runs cannot be read"),
         };

@@ -67,16 +67,31 @@ pub(crate) fn rotate(path: &Path, most: u64, files: u64) {
     if fs::metadata(path).map_or(0, |meta| meta.len()) <= most {
         return;
     }
-    let aside = |n: u64| PathBuf::from(format!("{}.{n}", path.display()));
-    let kept = files.saturating_sub(1);
-    if kept == 0 {
-        let _ = fs::remove_file(path);
+    let _ = match make_room(path, files) {
+        Some(aside) => fs::rename(path, aside),
+        None => fs::remove_file(path),
+    };
+}
+
+/// The same for a log that others have open to append to, and keep open: it stays theirs, and is emptied. What they
+/// write between the copy and the cut is lost.
+pub(crate) fn rotate_shared(path: &Path, most: u64, files: u64) {
+    if fs::metadata(path).map_or(0, |meta| meta.len()) <= most {
         return;
     }
+    // A disk that has no room for the copy has even less for a log that grows.
+    let _ = make_room(path, files).map(|aside| fs::copy(path, aside));
+    let _ = OpenOptions::new().write(true).truncate(true).open(path);
+}
+
+/// Moves what was put aside earlier on by one, and returns where the next goes, if any is kept.
+fn make_room(path: &Path, files: u64) -> Option<PathBuf> {
+    let aside = |n: u64| PathBuf::from(format!("{}.{n}", path.display()));
+    let kept = files.checked_sub(1).filter(|&kept| kept > 0)?;
     for n in (1..kept).rev() {
         let _ = fs::rename(aside(n), aside(n + 1));
     }
-    let _ = fs::rename(path, aside(1));
+    Some(aside(1))
 }
 
 #[cfg(test)]
@@ -96,5 +111,25 @@ mod tests {
         assert!(read("daemon.log.1").starts_with('3'));
         assert!(read("daemon.log.2").starts_with('2'));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn who_has_a_shared_log_open_goes_on_writing_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nursery.log");
+        let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+        let mut theirs = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        for n in 0..4 {
+            theirs.write_all(format!("{n}: more than ten bytes\n").as_bytes()).unwrap();
+            rotate_shared(&path, 10, 3);
+        }
+        theirs.write_all(b"short\n").unwrap();
+        rotate_shared(&path, 10, 3);
+        assert_eq!(read("nursery.log"), "short\n");
+        assert_eq!(read("nursery.log.1"), "3: more than ten bytes\n");
+        assert_eq!(read("nursery.log.2"), "2: more than ten bytes\n");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+        rotate_shared(&path, 0, 1);
+        assert_eq!(read("nursery.log"), "", "nothing is kept of it");
     }
 }

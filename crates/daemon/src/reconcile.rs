@@ -17,30 +17,52 @@ use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
 use tenure_core::reconcile::{Verdict, decide};
+use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_core::wire::Role;
 use tenure_keeper::rundir::RunDir;
-use tenure_store::RunRow;
+use tenure_store::{Failed, RunRow, Unfinished, Unreadable};
 use tokio::task::JoinSet;
 
 /// The pauses between two looks at a run that could not be settled.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The pauses between the tries of a daemon that begins, in milliseconds: shorter than a service manager's patience.
+const PAUSES_AT_START: [u64; 4] = [100, 300, 900, 2700];
 /// How many runs are settled at once: one whose keeper is silent must not keep the others waiting.
 const AT_ONCE: usize = 64;
 
 impl Daemon {
     /// Settles every run that has not ended: those that are ours, and those whose owner is lost. Those that cannot be
     /// settled now are looked at again until they are.
-    pub(crate) async fn reconcile_all(self: &Arc<Self>) {
-        match self.registry.unfinished().await {
-            Ok(rows) => {
-                let unfinished: HashSet<&RunId> = rows.iter().map(|row| &row.ticket.run_id).collect();
-                lock(&self.verdicts).retain(|run, _| unfinished.contains(run));
-                self.settle_all(rows).await;
+    pub(crate) async fn reconcile_all(self: &Arc<Self>) -> Result<(), Failed> {
+        let rows = self.unfinished().await.inspect_err(|error| {
+            tracing::error!(%error, "the recorded runs cannot be read");
+        })?;
+        let unfinished: HashSet<&RunId> = rows.iter().map(|row| &row.ticket.run_id).collect();
+        lock(&self.verdicts).retain(|run, _| unfinished.contains(run));
+        self.settle_all(rows).await;
+        Ok(())
+    }
+
+    /// The first time. A daemon that cannot read which runs there are holds none of them, so it must not serve.
+    pub(crate) async fn reconcile_first(self: &Arc<Self>) -> Result<(), Failed> {
+        for pause in PAUSES_AT_START {
+            if self.reconcile_all().await.is_ok() {
+                return Ok(());
             }
-            Err(error) => tracing::error!(%error, "the recorded runs cannot be read"),
+            tokio::time::sleep(Duration::from_millis(pause)).await;
         }
+        self.reconcile_all().await
+    }
+
+    /// The runs that have not ended. Those that cannot be read are left alone (I6).
+    pub(crate) async fn unfinished(&self) -> Result<Vec<RunRow>, Failed> {
+        let Unfinished { runs, unreadable } = self.registry.unfinished().await?;
+        for Unreadable { run, why } in unreadable {
+            tracing::warn!(run, why, "a run is left alone");
+        }
+        Ok(runs)
     }
 
     /// Settles one run.
@@ -155,7 +177,7 @@ impl Daemon {
             self.check_unique(text).await?;
         }
         let mode = if dry_run { Mode::Look } else { Mode::Act };
-        for row in self.registry.unfinished().await?.into_iter().filter(|row| is_meant(row, which)) {
+        for row in self.unfinished().await?.into_iter().filter(|row| is_meant(row, which)) {
             let claim = self.claim(&row.ticket.run_id);
             // One that is being settled at this moment is only looked at.
             let mode = if claim.is_some() { mode } else { Mode::Look };
@@ -242,9 +264,4 @@ fn is_meant(row: &RunRow, which: &Selector) -> bool {
         && which.scope.as_ref().is_none_or(|scope| ticket.scope.as_ref() == Some(scope))
         && which.session.as_ref().is_none_or(|key| session == Some(key))
         && which.agent.as_ref().is_none_or(|agent| session.and_then(agent_of) == Some(agent))
-}
-
-/// The agent that a session's key names: `agent:<name>:…`.
-pub(crate) fn agent_of(session: &str) -> Option<&str> {
-    session.strip_prefix("agent:")?.split(':').next()
 }

@@ -35,6 +35,9 @@ pub enum CannotServe {
     /// The registry does not take us.
     #[error("{0}")]
     Seat(tenure_store::Failed),
+    /// Nobody knows which runs there are.
+    #[error("the recorded runs cannot be read, so none of them could be held: {0}")]
+    Unread(tenure_store::Failed),
     /// The state root cannot be used.
     #[error(transparent)]
     State(#[from] tenure_keeper::state_root::Unusable),
@@ -92,11 +95,14 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Before anybody can ask: a run that is not held yet would look lost.
     let settling = Arc::clone(&daemon);
     let settling = tokio::spawn(async move {
-        settling.reconcile_all().await;
+        settling.reconcile_first().await?;
         settling.adopt_marked().await;
+        Ok(())
     });
     // Those of silent keepers are settled while we serve.
-    let _ = tokio::time::timeout(SETTLING, settling).await;
+    if let Ok(Ok(Err(unread))) = tokio::time::timeout(SETTLING, settling).await {
+        return Err(CannotServe::Unread(unread));
+    }
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(bury_children());

@@ -1,6 +1,7 @@
 //! A full disk takes output from the log, and nothing from anybody else.
 
 use serde_json::Value;
+use tenure_it::home::Home;
 use tenure_it::install::Install;
 
 /// A state root on a disk of its own of so many bytes, in this thread's own mount namespace: whatever becomes of the
@@ -97,4 +98,34 @@ fn a_run_that_has_no_room_to_begin_is_refused_in_one_line() {
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(125 | 126)), "{:?} {err}", output.status);
     assert_eq!((output.stdout.len(), err.lines().count()), (0, 1), "{err}");
+}
+
+/// Takes away what the ending would be written to, as a disk does that fails at the worst moment.
+const SPOIL: &str = "until rm $TENURE_STATE/runs/$TENURE_RUN_ID/ending.* 2>/dev/null; do :; done";
+
+#[test]
+fn an_ending_that_the_disk_would_not_take_is_taken_by_the_daemon() {
+    let home = Home::unwatched();
+    let id = home.start_in_background(&[], &["sh", "-c", &format!("{SPOIL}; exit 7")]);
+    assert_eq!(home.wait(&id), 7);
+    let record = home.show(&id);
+    assert_eq!((&record["state"], &record["termination"]["exitCode"]), (&"exited".into(), &7.into()));
+    assert!(!home.state().join("runs").join(&id).join("ending").exists(), "the disk has none");
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    home.find_nothing();
+}
+
+#[test]
+fn an_ending_that_nobody_took_is_not_invented_and_the_run_is_closed() {
+    let home = Home::unwatched();
+    let line = format!("read line; {SPOIL}; exit 7");
+    let id = home.start_in_background(&["--stdin", "open"], &["sh", "-c", &line]);
+    home.kill();
+    assert!(home.tenure(&["write", &id, "go\n"]).status.success());
+    home.wait(&id);
+    home.begin();
+    let ended = home.show(&id)["termination"].clone();
+    assert_eq!((&ended["reason"], &ended["exitCode"]), (&"owner-lost".into(), &Value::Null), "{ended}");
+    assert_eq!(ended["detail"], "ending-unrecorded");
+    home.finish();
 }

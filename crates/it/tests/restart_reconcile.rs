@@ -103,3 +103,19 @@ fn a_keeper_that_dies_while_no_daemon_lives_is_accounted_for() {
         home.finish();
     }
 }
+
+/// A daemon that held nothing would look as if everything were lost.
+#[test]
+fn a_daemon_that_cannot_read_which_runs_there_are_does_not_serve() {
+    let home = Home::unwatched();
+    let database = rusqlite::Connection::open(home.state().join("tenure.db")).expect("the registry");
+    home.kill();
+    database.execute_batch("DROP INDEX runs_live").expect("an index");
+    assert!(!home.tenure(&["daemon", "start"]).status.success());
+    assert!(
+        home.log().contains("the recorded runs cannot be read, so none of them could be held"),
+        "{}",
+        home.log()
+    );
+    assert_eq!(home.serving(), None);
+}

@@ -74,6 +74,8 @@ struct Keeper {
     ending_space: Option<Reserved>,
     /// Set once the tree is gone and only the rest of the output is awaited.
     draining: Option<Draining>,
+    /// Whether neither the disk nor a holder took the ending, of this run or of the one that it came from.
+    unrecorded: bool,
 }
 
 /// The root, from its fork until its number is given back.
@@ -91,7 +93,10 @@ struct Draining {
     until: Duration,
 }
 
-/// What a forked keeper does; returns its exit code. Zero means that the ending is written.
+/// How a keeper leaves whose run has ended, but nobody took the ending.
+pub(crate) const UNRECORDED: u8 = 3;
+
+/// What a forked keeper does; returns its exit code. Zero means that the ending is written, or with the holder.
 pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conns: &[Conn]) -> u8 {
     match begin::begin(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
@@ -108,7 +113,7 @@ pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Ve
 fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
         match keeper.serve() {
-            Ok(None) => return 0,
+            Ok(None) => return if keeper.unrecorded { UNRECORDED } else { 0 },
             Ok(Some(heir)) => *keeper = keeper.turn_into(heir),
             Err(error) => {
                 complain(format_args!("the keeper of run {} failed: {error}", keeper.dir.id()));
@@ -119,7 +124,7 @@ fn keep(mut keeper: Box<Keeper>) -> u8 {
 }
 
 impl Keeper {
-    /// Until the ending is written. Returns the run that takes over what is left, if that was allowed.
+    /// Until the ending is written, or could not be. Returns the run that takes over what is left, if that was allowed.
     fn serve(&mut self) -> io::Result<Option<Heir>> {
         loop {
             let awaited = self.awaited();

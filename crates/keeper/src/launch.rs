@@ -5,6 +5,7 @@
 use crate::frames::Frames;
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -28,6 +29,8 @@ pub struct Nursery {
     id: NurseryId,
     pid: i32,
     instance: InstanceId,
+    /// Whether a launch was sent in part: whatever came after it would be taken for its rest.
+    torn: Cell<bool>,
 }
 
 /// A run that a keeper was asked for.
@@ -115,6 +118,36 @@ pub struct Order<'a> {
     pub cgroup: bool,
 }
 
+/// An order whose run has its directory and ticket, and lacks a keeper.
+#[derive(Debug)]
+pub struct Prepared {
+    dir: RunDir,
+    frame: Vec<u8>,
+    conns: Vec<Conn>,
+}
+
+impl Order<'_> {
+    /// The first half of a launch, which needs no nursery: the run's directory and its ticket.
+    pub fn prepare(&self, state: &StateRoot, peers: Vec<(Role, Conn)>) -> io::Result<Prepared> {
+        let &Self { ticket, spec, cgroup } = self;
+        let dir = state.make_run(ticket.run_id.clone())?;
+        dir.write_ticket(ticket)?;
+        pause::point("caller-before-launch");
+        let (roles, conns) = peers.into_iter().unzip();
+        let argv = spec.transport.argv();
+        let launch = Launch {
+            directory: path_text(dir.path())?,
+            roles,
+            umask: spec.umask,
+            nofile: spec.nofile.unwrap_or_else(descriptors::limit),
+            argc: argv.words().len(),
+            cgroup,
+        };
+        let frame = wire::encode(&launch, &body(spec, argv.words(), ticket));
+        Ok(Prepared { dir, frame, conns })
+    }
+}
+
 /// How long a nursery may take to read a launch. It does nothing but fork, so this is for a machine that
 /// swaps.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -136,7 +169,7 @@ impl Nursery {
 
     /// A nursery that was started otherwise, at the other end of this connection.
     pub fn new(conn: Conn, id: NurseryId, pid: i32, instance: InstanceId) -> Self {
-        Self { conn, id, pid, instance }
+        Self { conn, id, pid, instance, torn: Cell::new(false) }
     }
 
     /// Its id.
@@ -149,9 +182,9 @@ impl Nursery {
         self.pid
     }
 
-    /// Whether it has left or was killed. It says nothing while it lives.
+    /// Whether it has left, was killed, or can be asked for nothing more. It says nothing while it lives.
     pub fn is_gone(&self) -> bool {
-        matches!(self.conn.read(&mut [0]), Ok(Got::End) | Err(_))
+        self.torn.get() || matches!(self.conn.read(&mut [0]), Ok(Got::End) | Err(_))
     }
 
     /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection.
@@ -172,23 +205,14 @@ impl Nursery {
         order: &Order<'_>,
         peers: Vec<(Role, Conn)>,
     ) -> io::Result<RunDir> {
-        let &Order { ticket, spec, cgroup } = order;
-        let dir = state.make_run(ticket.run_id.clone())?;
-        dir.write_ticket(ticket)?;
-        pause::point("caller-before-launch");
-        let (roles, conns): (Vec<_>, Vec<_>) = peers.into_iter().unzip();
-        let argv = spec.transport.argv();
-        let launch = Launch {
-            directory: path_text(dir.path())?,
-            roles,
-            umask: spec.umask,
-            nofile: spec.nofile.unwrap_or_else(descriptors::limit),
-            argc: argv.words().len(),
-            cgroup,
-        };
-        let body = body(spec, argv.words(), ticket);
-        if let Err(error) = self.send(&wire::encode(&launch, &body), &conns) {
-            // The nursery has no whole launch, so there will be no keeper to say this.
+        self.ask(order.prepare(state, peers)?)
+    }
+
+    /// The second half of a launch. One that fails is the nursery's last: see [`is_gone`](Self::is_gone).
+    pub fn ask(&self, prepared: Prepared) -> io::Result<RunDir> {
+        let Prepared { dir, frame, conns } = prepared;
+        if let Err(error) = self.send(&frame, &conns, clock::awake() + PATIENCE) {
+            // The nursery has no whole launch and gets no more of it, so there will be no keeper to say this.
             let why =
                 SpawnError { detail: format!("the nursery cannot be asked: {error}"), not_found: false };
             dir.write_ending(&Ending::not_started(dir.id().clone(), &why, clock::unix_ms()), None)?;
@@ -197,9 +221,16 @@ impl Nursery {
         Ok(dir)
     }
 
-    /// Sends a whole frame: a descriptor with each of its first bytes, and the rest of it with the last.
-    fn send(&self, frame: &[u8], mut descriptors: &[Conn]) -> io::Result<()> {
-        let deadline = clock::awake() + PATIENCE;
+    /// Sends a whole frame, or nothing more ever.
+    fn send(&self, frame: &[u8], descriptors: &[Conn], deadline: Duration) -> io::Result<()> {
+        if self.torn.get() {
+            return Err(io::Error::other("an earlier launch was not taken as a whole"));
+        }
+        self.send_all(frame, descriptors, deadline).inspect_err(|_| self.torn.set(true))
+    }
+
+    /// A descriptor goes with each of the first bytes, and the rest of the frame with the last.
+    fn send_all(&self, frame: &[u8], mut descriptors: &[Conn], deadline: Duration) -> io::Result<()> {
         let mut sent = 0;
         while sent < frame.len() {
             let rest = &frame[sent..];
@@ -272,4 +303,26 @@ fn names_same(a: &[u8], b: &[u8]) -> bool {
         entry.split(|&b| b == b'=').next()
     }
     name(a) == name(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nursery_that_took_a_part_of_a_launch_is_asked_no_more() {
+        let (conn, theirs) = Conn::pair().expect("a pair");
+        let id = state_root::new_nursery().expect("an id");
+        let nursery = Nursery::new(conn, id, 0, InstanceId::from_random([7; 12]));
+        let soon = || clock::awake() + Duration::from_secs(5);
+        nursery.send(b"whole", &[], soon()).expect("it fits");
+        assert!(!nursery.is_gone());
+        let error = nursery.send(&vec![0; 8 << 20], &[], clock::awake()).expect_err("nobody reads");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(nursery.is_gone(), "its end is open, but of no use");
+        // There is room again; but what came now would be taken for the rest.
+        while matches!(theirs.read(&mut [0; 8 << 10]), Ok(Got::Bytes(_))) {}
+        nursery.send(b"next", &[], soon()).expect_err("it is torn");
+        assert_eq!(theirs.read(&mut [0; 9]).expect("a read"), Got::Nothing);
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::frames::Frames;
 use crate::keeper;
-use crate::salvage::{self, Fallen};
+use crate::salvage::{self, Fallen, Unwritten};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,7 +25,7 @@ use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
-/// And how often those that nothing could end.
+/// And how often those that nothing could end, and endings that could not be written, are tried again.
 const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// A launch fits into one, mostly. Each page that is written here is copied first, since the last keeper has it too.
@@ -40,6 +40,8 @@ struct Nursery {
     /// The directory of each living keeper's run.
     keepers: HashMap<i32, String>,
     fallen: Vec<Fallen>,
+    /// Endings that the disk would not take. Those that are left when the nursery leaves are the daemon's to close.
+    unwritten: Vec<Unwritten>,
 }
 
 /// The connection that launches come on.
@@ -84,6 +86,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
         client: Some(client),
         keepers: HashMap::new(),
         fallen: Vec::new(),
+        unwritten: Vec::new(),
     };
     let result = nursery.serve();
     nurseries.remove(id.as_str())?;
@@ -104,9 +107,10 @@ impl Nursery {
         while self.client.is_some() || !self.keepers.is_empty() || orphans || !self.fallen.is_empty() {
             let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
             interests.extend(self.client.as_ref().map(Client::interest));
-            let timeout = match (orphans, self.fallen.is_empty()) {
+            // Orphans without a fallen keeper have outlived a stop that was given up.
+            let given_up = orphans || !self.unwritten.is_empty();
+            let timeout = match (given_up, self.fallen.is_empty()) {
                 (_, false) => Some(HUNT),
-                // Whoever is left has outlived a stop that was given up.
                 (true, true) => Some(GIVEN_UP),
                 (false, true) => None,
             };
@@ -122,6 +126,7 @@ impl Nursery {
                 signalled = true;
             }
             if signalled || timeout.is_some() {
+                self.unwritten.retain(|ending| !ending.write());
                 self.reap();
                 orphans = self.hunt();
             }
@@ -133,8 +138,11 @@ impl Nursery {
     fn reap(&mut self) {
         for ended in reaper::reap_now() {
             match self.keepers.remove(&ended.pid) {
-                // A keeper leaves with zero only after the ending was written.
+                // A keeper leaves with zero only after the ending was written, or its holder took it.
                 Some(_) if ended.exit == Exit::Code(0) => {}
+                Some(directory) if ended.exit == Exit::Code(keeper::UNRECORDED.into()) => {
+                    self.fallen.extend(Fallen::read_unrecorded(Path::new(&directory)));
+                }
                 Some(directory) => {
                     salvage::tidy(Path::new(&directory));
                     self.fallen.extend(Fallen::read(Path::new(&directory)));
@@ -154,7 +162,7 @@ impl Nursery {
         let found = salvage::find(&keepers, &mut self.fallen);
         // Whoever was found lost its keeper before that, so it is known from here on whose it was.
         self.reap();
-        salvage::end(found, &keepers, &mut self.fallen)
+        salvage::end(found, &keepers, &mut self.fallen, &mut self.unwritten)
     }
 
     fn listen(&mut self) {

@@ -263,6 +263,6 @@ impl RunDir {
 }
 
 /// Each writer drafts under a name of its own, so that two never share one.
-fn draft_name() -> String {
+pub(crate) fn draft_name() -> String {
     format!("{ENDING}.{}", std::process::id())
 }

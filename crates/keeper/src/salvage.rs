@@ -31,20 +31,50 @@ pub struct Fallen {
     ended: HashSet<i32>,
     journal: Journal,
     give_up: Duration,
+    /// What is said of it.
+    detail: &'static str,
+}
+
+/// The ending of a run that is closed, but whose directory would not take it.
+#[derive(Debug)]
+pub(crate) struct Unwritten {
+    dir: RunDir,
+    ending: Ending,
+}
+
+impl Unwritten {
+    /// Tries again; whether that is done with.
+    pub(crate) fn write(&self) -> bool {
+        // A run whose directory was removed has nobody left who would read it.
+        self.dir.write_ending(&self.ending, None).is_ok() || !self.dir.path().exists()
+    }
 }
 
 impl Fallen {
     /// Reads what is known of a run that a keeper fell from, and of the one that it may have handed over to.
     /// Those that have their endings are none of our business.
     pub fn read(directory: &Path) -> Vec<Self> {
+        Self::read_as(directory, KEEPER_KILLED)
+    }
+
+    /// The same for a keeper that left because nobody took the ending: the run is to be closed without it.
+    pub(crate) fn read_unrecorded(directory: &Path) -> Vec<Self> {
+        Self::read_as(directory, UNRECORDED)
+    }
+
+    fn read_as(directory: &Path, detail: &'static str) -> Vec<Self> {
         let heir = RunDir::open(directory).ok().and_then(|dir| dir.heir());
         if let Some(Ok(heir)) = heir.as_deref().map(RunDir::open) {
             heir.discard_unticketed();
         }
-        [Some(directory), heir.as_deref()].into_iter().flatten().filter_map(Self::read_one).collect()
+        [Some(directory), heir.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter_map(|directory| Self::read_one(directory, detail))
+            .collect()
     }
 
-    fn read_one(directory: &Path) -> Option<Self> {
+    fn read_one(directory: &Path, detail: &'static str) -> Option<Self> {
         let dir = RunDir::open(directory).ok()?;
         // One with an ending is closed, and one with a keeper is not ours.
         if matches!(dir.ending(), Ok(Some(_))) || !matches!(dir.kept(), Ok(false)) {
@@ -53,7 +83,7 @@ impl Fallen {
         let note = dir.note().ok().flatten();
         let mut journal = Journal::go_on(&dir);
         if note.is_some() {
-            let (cause, detail) = (Some(Cause::OwnerLost), Some(KEEPER_KILLED.to_owned()));
+            let (cause, detail) = (Some(Cause::OwnerLost), Some(detail.to_owned()));
             journal.note(What::Exiting { cause, exit: None, detail });
         }
         Some(Self {
@@ -65,6 +95,7 @@ impl Fallen {
             journal,
             note,
             dir,
+            detail,
         })
     }
 
@@ -89,8 +120,9 @@ impl Fallen {
         self.journal.signalled_as(member, Signal::KILL, sent, proof);
     }
 
-    /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go.
-    fn close(mut self, confirmed: bool, survivors: Vec<ProcessNote>) {
+    /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go. Returns it if it
+    /// could not be written.
+    fn close(mut self, confirmed: bool, survivors: Vec<ProcessNote>) -> Option<Unwritten> {
         if !survivors.is_empty() {
             self.journal.note(What::GivenUp);
             self.journal.note(What::Survivors { processes: survivors.clone() });
@@ -113,16 +145,17 @@ impl Fallen {
             handed_over_to: Vec::new(),
             kills: self.journal.kills(),
         };
-        if let Err(error) = self.dir.write_ending(&ending, None) {
-            complain(format_args!("the ending of run {} cannot be written: {error}", self.dir.id()));
-        }
+        let written = self.dir.write_ending(&ending, None);
         clear_away(&self.dir, self.cgroup.as_ref());
+        let error = written.err()?;
+        complain(format_args!("the ending of run {} cannot be written: {error}", self.dir.id()));
+        Some(Unwritten { dir: self.dir, ending })
     }
 
     /// A command executes only after there is a note, so without one it never did.
     fn verdict(&self) -> Termination {
         if self.note.is_some() {
-            return Termination::new(Reason::OwnerLost, self.root_exit, Some(KEEPER_KILLED.to_owned()));
+            return Termination::new(Reason::OwnerLost, self.root_exit, Some(self.detail.to_owned()));
         }
         let detail = "the keeper was killed before the command could be started".to_owned();
         let never = Termination::not_started(&SpawnError { detail, not_found: false });
@@ -130,8 +163,10 @@ impl Fallen {
     }
 }
 
-/// What is said of every run whose keeper fell.
+/// What is said of every run whose keeper fell,
 const KEEPER_KILLED: &str = "keeper-killed";
+/// and of one whose keeper saw it end, but had nobody to give the ending to.
+const UNRECORDED: &str = "ending-unrecorded";
 
 /// Closes a run that no keeper could be had for.
 pub(crate) fn never_kept(directory: &Path, why: &str) {
@@ -187,7 +222,8 @@ pub struct Found {
 /// is left.
 pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
     let found = find(spared, fallen);
-    end(found, spared, fallen)
+    // Whoever hunts for one run sees that there is no ending, and leaves with that.
+    end(found, spared, fallen, &mut Vec::new())
 }
 
 /// The first half of a hunt. Somebody whom it finds may have lost a keeper that is not known to have fallen yet,
@@ -212,8 +248,13 @@ pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [Fallen]) -> Found {
     Found { members, stopped, known: fallen.len() }
 }
 
-/// The second half.
-pub(crate) fn end(found: Found, spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
+/// The second half. Runs that were closed, but whose endings could not be written, become `unwritten`.
+pub(crate) fn end(
+    found: Found,
+    spared: &HashSet<i32>,
+    fallen: &mut Vec<Fallen>,
+    unwritten: &mut Vec<Unwritten>,
+) -> bool {
     let Found { members, stopped, known } = found;
     let left: Vec<(Option<usize>, tree::Member)> =
         members.into_iter().map(|member| (owner(fallen, &member), member)).collect();
@@ -237,7 +278,7 @@ pub(crate) fn end(found: Found, spared: &HashSet<i32>, fallen: &mut Vec<Fallen>)
         let theirs: Vec<_> = theirs.map(|(_, member)| member).collect();
         let empty = complete && theirs.is_empty() && at < known;
         if empty || now > run.give_up {
-            run.close(empty, theirs.into_iter().map(tree::Member::note).collect());
+            unwritten.extend(run.close(empty, theirs.into_iter().map(tree::Member::note).collect()));
         } else {
             run.journal.write(&run.dir);
             fallen.push(run);
@@ -299,7 +340,8 @@ pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
     for run in Vec::<Fallen>::into_iter(closing) {
         // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
         let confirmed = empty && (run.cgroup.is_some() || run.note.is_none());
-        run.close(confirmed, left.iter().map(tree::Member::note).collect());
+        // As with a hunt.
+        drop(run.close(confirmed, left.iter().map(tree::Member::note).collect()));
     }
 }
 
@@ -379,6 +421,25 @@ mod tests {
         let (dir, heir, _) = with_heir(&state, false);
         assert_eq!(Fallen::read(dir.path()).len(), 1);
         assert!(!heir.path().exists());
+    }
+
+    #[test]
+    fn an_ending_that_could_not_be_written_is_written_once_it_can_be() {
+        let root = tempfile::tempdir().expect("a directory");
+        let state = StateRoot::open(root.path()).expect("a state root");
+        let ticket = ticket(&state);
+        let dir = state.make_run(ticket.run_id.clone()).expect("a directory");
+        dir.write_ticket(&ticket).expect("a ticket");
+        let fallen = Fallen::read_unrecorded(dir.path()).pop().expect("one");
+        // In the way of the draft, as a full disk would be.
+        let draft = dir.path().join(crate::rundir::draft_name());
+        std::fs::create_dir(&draft).expect("a directory");
+        let unwritten = fallen.close(true, Vec::new()).expect("it cannot be written");
+        assert!(!unwritten.write() && matches!(dir.ending(), Ok(None)));
+        std::fs::remove_dir(&draft).expect("it was there");
+        assert!(unwritten.write());
+        let ended = dir.ending().expect("a record").expect("an ending").termination;
+        assert_eq!((ended.reason, ended.confirmed), (Reason::SpawnError, true));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! not matter. Nothing here syncs: these records must outlive a process, not a power cut.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, unlinkat};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -36,6 +36,25 @@ impl Dir {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         Self::open(path)
+    }
+
+    /// Makes sure that it is its owner's alone: one that others may read is closed to them, one that they own or may
+    /// have changed is refused.
+    pub fn claim(&self) -> io::Result<()> {
+        let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        let is = fstat(&self.fd)?;
+        let (owner, me) = (is.st_uid, rustix::process::geteuid().as_raw());
+        let mode = is.st_mode & 0o7777;
+        if owner != me {
+            return refused(format!("it belongs to the user {owner}, and this is the user {me}"));
+        }
+        if mode & 0o022 != 0 {
+            return refused(format!("others may write to it (its mode is {mode:03o})"));
+        }
+        if mode & 0o077 != 0 {
+            fchmod(&self.fd, PRIVATE_DIR)?;
+        }
+        Ok(())
     }
 
     /// The path it was opened by.

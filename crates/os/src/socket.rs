@@ -32,12 +32,19 @@ impl Conn {
         Ok((Self { fd: a }, Self { fd: b }))
     }
 
-    /// Connects to the socket `name` in `dir`.
+    /// Connects to the socket `name` in `dir`. This does not wait either: a listener that has too many callers
+    /// waiting is an error of the kind `WouldBlock`.
     pub fn connect(dir: &Dir, name: &str) -> io::Result<Self> {
-        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        net::connect(&fd, &SocketAddrUnix::new(dir.short_path(name))?)?;
-        rustix::io::ioctl_fionbio(&fd, true)?;
-        Ok(Self { fd })
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match net::connect(&fd, &SocketAddrUnix::new(dir.short_path(name))?) {
+            Ok(()) => Ok(Self { fd }),
+            Err(rustix::io::Errno::AGAIN) => {
+                let why = format!("{name} does not answer: too many callers wait there already");
+                Err(io::Error::new(io::ErrorKind::WouldBlock, why))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A connection that was inherited or received.

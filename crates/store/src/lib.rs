@@ -11,7 +11,7 @@ mod tally;
 
 pub use rows::{
     Beat, Change, Count, Cursor, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
-    RunRow,
+    RunRow, Unfinished, Unreadable,
 };
 pub use tally::kind;
 
@@ -77,13 +77,15 @@ pub trait Registry: Send + Sync + 'static {
     fn run(&self, run: RunId) -> Reply<Option<RunRow>>;
     /// Up to `limit` ids that begin with this text; hidden runs are not found.
     fn find(&self, prefix: String, limit: usize) -> Reply<Vec<RunId>>;
-    /// A page of runs, the newest first.
+    /// A page of runs, the newest first; those that cannot be read are left out.
     fn runs(&self, query: Query) -> Reply<Page>;
     /// Every run that has not ended, whoever owns it, hidden ones too.
-    fn unfinished(&self) -> Reply<Vec<RunRow>>;
-    /// Runs of this owner that have ended and are to go by these rules, the oldest first, at most `limit`. Another's
-    /// are not counted and not listed: they are its own to remove.
-    fn outlived(&self, owner: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>>;
+    fn unfinished(&self) -> Reply<Unfinished>;
+    /// The run that has a scope to itself, if there is one; a hidden one, too.
+    fn live_in_scope(&self, scope: String) -> Reply<Option<RunRow>>;
+    /// Runs of this instance that have ended and are to go by these rules, the oldest first, at most `limit`. Those
+    /// that cannot be read stay.
+    fn outlived(&self, of: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>>;
 
     /// Adds an event that no change of a run brings with it.
     fn tell(&self, event: NewEvent) -> Reply<u64>;

@@ -121,6 +121,24 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
+/// The runs that have not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unfinished {
+    /// Those that can be read, the oldest first.
+    pub runs: Vec<RunRow>,
+    /// Those that cannot: a newer Tenure's, perhaps. They are to be left alone (I6).
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A run whose row this Tenure cannot read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its id, as it is stored.
+    pub run: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// How long runs that have ended are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {

@@ -18,6 +18,7 @@ pub use open::OpenFailed;
 
 use crate::rows::{
     Beat, Change, Count, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention, RunRow,
+    Unfinished,
 };
 use crate::{Failed, Registry, Reply};
 use rusqlite::{Connection, ErrorCode};
@@ -256,12 +257,16 @@ impl Registry for Sqlite {
         self.read(move |db| lists::page(db, &query))
     }
 
-    fn unfinished(&self) -> Reply<Vec<RunRow>> {
+    fn unfinished(&self) -> Reply<Unfinished> {
         self.read(lists::unfinished)
     }
 
-    fn outlived(&self, owner: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>> {
-        self.read(move |db| lists::outlived(db, &owner, keep, now_ms, limit))
+    fn live_in_scope(&self, scope: String) -> Reply<Option<RunRow>> {
+        self.read(move |db| lists::live_in_scope(db, &scope))
+    }
+
+    fn outlived(&self, of: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>> {
+        self.read(move |db| lists::outlived(db, &of, (keep, now_ms), limit))
     }
 
     fn tell(&self, event: NewEvent) -> Reply<u64> {

@@ -165,7 +165,7 @@ impl Seat {
                     let end = ending.output.bytes;
                     self.leave(Left::Ended(ending), end);
                 }
-                Tell::Unrecorded { why } => self.leave(Left::Unrecorded(why), 0),
+                Tell::Unrecorded { why, .. } => self.leave(Left::Unrecorded(why), 0),
                 // A size that came too late for the run, or what others are told.
                 Tell::Refused { .. }
                 | Tell::Done

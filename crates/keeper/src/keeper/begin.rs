@@ -104,6 +104,7 @@ pub(super) fn begin(
         journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
         draining: None,
+        unrecorded: false,
         dir,
         ticket,
     });

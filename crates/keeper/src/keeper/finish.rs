@@ -71,12 +71,12 @@ impl Keeper {
         pause::point("keeper-before-ending");
         let told = match self.dir.write_ending(&ending, self.ending_space.take()) {
             Ok(_) => Tell::Ended { ending: Box::new(ending) },
-            // A later look that invents another ending would be worse than none.
+            // The holder has another place for it. Without one the nursery closes the run, and does not say how it ended.
             Err(error) => {
                 let how = ending.termination.sentence();
                 let why = format!("the run ended ({how}), but that cannot be recorded: {error}");
                 complain(format_args!("run {}: {why}", self.dir.id()));
-                Tell::Unrecorded { why }
+                Tell::Unrecorded { why, ending: Some(Box::new(ending)) }
             }
         };
         pause::point("keeper-after-ending");
@@ -89,24 +89,30 @@ impl Keeper {
         self.tell_growth();
         self.peers.iter_mut().for_each(|peer| peer.tell(&told));
         // What the heir's peers ask is not to wait for the old run's.
-        self.take_leave(heir.is_none());
+        let with_holder = self.take_leave(heir.is_none());
+        self.unrecorded |= matches!(told, Tell::Unrecorded { .. }) && !with_holder;
         heir
     }
 
     /// Waits until everybody has heard, for a moment; for a foreground caller that is owed bytes which are
-    /// nowhere else as long as it lives, unless there is more to do.
-    fn take_leave(&mut self, may_wait: bool) {
+    /// nowhere else as long as it lives, unless there is more to do. Returns whether a holder has heard.
+    fn take_leave(&mut self, may_wait: bool) -> bool {
         let courtesy = clock::awake() + COURTESY;
+        let mut heard = false;
         loop {
-            self.peers.retain(|peer| peer.stays() && peer.frames.pending());
+            self.peers.retain(|peer| {
+                let pending = peer.frames.pending();
+                heard |= peer.is_holder() && peer.stays() && !pending;
+                peer.stays() && pending
+            });
             let owed = may_wait && self.peers.iter().any(Peer::is_required);
             let left = courtesy.saturating_sub(clock::awake());
             if self.peers.is_empty() || (left.is_zero() && !owed) {
-                return;
+                return heard;
             }
             let interests: Vec<_> = self.peers.iter().map(|peer| peer.frames.interest()).collect();
             if poll::wait(&interests, (!owed).then_some(left)).is_err() {
-                return;
+                return heard;
             }
             for peer in &mut self.peers {
                 peer.frames.flush();

@@ -121,6 +121,7 @@ impl Keeper {
             hunt: None,
             journal: Journal::default(),
             draining: None,
+            unrecorded: self.unrecorded,
             signals: self.signals,
             cgroup: self.cgroup,
             _lock: lock,

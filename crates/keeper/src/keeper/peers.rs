@@ -50,6 +50,10 @@ impl Peer {
         !self.frames.ended()
     }
 
+    pub(super) fn is_holder(&self) -> bool {
+        matches!(self.role, Some(Role::Holder { .. }))
+    }
+
     /// Whether bytes that it has not taken must not be dropped.
     pub(super) fn is_required(&self) -> bool {
         matches!(self.role, Some(Role::Caller)) && self.follows && self.stays()
@@ -83,7 +87,7 @@ impl Peer {
 
     /// The run leaves.
     fn leaving(&mut self, leaving: &Tell) {
-        if self.follows || matches!(self.role, Some(Role::Holder { .. })) {
+        if self.follows || self.is_holder() {
             self.tell(leaving);
         }
     }

@@ -47,3 +47,35 @@ fn a_missing_file_is_no_error_to_read_or_remove_and_a_link_is_not_followed() {
     assert!(dir.read("link").is_err());
     assert!(crate::lock::Lock::take(&dir, "link").is_err());
 }
+
+#[test]
+fn a_directory_is_claimed_only_if_nobody_else_could_change_it() {
+    let base = tempfile::tempdir().unwrap();
+    let open = |mode: u32| {
+        std::fs::set_permissions(base.path(), PermissionsExt::from_mode(mode)).unwrap();
+        Dir::open(base.path()).unwrap()
+    };
+    let mode = || std::fs::metadata(base.path()).unwrap().permissions().mode() & 0o777;
+    for shared in [0o777, 0o770, 0o702] {
+        let error = open(shared).claim().unwrap_err();
+        assert!(error.to_string().contains("others may write to it"), "{error}");
+        assert_eq!(mode(), shared, "it is left as it is");
+    }
+    for readable in [0o755, 0o701, 0o700] {
+        open(readable).claim().unwrap();
+        assert_eq!(mode(), 0o700);
+    }
+}
+
+#[test]
+fn another_users_directory_is_not_claimed() {
+    let base = tempfile::tempdir().unwrap();
+    let stranger = if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(base.path(), Some(12345), None).unwrap();
+        base.path()
+    } else {
+        std::path::Path::new("/")
+    };
+    let error = Dir::open(stranger).unwrap().claim().unwrap_err();
+    assert!(error.to_string().contains("it belongs to the user"), "{error}");
+}

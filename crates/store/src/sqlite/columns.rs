@@ -2,7 +2,7 @@
 
 use super::Trouble;
 use crate::Failed;
-use crate::rows::{Count, Hold, RunRow};
+use crate::rows::{Count, Hold, RunRow, Unreadable};
 use rusqlite::Row;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as BadWord, StrDeserializer};
@@ -53,6 +53,14 @@ fn from_word<'a, T: Deserialize<'a>>(word: &'a str) -> Result<T, BadWord> {
 /// The columns of a [`RunRow`], for a query over `runs r` joined with its owner `instances i`.
 pub(super) const RUN: &str = "r.run_id, r.ticket, r.directory, r.asked_by, r.owner, r.epoch, i.expires_at_ms, \
      r.state, r.cause, r.note, r.ending, r.hidden, r.updated_at_ms";
+
+/// The row, or why it cannot be read: a newer Tenure's, perhaps. It is no reason not to read the others.
+pub(super) fn readable(row: &Row<'_>) -> Result<Result<RunRow, Unreadable>, Trouble> {
+    Ok(match run_row(row) {
+        Ok(run) => Ok(run),
+        Err(trouble) => Err(Unreadable { run: row.get(0)?, why: Failed::from(trouble).to_string() }),
+    })
+}
 
 /// Reads the columns of [`RUN`].
 pub(super) fn run_row(row: &Row<'_>) -> Result<RunRow, Trouble> {
@@ -119,10 +127,4 @@ pub(super) fn count_of(name: &str, label: &str) -> Option<Count> {
         ("escape", _) => Count::Escape,
         _ => return None,
     })
-}
-
-/// The agent whose session this is: sessions of agents are called `agent:<name>:…`.
-pub(super) fn agent_of(session: &str) -> Option<&str> {
-    let (name, _) = session.strip_prefix("agent:")?.split_once(':')?;
-    (!name.is_empty()).then_some(name)
 }

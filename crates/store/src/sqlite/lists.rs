@@ -2,10 +2,10 @@
 //! the registry holds; a query that the index cannot serve fails in the tests instead of being slow in use.
 
 use super::Trouble;
-use super::columns::{self, parsed, run_row, stored, word};
-use crate::rows::{Cursor, Page, Query, Retention, RunRow};
+use super::columns::{self, parsed, readable, run_row, stored, word};
+use crate::rows::{Cursor, Page, Query, Retention, RunRow, Unfinished, Unreadable};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Params};
+use rusqlite::{Connection, Params, Row};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::state::State;
 
@@ -55,7 +55,7 @@ fn place(run: &RunRow) -> (u64, &RunId) {
 /// One more than the page's length, to know whether there is a next one.
 fn of_state(db: &Connection, query: &Query, state: Option<State>) -> Result<Vec<RunRow>, Trouble> {
     let (sql, values) = list(query, state);
-    rows(db, &sql, rusqlite::params_from_iter(values))
+    rows(db, &sql, rusqlite::params_from_iter(values), query.limit.saturating_add(1))
 }
 
 /// The statement of a list, and its values.
@@ -93,10 +93,9 @@ fn list(query: &Query, state: Option<State>) -> (String, Vec<Value>) {
         wanted.push("(r.created_at_ms, r.run_id) < (?, ?)");
         values.extend([stored(*created_at_ms).into(), run_id.to_string().into()]);
     }
-    values.push(stored(query.limit as u64).saturating_add(1).into());
     let sql = format!(
         "{} INDEXED BY {index} CROSS JOIN instances i ON i.id = r.owner WHERE {}
-         ORDER BY r.created_at_ms DESC, r.run_id DESC LIMIT ?",
+         ORDER BY r.created_at_ms DESC, r.run_id DESC",
         select(),
         wanted.join(" AND "),
     );
@@ -107,53 +106,84 @@ fn select() -> String {
     format!("SELECT {} FROM runs r", columns::RUN)
 }
 
-fn rows(db: &Connection, sql: &str, values: impl Params) -> Result<Vec<RunRow>, Trouble> {
+/// The first `most` that can be read. The statement is stopped there; a limit of its own would count the others, too.
+fn rows(db: &Connection, sql: &str, values: impl Params, most: usize) -> Result<Vec<RunRow>, Trouble> {
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(run_row(row)?);
+    while found.len() < most
+        && let Some(row) = rows.next()?
+    {
+        found.extend(unless_unreadable(row)?);
     }
     Ok(found)
 }
 
+/// One that cannot be read is left out and said.
+fn unless_unreadable(row: &Row<'_>) -> Result<Option<RunRow>, Trouble> {
+    let read = readable(row)?;
+    Ok(read.inspect_err(|Unreadable { run, why }| tracing::warn!(run, why, "a run is left out")).ok())
+}
+
 /// Everything that has not ended, the oldest first.
-pub(super) fn unfinished(db: &Connection) -> Result<Vec<RunRow>, Trouble> {
+pub(super) fn unfinished(db: &Connection) -> Result<Unfinished, Trouble> {
     let sql = format!(
         "{} INDEXED BY runs_live CROSS JOIN instances i ON i.id = r.owner WHERE r.state <> 'exited'
          ORDER BY r.created_at_ms, r.run_id",
         select()
     );
-    rows(db, &sql, ())
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query(())?;
+    let mut found = Unfinished::default();
+    while let Some(row) = rows.next()? {
+        match readable(row)? {
+            Ok(run) => found.runs.push(run),
+            Err(unreadable) => found.unreadable.push(unreadable),
+        }
+    }
+    Ok(found)
 }
 
-/// Hidden runs go first; then the oldest, while there is one that is too old, one too many, or too much output.
+/// The live run of a scope. One that cannot be read is an error: it has the scope all the same.
+pub(super) fn live_in_scope(db: &Connection, scope: &str) -> Result<Option<RunRow>, Trouble> {
+    let sql = format!(
+        "{} INDEXED BY runs_scope_holder CROSS JOIN instances i ON i.id = r.owner
+         WHERE r.scope = ?1 AND r.state <> 'exited'",
+        select()
+    );
+    db.prepare_cached(&sql)?.query([scope])?.next()?.map(run_row).transpose()
+}
+
+/// Hidden runs go first; then the oldest, while there is one that is too old, one too many, or too much output. Only
+/// the instance's own are looked at and counted.
 pub(super) fn outlived(
     db: &Connection,
-    owner: &InstanceId,
-    keep: Retention,
-    now_ms: u64,
+    of: &InstanceId,
+    (keep, now_ms): (Retention, u64),
     limit: usize,
 ) -> Result<Vec<RunRow>, Trouble> {
     let sql = format!(
         "{} INDEXED BY runs_ended CROSS JOIN instances i ON i.id = r.owner
-         WHERE r.state = 'exited' AND r.hidden = ?1 AND r.owner = ?3 ORDER BY r.ended_at_ms, r.run_id LIMIT ?2",
+         WHERE r.state = 'exited' AND r.hidden = ?1 AND r.owner = ?2 ORDER BY r.ended_at_ms, r.run_id",
         select()
     );
+    let of = of.as_str();
     let moment = db.unchecked_transaction()?;
-    let mut gone = rows(&moment, &sql, (1, stored(limit as u64), owner.as_str()))?;
+    let mut gone = rows(&moment, &sql, (1, of), limit)?;
     let (count, bytes): (i64, i64) = moment
         .prepare_cached(
             "SELECT count(*), coalesce(sum(kept_bytes), 0) FROM runs INDEXED BY runs_ended
              WHERE state = 'exited' AND hidden = 0 AND owner = ?1",
         )?
-        .query_row([owner.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row([of], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (mut count, mut bytes) = (columns::number(count), columns::number(bytes));
     let oldest = now_ms.saturating_sub(keep.age_ms);
     let mut statement = moment.prepare_cached(&sql)?;
-    let mut shown = statement.query((0, stored((limit - gone.len()) as u64), owner.as_str()))?;
-    while let Some(row) = shown.next()? {
-        let run = run_row(row)?;
+    let mut shown = statement.query((0, of))?;
+    while gone.len() < limit
+        && let Some(row) = shown.next()?
+    {
+        let Some(run) = unless_unreadable(row)? else { continue };
         let Some(ending) = &run.ending else { continue };
         if ending.ended_at_ms >= oldest && count <= keep.count && bytes <= keep.bytes {
             break;

@@ -1,13 +1,14 @@
 //! What changes runs: each function is one transaction's work, with the event and the counts it brings.
 
 use super::Trouble;
-use super::columns::{self, agent_of, number, run_row, stored, to_text, word};
+use super::columns::{self, number, run_row, stored, to_text, word};
 use super::events::{count, tell};
 use crate::Failed;
 use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
 use crate::tally::{self, tally};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_os::clock::unix_ms;
 

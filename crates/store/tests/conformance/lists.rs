@@ -95,7 +95,7 @@ fn a_list_can_be_of_a_session_an_agent_or_a_scope() {
             ..query(&[])
         };
         assert_eq!(listed(&registry, of(Some("agent:a:main"), None, None)).await, ids(&[6, 1]));
-        assert_eq!(listed(&registry, of(None, Some("a"), None)).await, ids(&[6, 2, 1]));
+        assert_eq!(listed(&registry, of(None, Some("a"), None)).await, ids(&[6, 4, 2, 1]));
         assert_eq!(listed(&registry, of(None, Some(""), None)).await, []);
         assert_eq!(listed(&registry, of(None, None, Some("s"))).await, ids(&[12, 11]));
         assert_eq!(listed(&registry, of(Some("agent:a:main"), Some("ab"), None)).await, []);
@@ -112,8 +112,25 @@ fn unfinished_runs_are_everybodys_and_hidden_ones_too() {
         let registry = store.open();
         one_of_each(&registry).await;
         let found: Vec<_> =
-            registry.unfinished().await.unwrap().into_iter().map(|run| run.ticket.run_id).collect();
+            registry.unfinished().await.unwrap().runs.into_iter().map(|run| run.ticket.run_id).collect();
         assert_eq!(found, ids(&[2, 3, 4, 6]));
+    });
+}
+
+#[test]
+fn the_live_run_of_a_scope_is_found_hidden_or_not() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        enrolled(&registry).await;
+        create_ended(&registry, in_scope(1, "s"), ending(1, Reason::Exit)).await;
+        registry.create(new_run(2)).await.unwrap();
+        let live = async || registry.live_in_scope("s".into()).await.unwrap().map(|run| run.ticket.run_id);
+        assert_eq!(live().await, None);
+        registry.create(in_scope(3, "s")).await.unwrap();
+        registry.create(in_scope(4, "t")).await.unwrap();
+        assert_eq!(live().await, Some(run_id(3)));
+        registry.hide(run_id(3)).await.unwrap();
+        assert_eq!(live().await, Some(run_id(3)));
     });
 }
 

@@ -1,11 +1,11 @@
 //! Which runs that have ended are to go.
 
-use crate::sample::{NOW, create_ended, ending, enrolled, ids, instance, new_run, run_id};
+use crate::sample::{NOW, create_ended, ending, enrolled, hold, ids, instance, new_run, run_id};
 use crate::store::on_every_store;
 use std::sync::Arc;
 use tenure_core::ending::Reason;
 use tenure_core::ids::RunId;
-use tenure_store::{Registry, Retention};
+use tenure_store::{Change, Registry, Retention};
 
 const ALL: Retention = Retention { age_ms: u64::MAX, count: u64::MAX, bytes: u64::MAX };
 
@@ -81,15 +81,29 @@ fn dropped_output_takes_no_room() {
     });
 }
 
-/// The runs of an instance that never comes back must not keep those of the others from going.
 #[test]
-fn everybody_lets_go_of_its_own_runs_alone() {
+fn the_runs_of_others_are_neither_counted_nor_in_the_way() {
     on_every_store(async |store| {
         let registry = store.open();
+        registry.enrol(instance(2), "there".to_owned(), u64::MAX).await.unwrap();
         five(&registry).await;
-        let none = Retention { count: 0, ..ALL };
-        assert_eq!(outlived(&registry, none, 9).await.len(), 5);
-        let others = registry.outlived(instance(2), none, NOW + 10, 9).await.unwrap();
-        assert_eq!(others, []);
+        for number in 7..=9 {
+            let mut theirs = new_run(number);
+            theirs.ticket.owner_instance_id = instance(2);
+            registry.create(theirs).await.unwrap();
+            let ended = Change::Ended(Box::new(ending(number, Reason::Exit)));
+            assert!(registry.record(run_id(number), hold(2), ended, NOW).await.unwrap());
+        }
+        let of = async |number, keep, limit| {
+            let rows = registry.outlived(instance(number), keep, NOW + 10, limit).await.unwrap();
+            rows.into_iter().map(|run| run.ticket.run_id).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(2, Retention { count: 0, ..ALL }, 2).await,
+            ids(&[7, 8]),
+            "ours are older, and not in the way"
+        );
+        assert_eq!(of(2, Retention { count: 3, bytes: 30, ..ALL }, 9).await, []);
+        assert_eq!(of(1, Retention { count: 4, ..ALL }, 9).await, ids(&[1]));
     });
 }

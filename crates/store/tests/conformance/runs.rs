@@ -191,7 +191,7 @@ fn a_hidden_run_is_known_by_its_id_alone() {
         registry.hide(run_id(9)).await.unwrap();
         assert!(registry.run(run_id(1)).await.unwrap().unwrap().hidden);
         assert_eq!(registry.find(String::new(), 9).await.unwrap(), []);
-        assert_eq!(registry.unfinished().await.unwrap().len(), 1);
+        assert_eq!(registry.unfinished().await.unwrap().runs.len(), 1);
         let events = registry.events(0, None, 10).await.unwrap();
         assert_eq!(events.iter().filter(|row| row.event.kind == kind::RUN_HIDDEN).count(), 1);
     });

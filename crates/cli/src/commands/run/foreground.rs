@@ -190,7 +190,7 @@ impl Foreground<'_> {
                 Tell::StdinClosed | Tell::StdinRefused { .. } => self.typing.close(),
                 Tell::Ended { ending } => self.end(*ending),
                 Tell::NotStarted { .. } => self.begun = true,
-                Tell::Unrecorded { why } => return Ok(Some(why)),
+                Tell::Unrecorded { why, .. } => return Ok(Some(why)),
                 Tell::Refused { why } if !self.begun => return Ok(Some(why)),
                 // A signal or a size that came too late for the run.
                 Tell::Refused { .. }

@@ -129,17 +129,12 @@ impl Twin {
     }
 
     /// Every run ends at `NOW` + its number, with ten bytes.
-    pub(crate) fn outlived(
-        &self,
-        owner: &InstanceId,
-        keep: Retention,
-        now_ms: u64,
-        limit: usize,
-    ) -> Vec<RunId> {
+    pub(crate) fn outlived(&self, of: &InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Vec<RunId> {
         let ended = |hidden| {
-            let is = move |known: &Known| known.state == State::Exited && known.hidden == hidden;
-            let of = move |known: &Known| is(known) && known.hold.instance == *owner;
-            self.runs.iter().filter(move |(_, known)| of(known)).map(|(&run, _)| run)
+            let is = move |known: &Known| {
+                known.hold.instance == *of && known.state == State::Exited && known.hidden == hidden
+            };
+            self.runs.iter().filter(move |(_, known)| is(known)).map(|(&run, _)| run)
         };
         let mut gone: Vec<u64> = ended(true).collect();
         let shown: Vec<u64> = ended(false).collect();

@@ -1,6 +1,6 @@
 //! The registry's file: whose it is, what it leaves behind, what a copy of it holds.
 
-use crate::sample::{create_ended, ending, enrolled, new_run, run_id};
+use crate::sample::{NOW, create_ended, ending, enrolled, ids, in_scope, instance, listed, new_run, run_id};
 use crate::store::block_on;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
-use tenure_store::Registry;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
+use tenure_store::{Query, Registry, Retention};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -99,5 +99,41 @@ fn damage_is_found_by_the_check() {
         other.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM instances").unwrap();
         let wrong = registry.check().await.unwrap().unwrap();
         assert!(wrong.contains("runs") && wrong.contains("instances"), "{wrong}");
+    });
+}
+
+#[test]
+fn a_row_of_a_newer_tenure_hides_no_other() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        enrolled(&registry).await;
+        for number in 1..=4 {
+            create_ended(&registry, new_run(number), ending(number, Reason::Exit)).await;
+        }
+        for number in [5, 6] {
+            registry.create(new_run(number)).await.unwrap();
+        }
+        registry.create(in_scope(7, "s")).await.unwrap();
+        let newer = "UPDATE runs SET ticket = json_set(ticket, '$.version', 99) WHERE run_id IN (?1, ?2, ?3)";
+        let strange = [2, 5, 7].map(|number| run_id(number).to_string());
+        assert_eq!(rusqlite::Connection::open(&path).unwrap().execute(newer, strange).unwrap(), 3);
+
+        let unfinished = registry.unfinished().await.unwrap();
+        let readable: Vec<_> = unfinished.runs.into_iter().map(|run| run.ticket.run_id).collect();
+        assert_eq!(readable, ids(&[6]));
+        let [first, second] = unfinished.unreadable.as_slice() else { panic!("two") };
+        assert_eq!([&first.run, &second.run], [run_id(5).as_str(), run_id(7).as_str()]);
+        assert!(first.why.contains("99"), "{}", first.why);
+        for limit in [1, 2, 9] {
+            assert_eq!(listed(&registry, Query { limit, ..Query::default() }).await, ids(&[6, 4, 3, 1]));
+        }
+        let keep = Retention { age_ms: u64::MAX, count: 2, bytes: u64::MAX };
+        let gone = registry.outlived(instance(1), keep, NOW, 9).await.unwrap();
+        let gone: Vec<_> = gone.into_iter().map(|run| run.ticket.run_id).collect();
+        assert_eq!(gone, ids(&[1, 3]), "what cannot be read stays");
+        let taken = registry.live_in_scope("s".into()).await.unwrap_err().to_string();
+        assert!(taken.contains(run_id(7).as_str()), "{taken}");
     });
 }

@@ -107,6 +107,6 @@ fn in_a_burst_one_that_fails_fails_alone() {
         }
         assert!(step.await.unwrap() && next.await.unwrap());
         assert!(registry.run(run_id(8)).await.unwrap().unwrap().hidden);
-        assert_eq!(registry.unfinished().await.unwrap().len(), 50);
+        assert_eq!(registry.unfinished().await.unwrap().runs.len(), 50);
     });
 }
