@@ -236,12 +236,14 @@ impl Daemon {
     /// Waits until a run has ended; returns it as it is then, or as it is at the deadline.
     pub(crate) async fn wait(&self, run: &RunId, deadline: Option<Instant>) -> Result<RunRow, Refusal> {
         loop {
+            // Before the row: one that ends in between is not held any more, and the row does not say so yet.
+            let held = self.held(run);
             let row = self.row(run).await?;
             if row.ending.is_some() || deadline.is_some_and(|at| Instant::now() >= at) {
                 return Ok(row);
             }
             let settled = async {
-                match self.held(run) {
+                match held {
                     Some(held) => drop(held.over().await),
                     None => tokio::time::sleep(LOOK).await,
                 }
