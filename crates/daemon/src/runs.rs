@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
-use tenure_core::output::Totals;
-use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
 use tenure_keeper::rundir::RunDir;
@@ -35,6 +33,11 @@ impl Daemon {
         };
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(unknown());
+        }
+        if let Ok(run) = text.parse() {
+            // A whole id is the only run that it can mean.
+            let row = self.registry.run(run).await?;
+            return row.filter(|row| !row.hidden && who.may_see(row)).ok_or_else(unknown);
         }
         let mut visible = Vec::new();
         for id in self.registry.find(text.to_owned(), 20).await? {
@@ -76,62 +79,6 @@ impl Daemon {
         };
         let page = self.registry.runs(query).await?;
         Ok((page.runs, page.next))
-    }
-
-    /// What is known of a run now, from the records.
-    pub(crate) fn view(&self, row: &RunRow) -> RunView {
-        let status = self.held(&row.ticket.run_id).map(|held| held.status());
-        let (mut output, mut last_output_at_ms) = (Totals::default(), None);
-        if let Some(ending) = &row.ending {
-            (output, last_output_at_ms) = (ending.output, ending.last_output_at_ms);
-        } else {
-            let dir = Path::new(&row.directory).join("output");
-            output = tenure_output::totals(&dir).unwrap_or(output);
-        }
-        RunView {
-            ticket: row.ticket.clone(),
-            note: row.note.clone(),
-            ending: row.ending.clone(),
-            state: status.map_or(row.state, |status| status.state().max(row.state)),
-            hold: row.hold.clone(),
-            lease_expires_at_ms: row.ending.is_none().then_some(row.expires_at_ms),
-            // One that nobody keeps is being looked after; it is lost when that says so.
-            kept: true,
-            output,
-            last_output_at_ms,
-        }
-    }
-
-    /// The same, and what its keeper says while it lives.
-    pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
-        let mut view = self.view(row);
-        if row.ending.is_none()
-            && let Ok(dir) = RunDir::open(Path::new(&row.directory))
-            && let Ok(Some(ending)) = dir.ending()
-        {
-            // It is about to be recorded; the file is as true.
-            view.note = dir.note().ok().flatten().or(view.note);
-            view.state = State::Exited;
-            view.output = ending.output;
-            view.last_output_at_ms = ending.last_output_at_ms;
-            view.ending = Some(ending);
-            return view;
-        }
-        if row.ending.is_none()
-            && let Ok(mut link) = self.viewer(row).await
-            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
-                link.ask(&Ask::Status, &[]).await
-        {
-            view.output = output;
-            view.last_output_at_ms = last_output_at_ms;
-            // It has ended for others when that is recorded, and runs when that is.
-            view.state = view.state.max(state.min(State::Exiting)).min(if row.note.is_some() {
-                State::Exiting
-            } else {
-                row.state
-            });
-        }
-        view
     }
 
     /// A connection of one's own to a run's keeper.
