@@ -8,6 +8,7 @@ use crate::daemon::{Daemon, lock};
 use crate::held::Held;
 use crate::refusal::Refusal;
 use act::Outcome;
+use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
@@ -18,6 +19,8 @@ use tenure_store::RunRow;
 /// The pauses between two looks at a run that could not be settled.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How many of our own runs are looked at side by side: a daemon that comes back is waited for.
+const AT_ONCE: usize = 64;
 
 impl Daemon {
     /// Settles every run that has not ended: those that are ours, and those whose owner is lost. Those that cannot be
@@ -25,7 +28,12 @@ impl Daemon {
     pub(crate) async fn reconcile_all(self: &Arc<Self>) {
         match self.registry.unfinished().await {
             Ok(rows) => {
-                for row in rows.into_iter().filter(|row| self.held(&row.ticket.run_id).is_none()) {
+                let rows = rows.into_iter().filter(|row| self.held(&row.ticket.run_id).is_none());
+                let (ours, others): (Vec<_>, Vec<_>) =
+                    rows.partition(|row| row.hold.instance == self.instance);
+                stream::iter(ours).for_each_concurrent(AT_ONCE, |row| self.settle(row)).await;
+                // One after the other: the first steal unseats the owner for all of its runs.
+                for row in others {
                     self.settle(row).await;
                 }
             }
