@@ -22,6 +22,7 @@ mod requester;
 mod runs;
 mod scopes;
 mod serve;
+mod views;
 mod why;
 
 pub use http::description;

@@ -7,7 +7,7 @@ use std::io;
 use tenure_core::wire::{self, Ask, Role, Tell};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::socket::Conn;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::time::{Duration, timeout};
 
@@ -74,12 +74,19 @@ impl Link {
                 }
                 return Ok(Some((head, body)));
             }
+            // Room is made when there is something to read, and not while waiting for it.
+            self.stream.readable().await?;
             if self.incoming.capacity() - self.incoming.len() < 512 {
                 self.incoming.reserve(4096);
             }
-            match self.stream.read_buf(&mut self.incoming).await {
+            match self.stream.try_read_buf(&mut self.incoming) {
                 Ok(0) => return Ok(None),
                 Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.incoming.is_empty() {
+                        self.incoming = BytesMut::new();
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 Err(error) => return Err(error),
             }

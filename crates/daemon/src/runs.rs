@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
-use tenure_core::output::Totals;
-use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
 use tenure_keeper::rundir::RunDir;
@@ -25,9 +23,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How many runs are found at once when all of some kind are meant.
 const BATCH: usize = 500;
 
-/// How long an ending that is on disk may take to be recorded before the run is shown without it.
-const RECORDING: Duration = Duration::from_secs(2);
-
 /// The states of a run that has not ended.
 pub(crate) const LIVE: [State; 3] = [State::Starting, State::Running, State::Exiting];
 
@@ -40,6 +35,11 @@ impl Daemon {
         };
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(unknown());
+        }
+        if let Ok(run) = text.parse() {
+            // A whole id is the only run that it can mean.
+            let row = self.registry.run(run).await?;
+            return row.filter(|row| !row.hidden && who.may_see(row)).ok_or_else(unknown);
         }
         let mut visible = Vec::new();
         for id in self.registry.find(text.to_owned(), 20).await? {
@@ -81,65 +81,6 @@ impl Daemon {
         };
         let page = self.registry.runs(query).await?;
         Ok((page.runs, page.next))
-    }
-
-    /// What is known of a run now, from the records.
-    pub(crate) fn view(&self, row: &RunRow) -> RunView {
-        let status = self.held(&row.ticket.run_id).map(|held| held.status());
-        let (mut output, mut last_output_at_ms) = (Totals::default(), None);
-        if let Some(ending) = &row.ending {
-            (output, last_output_at_ms) = (ending.output, ending.last_output_at_ms);
-        } else {
-            let dir = Path::new(&row.directory).join("output");
-            output = tenure_output::totals(&dir).unwrap_or(output);
-        }
-        RunView {
-            ticket: row.ticket.clone(),
-            note: row.note.clone(),
-            ending: row.ending.clone(),
-            state: status.map_or(row.state, |status| status.state().max(row.state)),
-            hold: row.hold.clone(),
-            // A lease that was put to rest does not expire.
-            lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| row.ending.is_none() && at < u64::MAX),
-            // One that nobody keeps is being looked after; it is lost when that says so.
-            kept: true,
-            output,
-            last_output_at_ms,
-            directory: row.directory.clone(),
-        }
-    }
-
-    /// A run's row, with its ending if that is on disk already: it is about to be recorded, and that is waited for.
-    pub(crate) async fn settled(&self, row: RunRow) -> Result<RunRow, Refusal> {
-        let written =
-            || RunDir::open(Path::new(&row.directory)).is_ok_and(|dir| matches!(dir.ending(), Ok(Some(_))));
-        match self.held(&row.ticket.run_id) {
-            Some(held) if row.ending.is_none() && written() => {
-                let _ = tokio::time::timeout(RECORDING, held.over()).await;
-                self.row(&row.ticket.run_id).await
-            }
-            _ => Ok(row),
-        }
-    }
-
-    /// The same, and what its keeper says while it lives.
-    pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
-        let mut view = self.view(row);
-        if row.ending.is_none()
-            && let Ok(mut link) = self.viewer(row).await
-            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
-                link.ask(&Ask::Status, &[]).await
-        {
-            view.output = output;
-            view.last_output_at_ms = last_output_at_ms;
-            // It has ended for others when that is recorded, and runs when that is.
-            view.state = view.state.max(state.min(State::Exiting)).min(if row.note.is_some() {
-                State::Exiting
-            } else {
-                row.state
-            });
-        }
-        view
     }
 
     /// A connection of one's own to a run's keeper.
@@ -257,12 +198,14 @@ impl Daemon {
     /// Waits until a run has ended; returns it as it is then, or as it is at the deadline.
     pub(crate) async fn wait(&self, run: &RunId, deadline: Option<Instant>) -> Result<RunRow, Refusal> {
         loop {
+            // Before the row: one that ends in between is not held any more, and the row does not say so yet.
+            let held = self.held(run);
             let row = self.row(run).await?;
             if row.ending.is_some() || deadline.is_some_and(|at| Instant::now() >= at) {
                 return Ok(row);
             }
             let settled = async {
-                if let Some(held) = self.held(run) {
+                if let Some(held) = held {
                     return held.over().await.ending;
                 }
                 tokio::time::sleep(LOOK).await;

@@ -54,8 +54,11 @@ pub(super) async fn start(
     }
     let asked = asked::read(&asked_for, &daemon.state_text(), &who)?;
     let held = daemon.start(asked, who.to_string(), None).await?;
-    let row = daemon.row(&held.ticket.run_id).await?;
-    Ok((StatusCode::CREATED, Json(daemon.view(&row).json())).into_response())
+    let view = match held.status().let_go {
+        None => daemon.view_held(&held),
+        Some(_) => daemon.view(&daemon.row(&held.ticket.run_id).await?),
+    };
+    Ok((StatusCode::CREATED, Json(view.json())).into_response())
 }
 
 /// Limits that were not given are those of the settings.
@@ -191,8 +194,7 @@ pub(super) async fn wait(
 ) -> Result<Json<RunJson>, Refusal> {
     let row = daemon.find(&id, &who).await?;
     let deadline = request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
-    let row = daemon.wait(&row.ticket.run_id, deadline).await?;
-    Ok(Json(daemon.view(&row).json()))
+    Ok(Json(daemon.view_at_end(row, deadline).await?.json()))
 }
 
 /// The live processes of a run.

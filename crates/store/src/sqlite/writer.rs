@@ -113,28 +113,33 @@ impl Writer {
     fn together(&mut self, batch: &mut [Box<dyn Operation>]) -> rusqlite::Result<()> {
         let to_disk = batch.iter().any(|operation| operation.flushes());
         self.flush_to(if to_disk { Flush::ToDisk } else { Flush::ToSystem })?;
-        self.db.execute_batch("BEGIN IMMEDIATE")?;
-        let done = self.fill(batch).and_then(|()| self.db.execute_batch("COMMIT"));
+        self.step("BEGIN IMMEDIATE")?;
+        let done = self.fill(batch).and_then(|()| self.step("COMMIT"));
         if done.is_err() && !self.db.is_autocommit() {
-            self.db.execute_batch("ROLLBACK")?;
+            self.step("ROLLBACK")?;
         }
         done
     }
 
     fn fill(&self, batch: &mut [Box<dyn Operation>]) -> rusqlite::Result<()> {
         for operation in batch {
-            self.db.execute_batch("SAVEPOINT operation")?;
+            self.step("SAVEPOINT operation")?;
             let stands = operation.run(&self.db);
             // A full disk or a failing one ends the whole transaction, and with it what came before.
             if self.db.is_autocommit() {
                 return Err(rusqlite::Error::StatementChangedRows(0));
             }
             if !stands {
-                self.db.execute_batch("ROLLBACK TO operation")?;
+                self.step("ROLLBACK TO operation")?;
             }
-            self.db.execute_batch("RELEASE operation")?;
+            self.step("RELEASE operation")?;
         }
         Ok(())
+    }
+
+    /// A statement that stands around others: it is understood once.
+    fn step(&self, sql: &str) -> rusqlite::Result<()> {
+        self.db.prepare_cached(sql)?.execute([]).map(drop)
     }
 
     /// The setting is the connection's and cannot be changed inside of a transaction.

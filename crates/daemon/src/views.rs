@@ -1,0 +1,124 @@
+//! What clients are shown of a run, put together from its record, this daemon's own knowledge and its keeper's.
+
+use crate::daemon::Daemon;
+use crate::held::{Held, Status};
+use crate::refusal::Refusal;
+use std::path::Path;
+use std::time::Duration;
+use tenure_core::output::Totals;
+use tenure_core::record::Ending;
+use tenure_core::run_json::RunView;
+use tenure_core::state::State;
+use tenure_core::wire::{Ask, Tell};
+use tenure_keeper::rundir::RunDir;
+use tenure_store::RunRow;
+use tokio::time::{Instant, timeout_at};
+
+/// How long an ending that is on disk may take to be recorded before the run is shown without it.
+const RECORDING: Duration = Duration::from_secs(2);
+
+impl Daemon {
+    /// What is known of a run now, from the records.
+    pub(crate) fn view(&self, row: &RunRow) -> RunView {
+        let status = self.held(&row.ticket.run_id).map(|held| held.status());
+        let (output, last_output_at_ms) = output_of(Path::new(&row.directory), row.ending.as_ref());
+        RunView {
+            ticket: row.ticket.clone(),
+            note: row.note.clone(),
+            ending: row.ending.clone(),
+            state: status.map_or(row.state, |status| status.state().max(row.state)),
+            hold: row.hold.clone(),
+            // A lease that was put to rest does not expire.
+            lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| row.ending.is_none() && at < u64::MAX),
+            // One that nobody keeps is being looked after; it is lost when that says so.
+            kept: true,
+            output,
+            last_output_at_ms,
+            directory: row.directory.clone(),
+        }
+    }
+
+    /// The same of a run that this daemon holds, without a look at the registry: what is known here is recorded.
+    pub(crate) fn view_held(&self, held: &Held) -> RunView {
+        let status = held.status();
+        let state = status.state();
+        let ending = status.ending.as_deref().cloned();
+        let (output, last_output_at_ms) = output_of(&held.directory, ending.as_ref());
+        let expires_at_ms = self.tenancy().expires_at_ms();
+        RunView {
+            ticket: held.ticket.clone(),
+            note: status.note,
+            lease_expires_at_ms: expires_at_ms.filter(|_| ending.is_none()),
+            ending,
+            state,
+            hold: held.hold.clone(),
+            kept: true,
+            output,
+            last_output_at_ms,
+            directory: held.directory.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// A run's row, with its ending if that is on disk already: it is about to be recorded, and that is waited for.
+    pub(crate) async fn settled(&self, row: RunRow) -> Result<RunRow, Refusal> {
+        let written =
+            || RunDir::open(Path::new(&row.directory)).is_ok_and(|dir| matches!(dir.ending(), Ok(Some(_))));
+        match self.held(&row.ticket.run_id) {
+            Some(held) if row.ending.is_none() && written() => {
+                let _ = tokio::time::timeout(RECORDING, held.over()).await;
+                self.row(&row.ticket.run_id).await
+            }
+            _ => Ok(row),
+        }
+    }
+
+    /// The same, and what its keeper says while it lives.
+    pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
+        let mut view = self.view(row);
+        if row.ending.is_none()
+            && let Ok(mut link) = self.viewer(row).await
+            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
+                link.ask(&Ask::Status, &[]).await
+        {
+            view.output = output;
+            view.last_output_at_ms = last_output_at_ms;
+            // It has ended for others when that is recorded, and runs when that is.
+            view.state = view.state.max(state.min(State::Exiting)).min(if row.note.is_some() {
+                State::Exiting
+            } else {
+                row.state
+            });
+        }
+        view
+    }
+
+    /// Waits until a run has ended, as it was found a moment ago; shows it as it is then, or as it is at the deadline.
+    pub(crate) async fn view_at_end(
+        &self,
+        row: RunRow,
+        deadline: Option<Instant>,
+    ) -> Result<RunView, Refusal> {
+        if row.ending.is_some() {
+            return Ok(self.view(&row));
+        }
+        let run = &row.ticket.run_id;
+        if let Some(held) = self.held(run) {
+            match deadline {
+                Some(at) => drop(timeout_at(at, held.over()).await),
+                None => drop(held.over().await),
+            }
+            if let Status { let_go: None, .. } = held.status() {
+                return Ok(self.view_held(&held));
+            }
+        }
+        Ok(self.view(&self.wait(run, deadline).await?))
+    }
+}
+
+/// How much output a run has, and when the last of it came.
+fn output_of(run: &Path, ending: Option<&Ending>) -> (Totals, Option<u64>) {
+    match ending {
+        Some(ending) => (ending.output, ending.last_output_at_ms),
+        None => (tenure_output::totals(&run.join("output")).unwrap_or_default(), None),
+    }
+}
