@@ -45,15 +45,16 @@ impl Daemon {
         Ok(())
     }
 
-    /// The first time. A daemon that cannot read which runs there are holds none of them, so it must not serve.
-    pub(crate) async fn reconcile_first(self: &Arc<Self>) -> Result<(), Failed> {
+    /// The runs that have not ended, as a daemon that begins finds them: one that cannot read which there are holds none of
+    /// them, so it must not serve.
+    pub(crate) async fn recorded_at_start(&self) -> Result<Vec<RunRow>, Failed> {
         for pause in PAUSES_AT_START {
-            if self.reconcile_all().await.is_ok() {
-                return Ok(());
+            if let Ok(rows) = self.unfinished().await {
+                return Ok(rows);
             }
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
-        self.reconcile_all().await
+        self.unfinished().await
     }
 
     /// The runs that have not ended. Those that cannot be read are left alone (I6).
@@ -181,9 +182,13 @@ impl Daemon {
             let claim = self.claim(&row.ticket.run_id);
             // One that is being settled at this moment is only looked at.
             let mode = if claim.is_some() { mode } else { Mode::Look };
+            // Before the row: whoever lets go of a run has recorded its ending.
+            if self.held(&row.ticket.run_id).is_some() {
+                continue;
+            }
             // Read anew: it may have been started, or have ended, since it was listed.
             let Some(row) = self.registry.run(row.ticket.run_id).await? else { continue };
-            if row.state == State::Exited || self.held(&row.ticket.run_id).is_some() {
+            if row.state == State::Exited {
                 continue;
             }
             let judged = self.judge(&row, mode).await;

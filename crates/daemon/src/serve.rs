@@ -94,15 +94,13 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     *crate::daemon::lock(&daemon.nursery) = Some(nursery);
     // Before anybody can ask: a run that is not held yet would look lost.
     let settling = Arc::clone(&daemon);
+    let recorded = daemon.recorded_at_start().await.map_err(CannotServe::Unread)?;
     let settling = tokio::spawn(async move {
-        settling.reconcile_first().await?;
+        settling.settle_all(recorded).await;
         settling.adopt_marked().await;
-        Ok(())
     });
     // Those of silent keepers are settled while we serve.
-    if let Ok(Ok(Err(unread))) = tokio::time::timeout(SETTLING, settling).await {
-        return Err(CannotServe::Unread(unread));
-    }
+    let _ = tokio::time::timeout(SETTLING, settling).await;
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(bury_children());

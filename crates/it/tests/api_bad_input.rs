@@ -108,7 +108,6 @@ fn requests_that_are_not_understood_are_refused_by_name() {
     refused(b"{\"command\": [\"true\"], \"timeoutMs\": 18446744073709551616}", "line 1");
     refused(b"{\"command\": [\"true\"], \"timeoutMs\": \"1s\"}", "1s");
     refused(b"{\"command\": [\"true\"], \"onEscape\": \"forgive\"}", "forgive");
-    refused(b"{\"command\": [\"true\"], \"notify\": \"loud\"}", "loud");
     refused(b"{\"command\": [\"true\"], \"stdin\": \"inherit\"}", "inherit");
     refused(b"{\"command\": [\"true\"], \"ptySize\": {\"cols\": 1, \"rows\": 1, \"z\": 1}}", "z");
     refused(b"{\"command\": [\"true\"], \"command\": [\"false\"]}", "command");

@@ -72,7 +72,7 @@ fn a_run_is_started_shown_listed_waited_for_and_removed() {
         "command": ["sh", "-c", "printf '%s %s' \"$PWD\" \"$GREETING\"; echo oops >&2; read line; exit 7"],
         "cwd": dir, "env": {"GREETING": "hello"}, "stdin": "open", "label": "greeter", "session": "agent:a:main",
         "scope": "lint", "timeoutMs": 60000, "noOutputTimeoutMs": 50000, "graceMs": 1000, "orphanGraceMs": 2000,
-        "onEscape": "reap", "orphan": "keep", "notify": "silent", "activity": "output",
+        "onEscape": "reap", "orphan": "keep", "activity": "output",
     }));
     assert_whole(&run);
     let id = text(&run["runId"]);

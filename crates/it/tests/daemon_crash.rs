@@ -220,10 +220,11 @@ fn steal_interrupted_at(point: &str, transport: &[&str]) {
     daemon.send(Signal::KILL);
     daemon.wait_dead(PATIENCE);
     thief.begin();
-    let instance = std::fs::read_to_string(thief.state().join("instance-id")).expect("an instance");
+    let file = std::fs::read_to_string(thief.state().join("instance-id")).expect("an instance");
+    let instance = file.split_whitespace().next().expect("an id");
     let shown = eventually("that the thief holds it", || {
         let shown = thief.show(&id);
-        (shown["ownerInstanceId"] == instance.trim() && shown["state"] == "running").then_some(shown)
+        (shown["ownerInstanceId"] == instance && shown["state"] == "running").then_some(shown)
     });
     assert_eq!(shown["leaseEpoch"], 2, "taken once: {shown}");
     let metrics = String::from_utf8_lossy(&thief.tenure(&["metrics"]).stdout).into_owned();

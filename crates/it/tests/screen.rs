@@ -53,7 +53,7 @@ fn cursor_keys_are_sent_as_the_program_asked_for_them() {
         let script = format!("stty -echo; printf '{mode}ready\\n'; cat -v");
         let id = install.start_in_background(&["--grace", "200ms", "--pty"], &["sh", "-c", &script]);
         install.wait_for_line(&id, "ready");
-        install.does(&["send-keys", &id, "Up", "--hex", "41 42", "C-Up", "Enter"]);
+        install.does(&["send-keys", &id, "Up", "--hex", "4142", "C-Up", "Enter"]);
         install.wait_for_line(&id, &format!("{sent}AB^[[1;5A"));
         install.cancel(&id);
     }
@@ -196,7 +196,7 @@ fn a_run_without_a_terminal_has_no_screen_but_takes_text() {
 fn words_that_are_no_keys_are_refused() {
     let install = install();
     let id = install.start_in_background(&["--grace", "200ms", "--pty"], &["cat"]);
-    for args in [&["hello"][..], &["C-é"], &["--hex", "1"], &["--hex", "xy"], &["--nothing"]] {
+    for args in [&["hello"][..], &["C-é"], &["--hex", "123"], &["--hex", "xy"], &["--nothing"]] {
         let output = install.tenure(&[&["send-keys", &id], args].concat());
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), err.lines().count()), (Some(2), 1), "{args:?}: {err}");
