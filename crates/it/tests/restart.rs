@@ -157,6 +157,7 @@ fn one_who_follows_and_has_heard_nothing_yet_misses_nothing_either() {
     eventually("that it waits for the answer's body", || is_waiting(pid).then_some(()));
     home.kill();
     assert!(home.tenure(&["write", &id, "go\n"]).status.success());
+    home.begin();
     following.wait_for("run-ended");
     assert!(newest > 0 && !following.out().contains("run-created"), "{}", following.out());
     drop(following);
