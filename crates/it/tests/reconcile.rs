@@ -18,7 +18,7 @@ fn served(cgroup: bool) -> Served {
 }
 
 #[test]
-fn a_pid_that_is_an_unrelated_processs_now_is_not_signalled() {
+fn a_pid_that_an_unrelated_process_has_now_is_not_signalled() {
     namespace::play(600, &["reconcile-reuse"]);
 }
 

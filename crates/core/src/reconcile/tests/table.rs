@@ -86,7 +86,7 @@ fn the_tree_of_a_fallen_keeper_is_left_to_a_living_nursery() {
 }
 
 #[test]
-fn a_run_whose_root_is_gone_or_anothers_is_lost_and_its_leftovers_are_ended() {
+fn a_run_whose_root_is_gone_or_another_is_lost_and_its_leftovers_are_ended() {
     for (lease, steal) in mine_or_expired() {
         for (root, why) in [(RootEvidence::Gone, Lost::ProcessesGone), (RootEvidence::Other, Lost::PidReused)]
         {
