@@ -52,7 +52,7 @@ fn of_two_who_compete_for_the_runs_of_a_third_each_run_has_one_owner_one_stop_an
     let bystander = Bystander::start(&["--pids", "pids", "child", "sleep"], "child");
     let healthy = thieves[0].install.start_in_background(&["--orphan", "terminate"], &["sleep", "600"]);
     let mut winners = std::collections::HashMap::<String, u32>::new();
-    for round in 0..20 {
+    for round in 0..12 {
         let ended: Vec<String> = (0..3)
             .map(|_| victim.install.start_in_background(&["--orphan", "terminate"], &["sleep", "600"]))
             .collect();
