@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 use serde_json::Value;
 use tenure_core::api::Event;
 use tenure_os::clock;
-use tenure_store::{EventRow, NewEvent, RunRow};
+use tenure_store::{EventRow, Failed, NewEvent, RunRow};
 
 impl Daemon {
     /// Tells of something about a run. What cannot be recorded is only an event lost.
@@ -34,7 +34,12 @@ impl Daemon {
     }
 
     pub(crate) async fn tell(&self, event: NewEvent) {
-        if let Err(error) = self.registry.tell(event).await {
+        self.told(self.registry.tell(event).await);
+    }
+
+    /// An event is recorded, or lost.
+    pub(crate) fn told(&self, told: Result<u64, Failed>) {
+        if let Err(error) = told {
             tracing::error!(%error, "an event could not be recorded");
         }
         self.something_happened();

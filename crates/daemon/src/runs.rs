@@ -121,7 +121,12 @@ impl Daemon {
     }
 
     /// Asks for the end of a run. One that has ended is as cancelled as it can be.
-    pub(crate) async fn cancel_run(&self, row: &RunRow, now: bool, who: &Requester) -> Result<(), Refusal> {
+    pub(crate) async fn cancel_run(
+        self: &Arc<Self>,
+        row: &RunRow,
+        now: bool,
+        who: &Requester,
+    ) -> Result<(), Refusal> {
         if row.ending.is_some() {
             return Ok(());
         }
@@ -141,21 +146,23 @@ impl Daemon {
                 other => return Err(Refusal::internal(unexpected(&other))),
             },
         }
-        self.tell(NewEvent {
+        // On its way to the registry in this order; that it is there is not waited for.
+        let telling = self.registry.tell(NewEvent {
             at_ms: asked_at_ms,
             kind: "cancel-asked".to_owned(),
             instance: self.instance.clone(),
             run_id: Some(run.clone()),
             session: row.ticket.session_id.clone(),
             detail: serde_json::json!({"askedBy": who.to_string(), "now": now}),
-        })
-        .await;
+        });
+        let daemon = Arc::clone(self);
+        tokio::spawn(async move { daemon.told(telling.await) });
         Ok(())
     }
 
     /// Asks for the end of every live run that is meant.
     pub(crate) async fn cancel_many(
-        &self,
+        self: &Arc<Self>,
         which: &Selector,
         now: bool,
         who: &Requester,

@@ -6,7 +6,7 @@ use crate::link::Link;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tenure_core::ending::Reason;
+use tenure_core::ending::{Reason, Termination};
 use tenure_core::lease::Hold;
 use tenure_core::reconcile::Verdict;
 use tenure_core::record::{Ending, KeeperNote};
@@ -173,9 +173,11 @@ impl Daemon {
                     move || Forsaken::read(dir, ticket).map_err(std::io::Error::other)?.close(&closing);
                 tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
             }
-            // It never had a directory, so there is nobody and nothing to write to.
+            // There is nothing to write to. If somebody removed it, members may be alive that nobody can list.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Ok(Ending::unseen(row.ticket.run_id.clone(), closing.termination(), clock::unix_ms())))
+                let confirmed = row.note.is_none();
+                let termination = Termination { confirmed, ..closing.termination() };
+                Ok(Ok(Ending::unseen(row.ticket.run_id.clone(), termination, clock::unix_ms())))
             }
             Err(error) => Err(error),
         };
