@@ -7,7 +7,6 @@ use crate::link::Link;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_core::ending::SpawnError;
 use tenure_core::lease::Hold;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
@@ -40,8 +39,6 @@ pub(crate) type Orders = mpsc::UnboundedReceiver<Ask>;
 pub(crate) struct Status {
     /// Its root, once it is recorded as running.
     pub(crate) note: Option<KeeperNote>,
-    /// Why it could not be started.
-    pub(crate) not_started: Option<SpawnError>,
     /// Since when it is being ended, or its command has ended.
     pub(crate) leaving_since_ms: Option<u64>,
     /// Up to where its output has grown, as far as the keeper hinted.
@@ -214,7 +211,6 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
             pause::point("daemon-after-started");
             held.set(|status| status.note = Some(*note));
         }
-        Tell::NotStarted { error } => held.set(|status| status.not_started = Some(error)),
         Tell::Leaving { cause, detail } => {
             record(daemon, held, Change::Leaving { cause, detail }).await;
             held.set(|status| status.leaving_since_ms = Some(clock::unix_ms()));
@@ -233,7 +229,9 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
                 take_ending(daemon, held, *ending).await;
             }
         }
-        Tell::Grown { .. }
+        // The ending says why, and comes next.
+        Tell::NotStarted { .. }
+        | Tell::Grown { .. }
         | Tell::Welcome { .. }
         | Tell::Status { .. }
         | Tell::Done

@@ -179,3 +179,20 @@ fn a_registry_that_became_unreadable_is_a_refusal_of_the_next_start_and_harms_no
     assert_eq!(home.wait(&id), 123);
     assert!(home.tenure(&["daemon", "stop"]).status.success());
 }
+
+/// The keeper is told first, and neither the record of it nor an earlier one is waited for.
+#[test]
+fn a_cancel_waits_for_no_registry() {
+    for transport in TRANSPORTS {
+        let home = Home::unwatched();
+        let id = home.start_in_background(&[transport, &["--grace", "100ms"]].concat(), &["sleep", "1000"]);
+        let locked = rusqlite::Connection::open(home.state().join("tenure.db")).expect("the registry");
+        locked.execute_batch("BEGIN IMMEDIATE").expect("the only writer");
+        assert!(home.tenure(&["cancel", &id]).status.success());
+        assert_eq!(ending(&home, &id).0, "manual-cancel", "ended while nothing can be recorded");
+        assert_ne!(home.show(&id)["state"], "exited", "nobody is told before it is recorded");
+        drop(locked);
+        assert_eq!(home.wait(&id), 123);
+        home.finish();
+    }
+}
