@@ -4,7 +4,7 @@
 use super::answer::Id;
 use super::input::screen_of;
 use crate::daemon::{Daemon, until};
-use crate::held::Follower;
+use crate::follower::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::extract::State;
