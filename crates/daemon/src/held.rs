@@ -125,6 +125,30 @@ impl Held {
         status.wait_for(is).await.map(|status| status.clone()).unwrap_or_default()
     }
 
+    /// One more wants to know when the output grows. Counted and said at once: the last one's leave must not be said
+    /// after the next one's arrival.
+    pub(crate) fn follow(&self) {
+        let mut followers = lock(&self.followers);
+        *followers += 1;
+        if *followers == 1 {
+            self.say(Ask::Follow);
+        }
+    }
+
+    /// One less does.
+    pub(crate) fn unfollow(&self) {
+        let mut followers = lock(&self.followers);
+        *followers -= 1;
+        if *followers == 0 {
+            self.say(Ask::Unfollow);
+        }
+    }
+
+    /// The keeper hinted that the output has grown up to here.
+    pub(crate) fn grew(&self, to: u64) {
+        self.set(|status| status.grown = status.grown.max(to));
+    }
+
     fn set(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_modify(change);
     }
@@ -175,7 +199,7 @@ async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) 
         tokio::select! {
             heard = keeping.link.next::<Tell>() => match heard {
                 // A hint of growth is worth nothing later.
-                Ok(Some((Tell::Grown { to }, _))) => held.set(|status| status.grown = status.grown.max(to)),
+                Ok(Some((Tell::Grown { to }, _))) => held.grew(to),
                 Ok(Some((tell, _))) => drop(heard_of.send(tell)),
                 Ok(None) => return,
                 Err(error) => {
@@ -286,51 +310,4 @@ async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) -> bool {
 async fn is_ours(daemon: &Daemon, held: &Held) -> bool {
     let row = daemon.registry.run(held.ticket.run_id.clone()).await;
     matches!(row, Ok(Some(row)) if row.hold == held.hold)
-}
-
-/// Somebody who wants to know when the output grows. The keeper tells only while there is one.
-pub(crate) struct Follower {
-    held: Arc<Held>,
-    status: watch::Receiver<Status>,
-    /// The hint that was acted on last: files that do not follow it are not read in circles.
-    acted_on: u64,
-}
-
-impl Follower {
-    pub(crate) fn new(held: Arc<Held>) -> Self {
-        {
-            // Counted and said at once: the last one's leave must not be said after the next one's arrival.
-            let mut followers = lock(&held.followers);
-            *followers += 1;
-            if *followers == 1 {
-                held.say(Ask::Follow);
-            }
-        }
-        let status = held.watch();
-        Self { held, status, acted_on: 0 }
-    }
-
-    /// Whether there will be no more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.status.borrow().is_over()
-    }
-
-    /// Waits until the output has grown beyond this, or there will be no more.
-    pub(crate) async fn grown_beyond(&mut self, at: u64) {
-        let beyond = at.max(self.acted_on);
-        // The sender lives in what we hold.
-        if let Ok(status) = self.status.wait_for(|status| status.grown > beyond || status.is_over()).await {
-            self.acted_on = status.grown;
-        }
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let mut followers = lock(&self.held.followers);
-        *followers -= 1;
-        if *followers == 0 {
-            self.held.say(Ask::Unfollow);
-        }
-    }
 }

@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod adopt;
 mod answers;
 mod asked;
 mod care;
 mod daemon;
 mod events;
+mod follower;
 mod held;
 mod http;
 mod latency;
