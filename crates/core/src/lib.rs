@@ -15,6 +15,7 @@ pub mod keys;
 pub mod lease;
 pub mod limits;
 pub mod output;
+pub mod policy;
 pub mod reconcile;
 pub mod record;
 pub mod redact;
