@@ -8,6 +8,7 @@ use crate::lease::Sweep;
 use crate::link::Link;
 use crate::reconcile::Claims;
 use crate::scopes::Scopes;
+use crate::tools::{Indexes, Noticed, Witnesses};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
@@ -17,7 +18,10 @@ use tenure_keeper::state_root::StateRoot;
 use tenure_os::clock;
 use tenure_settings::Settings;
 use tenure_store::Registry;
-use tokio::sync::{RwLock, watch};
+use tokio::sync::{RwLock, broadcast, watch};
+
+/// How many notices wait for a client that is slow to hear them.
+const NOTICES: usize = 256;
 
 /// The daemon.
 pub(crate) struct Daemon {
@@ -29,6 +33,12 @@ pub(crate) struct Daemon {
     pub(crate) admission: Admission,
     pub(crate) scopes: Scopes,
     pub(crate) latency: Latency,
+    /// Whose turn it is to read what is unread of each run.
+    pub(crate) readers: Scopes,
+    pub(crate) witnesses: Witnesses,
+    pub(crate) indexes: Indexes,
+    /// That runs in the background have ended, for clients that listen.
+    pub(crate) noticed: broadcast::Sender<Noticed>,
     pub(crate) phase: watch::Sender<Phase>,
     /// Read by each start until its run is held; whoever leaves waits for them.
     pub(crate) starting: RwLock<()>,
@@ -86,6 +96,10 @@ impl Daemon {
             started_at_ms: clock::unix_ms(),
             scopes: Scopes::default(),
             latency: Latency::default(),
+            readers: Scopes::default(),
+            witnesses: Witnesses::default(),
+            indexes: Indexes::default(),
+            noticed: broadcast::Sender::new(NOTICES),
             phase: watch::Sender::new(Phase::Serving),
             starting: RwLock::new(()),
             tenancy: Mutex::new(tenancy),

@@ -280,6 +280,7 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
     pause::point("daemon-after-ending");
     daemon.latency.ended(held, &ending);
     held.ended(ending);
+    daemon.tell_end(held.ticket.run_id.clone());
     for heir in heirs {
         daemon.adopt_unregistered(&held.directory.with_file_name(heir.as_str())).await;
     }

@@ -9,7 +9,9 @@ mod guard;
 mod input;
 mod operate;
 mod output;
+mod receipt;
 mod runs;
+mod tools;
 
 pub(crate) use door::{Connections, open, serve};
 
@@ -44,6 +46,8 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(input::screen))
         .routes(routes!(output::output))
         .routes(routes!(attach::attach))
+        .routes(routes!(tools::exec))
+        .routes(routes!(tools::process))
         .routes(routes!(events::events))
         .routes(routes!(operate::reap))
         .routes(routes!(operate::backup))

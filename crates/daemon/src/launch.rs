@@ -43,10 +43,15 @@ impl Daemon {
         let daemon = Arc::clone(self);
         let beginning = tokio::spawn(async move { daemon.begin(asked, entry, asked_by, caller).await });
         let run = beginning.await.map_err(Refusal::internal)??;
+        self.settle_in(&run, began).await;
+        Ok(run)
+    }
+
+    /// Waits until a run's command executes or could not be; how long that took since it was asked for is counted.
+    pub(crate) async fn settle_in(&self, run: &Held, began: std::time::Instant) {
         // A command that takes long to be executed is started nevertheless.
         let _ = timeout(PATIENCE, run.begun()).await;
         self.latency.started(began.elapsed());
-        Ok(run)
     }
 
     /// Waits for a place among the runs and for one's turn in the scope. Whoever stops waiting has started nothing.
@@ -83,7 +88,7 @@ impl Daemon {
     }
 
     /// Records the run, and has a keeper made for it.
-    async fn begin(
+    pub(crate) async fn begin(
         self: &Arc<Self>,
         asked: Asked,
         entry: Entry,
@@ -92,8 +97,12 @@ impl Daemon {
     ) -> Result<Arc<Held>, Refusal> {
         let starting = self.starting.read().await;
         self.check_open()?;
-        let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.output };
-        let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
+        let backend = if asked.exec.is_some() { "exec" } else { "run" };
+        let terms = Terms { backend, cgroup: self.settings.cgroup, keep: self.settings.output };
+        let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
+        if let Some(run_id) = asked.exec.as_ref().and_then(|exec| exec.run_id.clone()) {
+            lease.run_id = run_id;
+        }
         let ticket = lease.ticket(&asked.spec, &terms);
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
         let path = self.state.run_path(&ticket.run_id);
@@ -103,7 +112,12 @@ impl Daemon {
         self.announce(&run);
         let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
         let directory = run.directory.to_string_lossy().into_owned();
-        let new = NewRun { ticket: run.ticket.clone(), directory, asked_by, exec: None };
+        let new = NewRun {
+            ticket: run.ticket.clone(),
+            directory,
+            asked_by,
+            exec: asked.exec.map(|exec| exec.notify),
+        };
         let begun = match self.bring_to_life(&order, new, caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
             Err(refusal) => {

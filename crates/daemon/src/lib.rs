@@ -25,6 +25,7 @@ mod runs;
 mod scopes;
 mod screens;
 mod serve;
+mod tools;
 mod typing;
 mod views;
 mod why;

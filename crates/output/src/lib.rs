@@ -13,7 +13,7 @@ mod reader;
 mod sizes;
 mod stored;
 mod tail;
-mod text;
+pub mod text;
 mod writer;
 
 #[cfg(test)]
@@ -23,7 +23,6 @@ pub use clean::Cleaner;
 pub use reader::{Piece, Reader, totals};
 pub use sizes::{Resized, sizes};
 pub use tail::tail_offset;
-pub use text::{Ask, Cut, Head, LineIndex, Mark, Page, Unread, head, last, page, unread};
 pub use writer::{Appended, Writer};
 
 use std::io;

@@ -1,6 +1,9 @@
 //! The kinds of values: how each is read from text and written so that it reads back.
 
 use crate::Registry;
+use serde::Serialize;
+use serde::de::value::Error as BadWord;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -204,6 +207,21 @@ impl Kind for Loopback {
 
     fn write(address: &SocketAddr) -> String {
         address.to_string()
+    }
+}
+
+/// One of the words of an enumeration.
+pub(crate) struct Word<T>(PhantomData<T>);
+
+impl<T: Serialize + DeserializeOwned> Kind for Word<T> {
+    type Of = T;
+
+    fn read(text: &str, _: Place<'_>) -> Result<T, String> {
+        T::deserialize(text.into_deserializer()).map_err(|error: BadWord| error.to_string())
+    }
+
+    fn write(word: &T) -> String {
+        serde_json::to_value(word).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
     }
 }
 

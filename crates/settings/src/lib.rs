@@ -21,6 +21,8 @@ use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::lease::Rhythm;
 use tenure_core::output::Keep;
+use tenure_core::policy::{Ask, Mode};
+use tenure_core::tools::Notify;
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Settings {
     pub lease: Lease,
     /// The limits of a run that was given none.
     pub run: RunDefaults,
+    /// The exec tool.
+    pub exec: Exec,
     config: Option<PathBuf>,
     origins: BTreeMap<&'static str, Origin>,
 }
@@ -131,6 +135,23 @@ pub struct RunDefaults {
     pub orphan_grace: Duration,
 }
 
+/// The exec tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exec {
+    /// What it may run.
+    pub mode: Mode,
+    /// When a person is asked first.
+    pub ask: Ask,
+    /// How long a command may take.
+    pub timeout: Option<Duration>,
+    /// How long a command is waited for before it goes on in the background.
+    pub yield_after: Duration,
+    /// Whether its end there is told.
+    pub notify: Notify,
+    /// How long a question to a person can be answered.
+    pub approval: Duration,
+}
+
 impl Settings {
     /// What holds where nothing is set.
     fn defaults(state: PathBuf) -> Self {
@@ -152,6 +173,14 @@ impl Settings {
             api: Api { listen: None, token: None },
             lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
             run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
+            exec: Exec {
+                mode: Mode::Full,
+                ask: Ask::Off,
+                timeout: Some(defaults::EXEC_TIMEOUT),
+                yield_after: defaults::EXEC_YIELD,
+                notify: Notify::Auto,
+                approval: defaults::APPROVAL,
+            },
             config: None,
             origins: BTreeMap::new(),
         }
