@@ -209,10 +209,9 @@ async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) 
             },
             Some(ask) = keeping.orders.recv() => {
                 let releases = matches!(ask, Ask::Release);
-                if keeping.link.say(ask).await.is_err() {
-                    return;
-                }
-                if releases {
+                // One that listens no more may have said how it ended: that is heard first.
+                let said = keeping.link.say(ask).await.is_ok();
+                if releases && said {
                     held.set(|status| status.released = true);
                 }
             }

@@ -220,6 +220,7 @@ impl Daemon {
                     let _ = self.registry.count(self.instance.clone(), Count::Orphan).await;
                 }
                 self.something_happened();
+                self.tell_end(run);
                 for heir in &ending.handed_over_to {
                     // Beside the run that it came from, in whosever state root that is.
                     let directory = Path::new(&row.directory).with_file_name(heir.as_str());
