@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_core::lease::Hold;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{Ask, Tell, refusal};
 use tenure_os::{clock, pause};
 use tenure_store::Change;
 use tokio::sync::{mpsc, watch};
@@ -241,7 +241,7 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
         Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
         Tell::Refused { why } => {
             tracing::info!(run = %held.ticket.run_id, why, "refused by the keeper");
-            if why.contains("epoch") {
+            if refusal::is_lease_lost(&why) {
                 held.let_go(why);
             }
         }
