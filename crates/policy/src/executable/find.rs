@@ -6,6 +6,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The longest path that the system takes, in bytes.
+const LONGEST: usize = 4096;
+
 /// A program that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executable {
@@ -21,7 +24,7 @@ pub struct Executable {
 /// A word that names no program.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
-    /// The word is empty, or has a NUL in it.
+    /// The word is empty, too long, or has a NUL in it.
     #[error("{word:?} is no name of a program; write one")]
     NoName {
         /// The word.
@@ -57,8 +60,8 @@ pub enum NotFound {
 
 /// Finds the program that `word` means in `cwd`. `path` is the value of the PATH that the command will have.
 pub fn resolve(word: &str, cwd: &Path, path: &OsStr) -> Result<Executable, NotFound> {
-    if word.is_empty() || word.contains('\0') {
-        return Err(NotFound::NoName { word: word.to_owned() });
+    if word.is_empty() || word.contains('\0') || word.len() > LONGEST {
+        return Err(NotFound::NoName { word: word.chars().take(64).collect() });
     }
     if word.contains('/') {
         if !cwd.is_absolute() {

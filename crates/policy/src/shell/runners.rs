@@ -39,7 +39,7 @@ const INTERPRETERS: [&str; 56] = [
     "vim.tiny", "vimdiff", "wasmtime", "wish",
 ];
 
-/// Programs that do so with arguments that begin so.
+/// Programs that do so with these arguments: see [`has`].
 const WITH: [(&str, &[&str]); 13] = [
     ("fd", &["-x", "-X", "--exec"]),
     ("fdfind", &["-x", "-X", "--exec"]),
@@ -47,32 +47,34 @@ const WITH: [(&str, &[&str]); 13] = [
     ("gtar", TAR),
     ("less", &["+"]),
     ("make", &["--eval", "SHELL="]),
-    ("man", &["-P", "--pager", "-H", "--html"]),
+    ("man", &["-P", "-H", "--pager", "--html"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("sort", &["--comp"]),
+    ("sort", &["--co"]),
     ("split", &["--f"]),
     ("tar", TAR),
     ("zip", &["-TT", "--unzip-command"]),
 ];
 
-const TAR: &[&str] = &["--to-c", "--checkpoint-a", "-I", "--use", "-F", "--info", "--new-v", "--rsh"];
+const TAR: &[&str] = &["-I", "-F", "--to-c", "--checkpoint-", "--use", "--info", "--new-v", "--rsh"];
 
 /// Options of git itself that stand before its verb and take the next word.
 const GIT_WITH_VALUE: [&str; 4] = ["--git-dir", "--namespace", "--work-tree", "-C"];
 /// Options of git itself by which it runs anything.
 const GIT_OPTIONS: [&str; 3] = ["--config-env", "--exec-path", "-c"];
-/// Verbs of git that run anything, by themselves or with arguments that begin so.
-const GIT_VERBS: [(&str, &[&str]); 10] = [
+/// Verbs of git that run anything with these arguments; with `""`, always.
+const GIT_VERBS: [(&str, &[&str]); 12] = [
+    ("archive", &["--exe"]),
     ("bisect", &["run"]),
+    ("clone", &["-c", "-u", "--conf", "--upl", "--templ"]),
     ("difftool", &[""]),
-    ("fetch", &["--upload-pack"]),
+    ("fetch", &["--upl"]),
     ("filter-branch", &[""]),
-    ("grep", &["-O", "--open-files-in-pager"]),
-    ("ls-remote", &["--upload-pack", "--exec"]),
+    ("grep", &["-O", "--open"]),
+    ("ls-remote", &["--upl", "--exe"]),
     ("mergetool", &[""]),
-    ("push", &["--receive-pack", "--exec"]),
-    ("rebase", &["-x", "--exec"]),
+    ("push", &["--rec", "--exe"]),
+    ("rebase", &["-x", "--exe"]),
     ("submodule", &["foreach"]),
 ];
 
@@ -85,7 +87,8 @@ pub fn runs_others(argv: &[String]) -> Result<(), RunsOthers> {
     let always = among(&SHELLS) || among(&WRAPPERS) || among(&INTERPRETERS) || is_loader(&name);
     let runs = always
         || (bare == "git" && git(arguments))
-        || WITH.iter().any(|(program, with)| *program == bare && any_begins(arguments, with));
+        || (bare.ends_with("tar") && old_tar(arguments))
+        || WITH.iter().any(|(program, with)| *program == bare && has(arguments, with));
     if runs { Err(RunsOthers { program: name }) } else { Ok(()) }
 }
 
@@ -94,8 +97,21 @@ fn is_loader(name: &str) -> bool {
     ["ld.so", "ld-linux", "ld-musl", "ld64.so"].iter().any(|loader| name.starts_with(loader))
 }
 
-fn any_begins(arguments: &[String], beginnings: &[&str]) -> bool {
-    arguments.iter().any(|argument| beginnings.iter().any(|it| argument.starts_with(it)))
+/// Whether some argument begins like one of `these`: a long option may be shortened. A short one, of one letter, may be
+/// anywhere among others (`-avze`).
+fn has(arguments: &[String], these: &[&str]) -> bool {
+    arguments.iter().any(|argument| {
+        let short = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        these.iter().any(|this| match (this.strip_prefix('-'), short) {
+            (Some(letter), Some(letters)) if letter.len() == 1 => letters.contains(letter),
+            (None | Some(_), None | Some(_)) => argument.starts_with(this),
+        })
+    })
+}
+
+/// The first argument of tar may be options without a dash.
+fn old_tar(arguments: &[String]) -> bool {
+    arguments.first().is_some_and(|first| !first.starts_with('-') && first.contains(['I', 'F']))
 }
 
 fn git(arguments: &[String]) -> bool {
@@ -109,7 +125,7 @@ fn git(arguments: &[String]) -> bool {
         } else if !argument.starts_with('-') {
             let after = rest.as_slice();
             let verb = GIT_VERBS.iter().find(|(verb, _)| verb == argument);
-            return verb.is_some_and(|(_, with)| with.contains(&"") || any_begins(after, with));
+            return verb.is_some_and(|(_, with)| has(after, with) || with.contains(&""));
         }
     }
     false
@@ -140,6 +156,7 @@ mod tests {
             "/bin/bash -c x", "bash-5.2", "busybox sh", "python3 -c x", "/usr/bin/python3.11 x.py", "perl -e x",
             "lua5.4", "find . -exec rm {} +", "find . -okdir x", "git -c core.pager=x log", "git -C /x -c a=b log",
             "git --exec-path=/x log", "git rebase --exec=x", "git submodule --quiet foreach x", "tar -I x",
+            "tar -xIzstd -f x", "tar xIf zstd x", "rsync -avze ssh a b", "git clone -c a=b x", "git rebase -ix make",
             "/lib64/ld-linux-x86-64.so.2 /bin/ls", "ld.so x", "Python3 x", "vim.basic x", "./sh", "R", "awk x",
         ] {
             assert!(runs(line), "{line}");
@@ -151,7 +168,7 @@ mod tests {
     fn what_runs_nothing_but_itself_is_not_among_them() {
         for line in [
             "git status", "git switch -c branch", "git log -c", "git commit -C x", "git -C /x log", "git --no-pager log",
-            "find . -name x", "ls", "cargo test", "base64 x", "tar -xf x", "sort x", "rsync a b", "sha256sum", "x", "",
+            "find . -name x", "ls", "cargo test", "base64 x", "tar -xf x", "sort x", "rsync -av a b", "tar xzf x", "sha256sum", "x", "",
         ] {
             assert!(!runs(line), "{line}");
         }

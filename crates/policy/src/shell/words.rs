@@ -73,6 +73,9 @@ const PROGRAM: &str = "write the program itself";
 const ENVIRONMENT: &str = "pass variables in the environment of the call";
 const TOOL: &str = "leave it out; background commands are a matter of the tool";
 
+/// How much of a name an error repeats.
+const LONGEST_SHOWN: usize = 64;
+
 /// Why `word` cannot be a command; `quoted` if any of it was quoted.
 pub(super) fn check_command(word: &str, quoted: bool) -> Result<(), Why> {
     if word.is_empty() {
@@ -85,7 +88,7 @@ pub(super) fn check_command(word: &str, quoted: bool) -> Result<(), Why> {
         return Err(Why::Builtin { name: word.to_owned(), instead: BUILTINS[at].1 });
     }
     if let Some(name) = assigned(word) {
-        return Err(Why::Assignment(name.to_owned()));
+        return Err(Why::Assignment(name.chars().take(LONGEST_SHOWN).collect()));
     }
     match word.chars().next().filter(|first| matches!(first, '%' | '=' | '!' | '-' | '+')) {
         Some(first) => Err(Why::OddCommand(first)),
