@@ -152,9 +152,13 @@ impl Begun {
     }
 }
 
-/// Adds the ordinary text or the one character that these bytes begin with; most output is made of them. Returns
-/// how many bytes that is: none, if it is not so simple.
+/// Adds the ordinary text or the one character that these bytes begin with, or passes over a control sequence; most
+/// output is made of them. Returns how many bytes that is: none, if it is not so simple.
 fn shortcut(bytes: &[u8], line: &mut Line, out: &mut String) -> usize {
+    if let [ESC, b'[', rest @ ..] = bytes {
+        let inside = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
+        return if matches!(rest.get(inside), Some(0x40..=0x7e)) { inside + 3 } else { 0 };
+    }
     if bytes[0] < 0x80 {
         let len = plain_prefix(bytes);
         if len > 0

@@ -8,10 +8,11 @@ use crate::{Error, Piece};
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// So much text is added at a time, if there is as much.
-const PORTION: usize = 32 << 10;
+/// So much text is added at a time, if there is as much, and more if much is held: whoever looks at all of it each
+/// time does not look for ever.
+const PORTION: usize = if cfg!(test) { 100 } else { 32 << 10 };
 /// There is a mark at least every so many bytes of text.
-const BETWEEN_MARKS: usize = 4 << 10;
+const BETWEEN_MARKS: usize = if cfg!(test) { 20 } else { 4 << 10 };
 
 /// See the module.
 pub(super) struct Collected {
@@ -39,7 +40,7 @@ impl Collected {
 
     /// Adds what comes next; false if that is the end.
     pub(super) fn add(&mut self, walk: &mut Walk) -> Result<bool, Error> {
-        let enough = self.text.len() + PORTION;
+        let enough = self.text.len() + PORTION.max(self.text.len() / 2);
         while self.text.len() < enough {
             let all = self.gone + self.text.len();
             if self.marks.back().is_none_or(|(at, _)| all - at >= BETWEEN_MARKS) {

@@ -9,7 +9,7 @@ use crate::{Error, Piece, name};
 use std::path::Path;
 
 /// Marks in one run's output. It begins empty, and may be thrown away at any time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineIndex {
     /// In order; all at multiples of `STEP`.
     marks: Vec<Mark>,
@@ -20,7 +20,7 @@ pub struct LineIndex {
     starts: Vec<u64>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Gap {
     from: u64,
     to: u64,
