@@ -114,17 +114,17 @@ fn lacked_pty(held: &Held) -> bool {
 async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
     let run_id = held.ticket.run_id.clone();
     let dir = held.directory.join("output");
-    let (begin, tail) = reading(move || {
-        let begin = text::head(&dir, REPLY_CHARS, true)?;
-        let tail = if begin.truncated { text::last(&dir, TAIL_CHARS, true)? } else { String::new() };
-        Ok((begin, tail))
+    let (first, tail) = reading(move || {
+        let first = text::head(&dir, REPLY_CHARS, true)?;
+        let tail = if first.truncated { text::last(&dir, TAIL_CHARS, true)? } else { String::new() };
+        Ok((first, tail))
     })
     .await?;
     let outcome = outcome(&ending.termination);
     let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
     let mut follow_up: Vec<String> =
         outcome.failure_kind.map(|kind| advice(kind, ending)).into_iter().collect();
-    if let (true, Some(line)) = (begin.truncated, begin.next_line) {
+    if let (true, Some(line)) = (first.truncated, first.next_line) {
         follow_up.push(format!("There is more output: process log with offset {line}."));
     }
     Ok(ExecReply {
@@ -135,10 +135,10 @@ async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<Ex
         exit_reason: Some(outcome.exit_reason),
         failure_kind: outcome.failure_kind,
         duration_ms: ending.ended_at_ms.saturating_sub(began),
-        output: begin.text,
-        truncated: begin.truncated,
-        next_line: begin.next_line,
-        next_offset: begin.next_offset,
+        output: first.text,
+        truncated: first.truncated,
+        next_line: first.next_line,
+        next_offset: first.next_offset,
         tail,
         follow_up: (!follow_up.is_empty()).then(|| follow_up.join(" ")),
         warnings,
