@@ -16,7 +16,7 @@ mod stream;
 
 pub use answered::{Answered, Written};
 pub use handle::Handle;
-pub use http::{Service, service};
+pub use http::{Receipted, Service, service};
 pub use stream::serve_stream;
 
 use std::future::Future;

@@ -6,11 +6,14 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// What a client may send.
+/// What a client may send. It is bound to a session, and need not know that there are others.
 pub(crate) fn input<T: JsonSchema>(required: &[&str]) -> JsonObject {
     let mut schema = of::<T>();
     tidy(&mut schema, Nulls::Drop);
     let mut schema = object(schema);
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.remove("sessionKey");
+    }
     schema.insert("required".to_owned(), json!(required));
     schema.insert("additionalProperties".to_owned(), json!(false));
     schema
@@ -54,6 +57,9 @@ fn tidy(schema: &mut Value, nulls: Nulls) {
     }
     choice(map);
     alternative(map, nulls);
+    if let Some(Value::String(about)) = map.get_mut("description") {
+        *about = about.replace('\n', " ");
+    }
     if nulls == Nulls::Drop
         && let Some(Value::Array(types)) = map.get("type")
         && let [one] = &types.iter().filter(|name| *name != "null").cloned().collect::<Vec<_>>()[..]
@@ -86,7 +92,7 @@ fn choice(map: &mut JsonObject) {
     let Some(named) = named else { return };
     let listed: Vec<_> = named.iter().map(|(word, about)| format!("{word}: {about}")).collect();
     let about = map.get("description").and_then(Value::as_str).unwrap_or_default();
-    let about = format!("{about} {}.", listed.join("; ")).trim().to_owned();
+    let about = format!("{about} {}.", listed.join(". ")).trim().to_owned();
     map.remove("oneOf");
     map.insert("type".to_owned(), json!("string"));
     map.insert("enum".to_owned(), named.into_iter().map(|(word, _)| word).collect());
@@ -102,6 +108,9 @@ fn alternative(map: &mut JsonObject, nulls: Nulls) {
         return;
     };
     let Value::Object(mut something) = something.clone() else { return };
+    if map.contains_key("description") {
+        something.remove("description");
+    }
     choice(&mut something);
     if nulls == Nulls::Keep {
         let of = something.get("type").cloned().unwrap_or_default();
