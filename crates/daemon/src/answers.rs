@@ -4,7 +4,7 @@
 
 use crate::daemon::Daemon;
 use crate::held::{Follower, Held};
-use crate::http::screen_at;
+use crate::screens::screen_at;
 use std::path::Path;
 use std::sync::Arc;
 use tenure_core::wire::{Ask, Tell};

@@ -202,7 +202,7 @@ impl Daemon {
         let directory = dir.path().to_string_lossy().into_owned();
         let known = match self.registry.run(run.clone()).await {
             Ok(Some(_)) => Ok(()),
-            Ok(None) => self.registry.create(NewRun { ticket, directory, asked_by }).await,
+            Ok(None) => self.registry.create(NewRun { ticket, directory, asked_by, exec: None }).await,
             Err(error) => Err(error),
         };
         match known {

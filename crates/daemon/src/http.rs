@@ -12,7 +12,6 @@ mod output;
 mod runs;
 
 pub(crate) use door::{Connections, open, serve};
-pub(crate) use input::screen_at;
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;

@@ -126,7 +126,7 @@ impl Daemon {
         let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
         let link = Link::new(mine).map_err(Refusal::internal)?;
         let directory = self.state.run_path(&ticket.run_id).to_string_lossy().into_owned();
-        self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by }).await?;
+        self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by, exec: None }).await?;
         self.something_happened();
         pause::point("daemon-row-written");
         if let Some(caller) = &caller {

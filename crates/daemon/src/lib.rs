@@ -21,7 +21,9 @@ mod refusal;
 mod requester;
 mod runs;
 mod scopes;
+mod screens;
 mod serve;
+mod typing;
 mod views;
 mod why;
 

@@ -8,12 +8,14 @@
 mod rows;
 pub mod sqlite;
 mod tally;
+mod tools;
 
 pub use rows::{
     Beat, Change, Count, Cursor, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
     RunRow, Unfinished, Unreadable,
 };
 pub use tally::kind;
+pub use tools::{AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval, Notice, ToolRegistry};
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -41,7 +43,7 @@ pub enum Failed {
 
 /// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
 /// the answer; the rest outlives a crash of the process.
-pub trait Registry: Send + Sync + 'static {
+pub trait Registry: ToolRegistry {
     /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
     /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.

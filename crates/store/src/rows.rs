@@ -8,6 +8,7 @@ use tenure_core::ending::{Cause, Reason};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
+use tenure_core::tools::Notify;
 
 /// One heartbeat of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,6 +41,8 @@ pub struct NewRun {
     pub directory: String,
     /// Who asked, for people.
     pub asked_by: String,
+    /// For a run of the exec tool: when its end in the background is told.
+    pub exec: Option<Notify>,
 }
 
 /// What became of a run.

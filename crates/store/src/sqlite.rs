@@ -11,6 +11,7 @@ mod lists;
 mod migrate;
 mod open;
 mod runs;
+mod tools;
 mod upkeep;
 mod writer;
 
@@ -20,8 +21,10 @@ use crate::rows::{
     Beat, Change, Count, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention, RunRow,
     Unfinished,
 };
-use crate::{Failed, Registry, Reply};
+use crate::tools::{AllowRow, ApprovalRow, ExecRow, NewAnswer, NewApproval};
+use crate::{Failed, Registry, Reply, ToolRegistry};
 use rusqlite::{Connection, ErrorCode};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -299,5 +302,71 @@ impl Registry for Sqlite {
 
     fn check(&self) -> Reply<Option<String>> {
         self.aside(upkeep::check)
+    }
+}
+
+impl ToolRegistry for Sqlite {
+    fn exec_run(&self, run: RunId) -> Reply<Option<ExecRow>> {
+        self.read(move |db| tools::exec_run(db, &run))
+    }
+
+    fn go_background(&self, run: RunId) -> Reply<()> {
+        self.write(move |db| tools::go_background(db, &run))
+    }
+
+    fn read_to(&self, run: RunId, mark: String) -> Reply<()> {
+        self.write(move |db| tools::read_to(db, &run, &mark))
+    }
+
+    fn acknowledge(&self, run: RunId) -> Reply<bool> {
+        self.write(move |db| tools::acknowledge(db, &run))
+    }
+
+    fn tell_owed(&self, run: RunId, event: NewEvent) -> Reply<bool> {
+        self.write(move |db| tools::tell_owed(db, &run, &event))
+    }
+
+    fn owed(&self, instance: InstanceId) -> Reply<Vec<RunId>> {
+        self.read(move |db| tools::owed(db, &instance))
+    }
+
+    fn ask_person(&self, approval: NewApproval) -> Reply<()> {
+        self.write(move |db| tools::ask_person(db, &approval))
+    }
+
+    fn approval(&self, id: RunId) -> Reply<Option<ApprovalRow>> {
+        self.read(move |db| tools::approval(db, &id))
+    }
+
+    fn approvals(&self, pending_only: bool, limit: usize) -> Reply<Vec<ApprovalRow>> {
+        self.read(move |db| tools::approvals(db, pending_only, limit))
+    }
+
+    fn answer(&self, id: RunId, answer: NewAnswer) -> Reply<bool> {
+        self.write(move |db| tools::answer(db, &id, &answer))
+    }
+
+    fn expire_approvals(&self, now_ms: u64) -> Reply<Vec<RunId>> {
+        self.write(move |db| tools::expire_approvals(db, now_ms))
+    }
+
+    fn trim_approvals(&self, before_ms: u64) -> Reply<()> {
+        self.write(move |db| tools::trim_approvals(db, before_ms))
+    }
+
+    fn allow(&self, entry: Value, by: String, at_ms: u64) -> Reply<u64> {
+        self.write(move |db| tools::allow(db, &entry, &by, at_ms))
+    }
+
+    fn allowlist(&self) -> Reply<Vec<AllowRow>> {
+        self.read(tools::allowlist)
+    }
+
+    fn disallow(&self, id: u64) -> Reply<bool> {
+        self.write(move |db| tools::disallow(db, id))
+    }
+
+    fn used(&self, ids: Vec<u64>, at_ms: u64) -> Reply<()> {
+        self.write(move |db| tools::used(db, &ids, at_ms))
     }
 }

@@ -2,11 +2,11 @@
 //! sends bytes to type, and sizes as text: `{"cols":120,"rows":30}`. Several may be attached; the last size stands.
 
 use super::answer::Id;
-use super::input::screen_of;
 use crate::daemon::{Daemon, until};
 use crate::held::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use crate::screens::screen_of;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;

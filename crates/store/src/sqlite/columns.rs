@@ -45,7 +45,7 @@ pub(super) fn word<T: Serialize>(value: T) -> String {
     }
 }
 
-fn from_word<'a, T: Deserialize<'a>>(word: &'a str) -> Result<T, BadWord> {
+pub(super) fn from_word<'a, T: Deserialize<'a>>(word: &'a str) -> Result<T, BadWord> {
     let words: StrDeserializer<'a, BadWord> = word.into_deserializer();
     T::deserialize(words)
 }
@@ -85,7 +85,7 @@ pub(super) fn run_row(row: &Row<'_>) -> Result<RunRow, Trouble> {
     })
 }
 
-fn unreadable(run: &str, error: impl std::fmt::Display) -> Trouble {
+pub(super) fn unreadable(run: &str, error: impl std::fmt::Display) -> Trouble {
     Trouble::Answer(Failed::Unavailable(format!("the record of run {run} cannot be read: {error}")))
 }
 

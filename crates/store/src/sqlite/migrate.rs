@@ -7,13 +7,14 @@ use std::path::Path;
 use tenure_core::hash;
 
 /// Each file brings the one before it one version further. None is edited once it is shipped.
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../../migrations/0001.sql"), include_str!("../../migrations/0002.sql")];
 
 /// "Tenu": written in the file's header, so that another program's database is not taken for ours.
 const APPLICATION_ID: i64 = 0x5465_6e75;
 
 /// The version that this Tenure writes.
-const KNOWN: u32 = 1;
+const KNOWN: u32 = 2;
 const _: () = assert!(MIGRATIONS.len() == KNOWN as usize);
 
 /// What a file says it is.
@@ -55,11 +56,14 @@ pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), OpenFailed> {
     let sql = |error| OpenFailed::of_sql(path, error);
     if look(db, path)? != Shape::Version(KNOWN) {
         db.execute_batch("BEGIN EXCLUSIVE").map_err(sql)?;
-        let done = look(db, path).and_then(|shape| raise(db, shape).map_err(sql));
+        let done = look(db, path).and_then(|shape| {
+            verify(db, path, shape)?;
+            raise(db, shape).map_err(sql)
+        });
         db.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(sql)?;
         done?;
     }
-    verify(db, path)
+    verify(db, path, Shape::Version(KNOWN))
 }
 
 fn raise(db: &Connection, from: Shape) -> rusqlite::Result<()> {
@@ -75,15 +79,17 @@ fn raise(db: &Connection, from: Shape) -> rusqlite::Result<()> {
     db.pragma_update(None, "application_id", APPLICATION_ID)
 }
 
-/// A version number means one shape only. A file whose shape was made by other statements is not understood.
-fn verify(db: &Connection, path: &Path) -> Result<(), OpenFailed> {
+/// A version number means one shape only. A file whose shape was made by other statements is not understood, and
+/// not changed.
+fn verify(db: &Connection, path: &Path, shape: Shape) -> Result<(), OpenFailed> {
+    let Shape::Version(version) = shape else { return Ok(()) };
     let sql = |error| OpenFailed::of_sql(path, error);
     let mut statement =
         db.prepare("SELECT version, checksum FROM migrations ORDER BY version").map_err(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql)?;
     let found: Vec<(u32, String)> = rows.collect::<Result<_, _>>().map_err(sql)?;
-    let known: Vec<(u32, String)> = (1..).zip(MIGRATIONS.map(checksum)).collect();
-    if found == known { Ok(()) } else { Err(OpenFailed::Unlike { path: path.to_owned(), version: KNOWN }) }
+    let known: Vec<(u32, String)> = (1..=version).zip(MIGRATIONS.map(checksum)).collect();
+    if found == known { Ok(()) } else { Err(OpenFailed::Unlike { path: path.to_owned(), version }) }
 }
 
 fn checksum(text: &str) -> String {

@@ -3,6 +3,7 @@
 use super::Trouble;
 use super::columns::{self, number, run_row, stored, to_text, word};
 use super::events::{count, tell};
+use super::tools;
 use crate::Failed;
 use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
 use crate::tally::{self, tally};
@@ -61,6 +62,9 @@ pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
         &run.asked_by,
         to_text(ticket),
     ))?;
+    if let Some(notify) = run.exec {
+        tools::create(db, &ticket.run_id, notify)?;
+    }
     tell(db, &tally::created(run))?;
     Ok(())
 }

@@ -32,7 +32,7 @@ pub(crate) fn new_run(number: u64) -> NewRun {
     ticket.owner_instance_id = instance(1);
     ticket.lease_epoch = 1;
     ticket.created_at_ms = NOW + number;
-    NewRun { ticket, directory: format!("/state/runs/{number}"), asked_by: "uid 1000".to_owned() }
+    NewRun { ticket, directory: format!("/state/runs/{number}"), asked_by: "uid 1000".to_owned(), exec: None }
 }
 
 pub(crate) fn in_session(number: u64, session: &str) -> NewRun {

@@ -44,7 +44,7 @@ fn a_registry_of_a_later_tenure_is_refused() {
     let (_directory, path) = place();
     changed(&path, "PRAGMA user_version = 4711");
     let failed = refused(&path);
-    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 1, .. }), "{failed}");
+    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 2, .. }), "{failed}");
     assert!(failed.to_string().contains("use the newer Tenure"), "{failed}");
 }
 

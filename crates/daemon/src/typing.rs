@@ -1,0 +1,123 @@
+//! What is typed into a run: bytes, keys by name, and what is pasted, as its terminal would send them.
+
+use crate::daemon::Daemon;
+use crate::link::{Link, PATIENCE};
+use crate::refusal::Refusal;
+use crate::runs::answer;
+use crate::screens::screen_of;
+use tenure_core::keys::{self, Modes};
+use tenure_core::wire::{Ask, Tell};
+use tenure_store::RunRow;
+use tokio::time::timeout;
+
+/// What is sent at once: well below what a keeper lets wait.
+const CHUNK: usize = 64 << 10;
+
+/// The bytes that a run's terminal sends for these keys.
+pub(crate) async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
+    let pressed = names.iter().map(|key| keys::parse(key)).collect::<Result<Vec<_>, _>>();
+    let pressed = pressed.map_err(Refusal::invalid)?;
+    // Only a terminal has modes, and only keys depend on them.
+    let modes = if pressed.is_empty() || row.ticket.pty_size.is_none() {
+        Modes::default()
+    } else {
+        let screen = screen_of(row).await?;
+        Modes { application_cursor: screen.modes().application_cursor, ..Modes::default() }
+    };
+    Ok(pressed.iter().flat_map(|key| keys::encode(key, modes)).collect())
+}
+
+/// The bytes of these hexadecimal texts.
+pub(crate) fn hex(texts: &[String]) -> Result<Vec<u8>, Refusal> {
+    let parts = texts.iter().map(|text| keys::hex(text)).collect::<Result<Vec<_>, _>>();
+    Ok(parts.map_err(Refusal::invalid)?.concat())
+}
+
+/// What is typed when this is pasted; marked as pasted if that is wanted, or the program asked for it.
+pub(crate) async fn paste(row: &RunRow, text: &str, bracketed: Option<bool>) -> Result<Vec<u8>, Refusal> {
+    if row.ticket.pty_size.is_none() {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let bracketed = match bracketed {
+        Some(bracketed) => bracketed,
+        None => screen_of(row).await?.modes().bracketed_paste,
+    };
+    Ok(keys::paste(text, bracketed))
+}
+
+/// What Enter sends.
+pub(crate) fn enter(row: &RunRow) -> &'static [u8] {
+    if row.ticket.pty_size.is_some() { b"\r" } else { b"\n" }
+}
+
+impl Daemon {
+    /// Types into a run, and waits until the command has taken it.
+    pub(crate) async fn type_into(
+        &self,
+        row: &RunRow,
+        bytes: &[u8],
+        offset: Option<u64>,
+        eof: bool,
+    ) -> Result<(), Refusal> {
+        let mut link = self.viewer(row).await?;
+        if offset.is_none() && !eof {
+            for chunk in bytes.chunks(CHUNK) {
+                append(&mut link, chunk).await?;
+            }
+            return Ok(());
+        }
+        let mut at = match offset {
+            Some(offset) => offset,
+            None => match link.ask(&Ask::Status, &[]).await.map_err(Refusal::keeper_silent)? {
+                Tell::Status { stdin_offset, .. } => stdin_offset,
+                other => return Err(Refusal::internal(crate::link::unexpected(&other))),
+            },
+        };
+        for chunk in bytes.chunks(CHUNK) {
+            at = put(&mut link, at, chunk, false).await?;
+        }
+        if eof {
+            put(&mut link, at, &[], true).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Types after whatever others typed.
+async fn append(link: &mut Link, bytes: &[u8]) -> Result<(), Refusal> {
+    let mut end = None;
+    let mut told = link.ask(&Ask::Type, bytes).await;
+    loop {
+        match answer(told)? {
+            Tell::Typed { to } => end = Some(to),
+            Tell::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
+            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended")),
+            _ => {}
+        }
+        told = next(link).await?;
+    }
+}
+
+async fn next(link: &mut Link) -> Result<std::io::Result<Tell>, Refusal> {
+    match timeout(PATIENCE, link.next::<Tell>()).await {
+        Ok(Ok(Some((tell, _)))) => Ok(Ok(tell)),
+        Ok(Ok(None)) => Err(Refusal::wrong_state("the run has ended")),
+        Ok(Err(error)) => Ok(Err(error)),
+        Err(_) => Err(Refusal::wrong_state("the command does not read its input")),
+    }
+}
+
+async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Refusal> {
+    let end = offset
+        .checked_add(bytes.len() as u64)
+        .ok_or_else(|| Refusal::wrong_state("no input is that long: write at a smaller offset"))?;
+    let mut told = link.ask(&Ask::Stdin { offset, eof }, bytes).await;
+    loop {
+        match answer(told)? {
+            Tell::StdinTaken { to } if to >= end => return Ok(end),
+            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended")),
+            _ => {}
+        }
+        told = next(link).await?;
+    }
+}

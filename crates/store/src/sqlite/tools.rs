@@ -1,0 +1,220 @@
+//! What the agent's tools keep; each function is one transaction's work.
+
+use super::Trouble;
+use super::columns::{from_word, number, parsed, stored, unreadable, word};
+use super::events::tell;
+use crate::rows::NewEvent;
+use crate::tools::{AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::Value;
+use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::tools::Notify;
+
+pub(super) fn create(db: &Connection, run: &RunId, notify: Notify) -> Result<(), Trouble> {
+    db.prepare_cached("INSERT INTO exec_runs (run_id, notify) VALUES (?1, ?2)")?
+        .execute((run.as_str(), word(notify)))?;
+    Ok(())
+}
+
+pub(super) fn exec_run(db: &Connection, run: &RunId) -> Result<Option<ExecRow>, Trouble> {
+    let mut statement =
+        db.prepare_cached("SELECT notify, background, notice, read_to FROM exec_runs WHERE run_id = ?1")?;
+    let mut rows = statement.query([run.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (notify, notice): (String, String) = (row.get(0)?, row.get(2)?);
+    Ok(Some(ExecRow {
+        notify: from_word(&notify).map_err(|error| unreadable(run.as_str(), error))?,
+        background: row.get(1)?,
+        notice: from_word(&notice).map_err(|error| unreadable(run.as_str(), error))?,
+        read_to: row.get(3)?,
+    }))
+}
+
+pub(super) fn go_background(db: &Connection, run: &RunId) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE exec_runs SET background = 1, notice = CASE notify WHEN 'never' THEN 'none' ELSE 'owed' END
+         WHERE run_id = ?1 AND background = 0",
+    )?
+    .execute([run.as_str()])?;
+    Ok(())
+}
+
+pub(super) fn read_to(db: &Connection, run: &RunId, mark: &str) -> Result<(), Trouble> {
+    db.prepare_cached("UPDATE exec_runs SET read_to = ?2 WHERE run_id = ?1")?.execute((run.as_str(), mark))?;
+    Ok(())
+}
+
+/// Whether the notice was owed and is settled now.
+fn settle(db: &Connection, run: &RunId, as_what: &str) -> Result<bool, Trouble> {
+    let changed = db
+        .prepare_cached("UPDATE exec_runs SET notice = ?2 WHERE run_id = ?1 AND notice = 'owed'")?
+        .execute((run.as_str(), as_what))?;
+    Ok(changed > 0)
+}
+
+pub(super) fn acknowledge(db: &Connection, run: &RunId) -> Result<bool, Trouble> {
+    settle(db, run, "acknowledged")
+}
+
+pub(super) fn tell_owed(db: &Connection, run: &RunId, event: &NewEvent) -> Result<bool, Trouble> {
+    let owed = settle(db, run, "told")?;
+    if owed {
+        tell(db, event)?;
+    }
+    Ok(owed)
+}
+
+pub(super) fn owed(db: &Connection, instance: &InstanceId) -> Result<Vec<RunId>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT e.run_id FROM exec_runs e CROSS JOIN runs r ON r.run_id = e.run_id
+         WHERE e.notice = 'owed' AND r.state = 'exited' AND r.owner = ?1",
+    )?;
+    let ids = statement.query_map([instance.as_str()], |row| row.get::<_, String>(0))?;
+    ids.map(|id| parsed(&id?)).collect()
+}
+
+const APPROVAL: &str =
+    "id, created_at_ms, expires_at_ms, instance, session, state, answered_at_ms, answered_by, asked";
+
+fn approval_row(row: &Row<'_>) -> Result<ApprovalRow, Trouble> {
+    let id: String = row.get(0)?;
+    let (instance, state, asked): (String, String, String) = (row.get(3)?, row.get(5)?, row.get(8)?);
+    Ok(ApprovalRow {
+        approval: NewApproval {
+            id: parsed(&id)?,
+            created_at_ms: number(row.get(1)?),
+            expires_at_ms: number(row.get(2)?),
+            instance: parsed(&instance)?,
+            session: row.get(4)?,
+            asked: serde_json::from_str(&asked).map_err(|error| unreadable(&id, error))?,
+        },
+        state: from_word(&state).map_err(|error| unreadable(&id, error))?,
+        answered_at_ms: row.get::<_, Option<i64>>(6)?.map(number),
+        answered_by: row.get(7)?,
+    })
+}
+
+pub(super) fn ask_person(db: &Connection, approval: &NewApproval) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT INTO approvals (id, created_at_ms, expires_at_ms, instance, session, state, asked)
+         VALUES (?1, ?2, ?3, ?4, ?5, 'pending', ?6)",
+    )?
+    .execute((
+        approval.id.as_str(),
+        stored(approval.created_at_ms),
+        stored(approval.expires_at_ms),
+        approval.instance.as_str(),
+        &approval.session,
+        approval.asked.to_string(),
+    ))?;
+    Ok(())
+}
+
+pub(super) fn approval(db: &Connection, id: &RunId) -> Result<Option<ApprovalRow>, Trouble> {
+    let mut statement = db.prepare_cached(&format!("SELECT {APPROVAL} FROM approvals WHERE id = ?1"))?;
+    let mut rows = statement.query([id.as_str()])?;
+    rows.next()?.map(approval_row).transpose()
+}
+
+pub(super) fn approvals(
+    db: &Connection,
+    pending_only: bool,
+    limit: usize,
+) -> Result<Vec<ApprovalRow>, Trouble> {
+    let which = if pending_only { "WHERE state = 'pending'" } else { "" };
+    let sql = format!("SELECT {APPROVAL} FROM approvals {which} ORDER BY created_at_ms DESC, id LIMIT ?1");
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query([stored(limit as u64)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(approval_row(row)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn answer(db: &Connection, id: &RunId, answer: &NewAnswer) -> Result<bool, Trouble> {
+    let changed = db
+        .prepare_cached(
+            "UPDATE approvals SET state = ?2, answered_at_ms = ?3, answered_by = ?4, asked = ?5
+             WHERE id = ?1 AND state = 'pending' AND expires_at_ms > ?3",
+        )?
+        .execute((
+            id.as_str(),
+            word(answer.state),
+            stored(answer.at_ms),
+            &answer.by,
+            answer.asked.to_string(),
+        ))?;
+    if changed > 0
+        && let Some(entry) = &answer.entry
+    {
+        allow(db, entry, &answer.by, answer.at_ms)?;
+    }
+    Ok(changed > 0)
+}
+
+pub(super) fn expire_approvals(db: &Connection, now_ms: u64) -> Result<Vec<RunId>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "UPDATE approvals SET state = ?2, answered_at_ms = ?1
+         WHERE state = 'pending' AND expires_at_ms <= ?1 RETURNING id",
+    )?;
+    let ids = statement
+        .query_map((stored(now_ms), word(ApprovalState::Expired)), |row| row.get::<_, String>(0))?
+        .collect::<Result<Vec<_>, _>>()?;
+    ids.iter().map(|id| parsed(id)).collect()
+}
+
+pub(super) fn trim_approvals(db: &Connection, before_ms: u64) -> Result<(), Trouble> {
+    db.prepare_cached("DELETE FROM approvals WHERE state <> 'pending' AND created_at_ms < ?1")?
+        .execute([stored(before_ms)])?;
+    Ok(())
+}
+
+pub(super) fn allow(db: &Connection, entry: &Value, by: &str, at_ms: u64) -> Result<u64, Trouble> {
+    let text = entry.to_string();
+    let known = db
+        .prepare_cached("SELECT id FROM allowlist WHERE entry = ?1")?
+        .query_row([&text], |row| row.get(0))
+        .optional()?;
+    if let Some(id) = known {
+        return Ok(number(id));
+    }
+    db.prepare_cached("INSERT INTO allowlist (added_at_ms, added_by, entry) VALUES (?1, ?2, ?3)")?
+        .execute((stored(at_ms), by, text))?;
+    Ok(number(db.last_insert_rowid()))
+}
+
+pub(super) fn allowlist(db: &Connection) -> Result<Vec<AllowRow>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, added_at_ms, added_by, last_used_at_ms, uses, entry FROM allowlist ORDER BY id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id: i64 = row.get(0)?;
+        let entry: String = row.get(5)?;
+        found.push(AllowRow {
+            id: number(id),
+            added_at_ms: number(row.get(1)?),
+            added_by: row.get(2)?,
+            last_used_at_ms: row.get::<_, Option<i64>>(3)?.map(number),
+            uses: number(row.get(4)?),
+            entry: serde_json::from_str(&entry).map_err(|error| unreadable(&id.to_string(), error))?,
+        });
+    }
+    Ok(found)
+}
+
+pub(super) fn disallow(db: &Connection, id: u64) -> Result<bool, Trouble> {
+    Ok(db.prepare_cached("DELETE FROM allowlist WHERE id = ?1")?.execute([stored(id)])? > 0)
+}
+
+pub(super) fn used(db: &Connection, ids: &[u64], at_ms: u64) -> Result<(), Trouble> {
+    let mut statement = db.prepare_cached(
+        "UPDATE allowlist SET uses = uses + 1, last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?2) WHERE id = ?1",
+    )?;
+    for &id in ids {
+        statement.execute((stored(id), stored(at_ms)))?;
+    }
+    Ok(())
+}
