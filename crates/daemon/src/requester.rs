@@ -24,6 +24,13 @@ pub(crate) enum Requester {
         /// The session that it acts as; without one it is nobody's agent.
         session: Option<String>,
     },
+    /// A client that speaks for one session, and for nothing else.
+    Client {
+        /// Which session.
+        session: String,
+        /// Which process or address, for people.
+        about: String,
+    },
 }
 
 impl Requester {
@@ -32,6 +39,7 @@ impl Requester {
         match self {
             Requester::Operator { .. } => None,
             Requester::Member { session, .. } => session.as_deref(),
+            Requester::Client { session, .. } => Some(session),
         }
     }
 
@@ -41,6 +49,7 @@ impl Requester {
             Requester::Member { run, session: Some(session) } => {
                 row.ticket.run_id == *run || row.ticket.session_id.as_ref() == Some(session)
             }
+            Requester::Client { session, .. } => row.ticket.session_id.as_ref() == Some(session),
         }
     }
 }
@@ -51,6 +60,7 @@ impl fmt::Display for Requester {
             Requester::Operator { about } => f.write_str(about),
             Requester::Member { run, session: Some(session) } => write!(f, "session {session} (run {run})"),
             Requester::Member { run, session: None } => write!(f, "a process of run {run}"),
+            Requester::Client { session, about } => write!(f, "session {session} ({about})"),
         }
     }
 }

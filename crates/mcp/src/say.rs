@@ -16,6 +16,9 @@ pub(crate) fn exec(reply: &ExecReply) -> String {
     text.block(&reply.output);
     if reply.truncated {
         text.cut(&reply.run_id, reply.next_line, &reply.tail);
+    } else if !reply.tail.is_empty() && !reply.output.ends_with(&reply.tail) {
+        text.line("[the last of its output:]\n");
+        text.block(&reply.tail);
     }
     text.line(format_args!("[{}]", exec_status(reply)));
     if let Some(next) = &reply.follow_up {
@@ -187,8 +190,7 @@ impl Text {
             None => self.line("[cut here]"),
         }
         if !tail.is_empty() {
-            self.line("[the last of it:]");
-            self.0.push('\n');
+            self.line("[the last of it:]\n");
             self.block(tail);
         }
     }

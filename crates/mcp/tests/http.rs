@@ -1,5 +1,7 @@
 //! Many clients over HTTP: sessions, who is let in, and when a reply counts as written.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 mod fake;
 
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! The kinds of values: how each is read from text and written so that it reads back.
 
-use crate::Registry;
+use crate::{OnLeave, Registry};
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -204,6 +204,29 @@ impl Kind for Loopback {
 
     fn write(address: &SocketAddr) -> String {
         address.to_string()
+    }
+}
+
+/// What becomes of the runs of a client that leaves.
+pub(crate) struct Leaving;
+
+impl Kind for Leaving {
+    type Of = OnLeave;
+
+    fn read(text: &str, _: Place<'_>) -> Result<OnLeave, String> {
+        match text {
+            "end" => Ok(OnLeave::End),
+            "keep" => Ok(OnLeave::Keep),
+            _ => Err(format!("{text:?} is neither end nor keep")),
+        }
+    }
+
+    fn write(what: &OnLeave) -> String {
+        match what {
+            OnLeave::End => "end",
+            OnLeave::Keep => "keep",
+        }
+        .to_owned()
     }
 }
 

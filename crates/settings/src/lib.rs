@@ -49,6 +49,8 @@ pub struct Settings {
     pub lease: Lease,
     /// The limits of a run that was given none.
     pub run: RunDefaults,
+    /// MCP clients.
+    pub mcp: Mcp,
     config: Option<PathBuf>,
     origins: BTreeMap<&'static str, Origin>,
 }
@@ -120,6 +122,22 @@ pub struct Lease {
     pub heartbeat: Duration,
 }
 
+/// MCP clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mcp {
+    /// What becomes of a client's runs when it leaves.
+    pub on_leave: OnLeave,
+}
+
+/// What becomes of the runs of a client that leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLeave {
+    /// They are ended.
+    End,
+    /// They go on.
+    Keep,
+}
+
 /// The limits of a run that was given none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunDefaults {
@@ -152,6 +170,7 @@ impl Settings {
             api: Api { listen: None, token: None },
             lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
             run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
+            mcp: Mcp { on_leave: OnLeave::End },
             config: None,
             origins: BTreeMap::new(),
         }

@@ -1,7 +1,9 @@
 //! The table of settings: one line each.
 
 use crate::Settings;
-use crate::kind::{Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Size, Switch};
+use crate::kind::{
+    Count, File, Kind, Leaving, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Size, Switch,
+};
 
 /// How a variable sets a setting.
 #[derive(Debug, Clone, Copy)]
@@ -77,5 +79,6 @@ settings! {
     "lease.heartbeat"  Is("TENURE_HEARTBEAT"), Length, lease.heartbeat, "how often leases are renewed";
     "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.timeout, "how long a run may take";
     "run.grace"        Is("TENURE_RUN_GRACE"), Length, run.grace, "from SIGTERM to SIGKILL";
+    "mcp.on-leave"     Is("TENURE_MCP_ON_LEAVE"), Leaving, mcp.on_leave, "what becomes of an MCP client's runs when it leaves: end or keep";
     "run.orphan-grace" Is("TENURE_RUN_ORPHAN_GRACE"), Length, run.orphan_grace, "how long a run goes on without a daemon";
 }

@@ -15,7 +15,9 @@ pub use rows::{
     RunRow, Unfinished, Unreadable,
 };
 pub use tally::kind;
-pub use tools::{AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval, Notice, ToolRegistry};
+pub use tools::{
+    AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval, Notice, ToolRegistry,
+};
 
 use std::future::Future;
 use std::path::PathBuf;

@@ -40,7 +40,8 @@ pub(super) fn go_background(db: &Connection, run: &RunId) -> Result<(), Trouble>
 }
 
 pub(super) fn read_to(db: &Connection, run: &RunId, mark: &str) -> Result<(), Trouble> {
-    db.prepare_cached("UPDATE exec_runs SET read_to = ?2 WHERE run_id = ?1")?.execute((run.as_str(), mark))?;
+    db.prepare_cached("UPDATE exec_runs SET read_to = ?2 WHERE run_id = ?1")?
+        .execute((run.as_str(), mark))?;
     Ok(())
 }
 
