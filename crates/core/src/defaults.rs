@@ -48,5 +48,11 @@ pub const STDIN_QUEUE: u64 = 256 << 10;
 pub const LEASE_TTL: Duration = Duration::from_secs(15);
 /// How often a holder renews all its leases at once, and looks at the others'.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How long a command of the exec tool may take.
+pub const EXEC_TIMEOUT: Duration = Duration::from_mins(30);
+/// How long the exec tool waits for a command before it goes on in the background.
+pub const EXEC_YIELD: Duration = Duration::from_secs(10);
+/// How long a question to a person can be answered.
+pub const APPROVAL: Duration = Duration::from_mins(30);
 /// What is typed to let go of an attached run.
 pub const DETACH_KEYS: &str = "C-p C-q";

@@ -53,6 +53,21 @@ pub enum Reason {
     ReconciledStale,
 }
 
+impl Reason {
+    /// Every reason there is.
+    pub const ALL: [Self; 9] = [
+        Reason::Exit,
+        Reason::Signal,
+        Reason::ManualCancel,
+        Reason::OverallTimeout,
+        Reason::NoOutputTimeout,
+        Reason::SpawnError,
+        Reason::OwnershipEscape,
+        Reason::OwnerLost,
+        Reason::ReconciledStale,
+    ];
+}
+
 impl From<Cause> for Reason {
     fn from(cause: Cause) -> Self {
         match cause {
@@ -248,6 +263,23 @@ mod tests {
 
     fn ended(reason: Reason, exit: Option<Exit>) -> Termination {
         Termination::new(reason, exit, None)
+    }
+
+    #[test]
+    fn every_reason_is_in_the_list_of_all() {
+        // A reason that is added does not compile here, and is in the list once it does.
+        let next = |reason| match reason {
+            Reason::Exit => Some(Reason::Signal),
+            Reason::Signal => Some(Reason::ManualCancel),
+            Reason::ManualCancel => Some(Reason::OverallTimeout),
+            Reason::OverallTimeout => Some(Reason::NoOutputTimeout),
+            Reason::NoOutputTimeout => Some(Reason::SpawnError),
+            Reason::SpawnError => Some(Reason::OwnershipEscape),
+            Reason::OwnershipEscape => Some(Reason::OwnerLost),
+            Reason::OwnerLost => Some(Reason::ReconciledStale),
+            Reason::ReconciledStale => None,
+        };
+        assert!(std::iter::successors(Some(Reason::Exit), |&reason| next(reason)).eq(Reason::ALL));
     }
 
     #[test]

@@ -1,8 +1,27 @@
-//! What the exec tool may run without asking.
+//! Whether a command of an agent's `exec` tool runs, is asked for first, or is refused. The one decision is
+//! [`decide`]; how a command line is matched against the allowlist is not known here, only what came of it.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
-/// When a person is asked before a command runs.
+/// How much an agent may execute, the strictest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Nothing.
+    Deny,
+    /// What the allowlist allows.
+    Allowlist,
+    /// What the allowlist allows; somebody is asked for the rest.
+    Ask,
+    /// Everything.
+    Full,
+}
+
+/// When somebody is asked before a command runs, the most lenient first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -11,8 +30,223 @@ pub enum Ask {
     /// Never.
     #[default]
     Off,
-    /// If the allowlist does not have it.
+    /// For what the allowlist does not allow.
     OnMiss,
-    /// Always.
+    /// For everything.
     Always,
+}
+
+/// What the allowlist says of a whole command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// Every segment of it is allowed.
+    Every,
+    /// Some segment is not, or the line cannot be told apart into segments.
+    No {
+        /// Which one and why, as one clause without a full stop.
+        why: String,
+    },
+}
+
+/// What becomes of a command.
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "decision")]
+pub enum Decision {
+    /// It runs.
+    Run,
+    /// It waits until somebody has allowed or refused it.
+    Ask,
+    /// It is refused.
+    Deny {
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+/// A word that is no mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no mode: write deny, allowlist, ask or full")]
+pub struct BadMode(pub String);
+
+/// A word that does not say when to ask.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} does not say when to ask: write off, on-miss or always")]
+pub struct BadAsk(pub String);
+
+/// The decision. `settings` is what the settings say of asking, `call` what the one call says of it: a call can ask for
+/// more caution than the settings, never for less.
+pub fn decide(mode: Mode, settings: Ask, call: Option<Ask>, listed: &Listed) -> Decision {
+    let ask = settings.max(call.unwrap_or_default());
+    match mode {
+        Mode::Deny => Decision::Deny { why: DENIED.to_owned() },
+        Mode::Full => full(ask),
+        Mode::Allowlist => by_allowlist(ask, listed),
+        Mode::Ask => by_allowlist(ask.max(Ask::OnMiss), listed),
+    }
+}
+
+const DENIED: &str = "the exec mode is deny, so no command runs: have the operator set another mode";
+
+/// In this mode nothing is a miss.
+fn full(ask: Ask) -> Decision {
+    match ask {
+        Ask::Off | Ask::OnMiss => Decision::Run,
+        Ask::Always => Decision::Ask,
+    }
+}
+
+fn by_allowlist(ask: Ask, listed: &Listed) -> Decision {
+    match (ask, listed) {
+        (Ask::Always, Listed::Every | Listed::No { .. }) | (Ask::OnMiss, Listed::No { .. }) => Decision::Ask,
+        (Ask::Off | Ask::OnMiss, Listed::Every) => Decision::Run,
+        (Ask::Off, Listed::No { why }) => Decision::Deny {
+            why: format!("{why}; have the operator allow it, or make the call with ask = on-miss"),
+        },
+    }
+}
+
+impl Mode {
+    /// All of them, the strictest first.
+    pub const ALL: [Self; 4] = [Self::Deny, Self::Allowlist, Self::Ask, Self::Full];
+
+    /// Its word on the wire and in settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Allowlist => "allowlist",
+            Self::Ask => "ask",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl Ask {
+    /// All of them, the most lenient first.
+    pub const ALL: [Self; 3] = [Self::Off, Self::OnMiss, Self::Always];
+
+    /// Its word on the wire and in settings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::OnMiss => "on-miss",
+            Self::Always => "always",
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = BadMode;
+
+    fn from_str(text: &str) -> Result<Self, BadMode> {
+        Self::ALL.into_iter().find(|mode| mode.word() == text).ok_or_else(|| BadMode(text.to_owned()))
+    }
+}
+
+impl FromStr for Ask {
+    type Err = BadAsk;
+
+    fn from_str(text: &str) -> Result<Self, BadAsk> {
+        Self::ALL.into_iter().find(|ask| ask.word() == text).ok_or_else(|| BadAsk(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn miss() -> Listed {
+        Listed::No { why: "rm is in no entry".to_owned() }
+    }
+
+    fn letter(decision: &Decision) -> char {
+        match decision {
+            Decision::Run => 'r',
+            Decision::Ask => 'a',
+            Decision::Deny { .. } => 'd',
+        }
+    }
+
+    /// One row a mode. In it, for each `ask` of the settings, for each `ask` of the call (none, off, on-miss, always):
+    /// what becomes of a listed and of an unlisted command.
+    const TABLE: [(Mode, [&str; 3]); 4] = [
+        (Mode::Deny, ["dd dd dd dd", "dd dd dd dd", "dd dd dd dd"]),
+        (Mode::Allowlist, ["rd rd ra aa", "ra ra ra aa", "aa aa aa aa"]),
+        (Mode::Ask, ["ra ra ra aa", "ra ra ra aa", "aa aa aa aa"]),
+        (Mode::Full, ["rr rr rr aa", "rr rr rr aa", "aa aa aa aa"]),
+    ];
+
+    #[test]
+    fn the_whole_table_is_as_written() {
+        let calls = [None, Some(Ask::Off), Some(Ask::OnMiss), Some(Ask::Always)];
+        assert_eq!(TABLE.map(|(mode, _)| mode), Mode::ALL);
+        for (mode, rows) in TABLE {
+            for (settings, row) in Ask::ALL.into_iter().zip(rows) {
+                let decided = calls.map(|call| {
+                    [Listed::Every, miss()]
+                        .map(|it| letter(&decide(mode, settings, call, &it)))
+                        .iter()
+                        .collect()
+                });
+                let decided: [String; 4] = decided;
+                assert_eq!(decided.join(" "), row, "{mode}, {settings}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_never_makes_a_decision_more_lenient() {
+        let rank = |decision: &Decision| "rad".find(letter(decision));
+        for mode in Mode::ALL {
+            for settings in Ask::ALL {
+                for listed in [Listed::Every, miss()] {
+                    let plain = decide(mode, settings, None, &listed);
+                    for call in Ask::ALL {
+                        let hardened = decide(mode, settings, Some(call), &listed);
+                        // To be asked instead of refused is what a call may bring about: a person decides then.
+                        let asked = hardened == Decision::Ask && mode == Mode::Allowlist;
+                        assert!(asked || rank(&hardened) >= rank(&plain), "{mode}, {settings}, {call}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_why_and_what_to_do() {
+        let Decision::Deny { why } = decide(Mode::Allowlist, Ask::Off, None, &miss()) else { panic!() };
+        assert!(why.starts_with("rm is in no entry; ") && why.contains("on-miss"), "{why}");
+        let Decision::Deny { why } = decide(Mode::Deny, Ask::Always, Some(Ask::Always), &Listed::Every)
+        else {
+            panic!()
+        };
+        assert!(why.contains("deny"), "{why}");
+    }
+
+    #[test]
+    fn words_read_back_and_are_the_same_in_json() {
+        for mode in Mode::ALL {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+            assert_eq!(serde_json::to_value(mode).unwrap(), mode.word());
+        }
+        for ask in Ask::ALL {
+            assert_eq!(ask.to_string().parse(), Ok(ask));
+            assert_eq!(serde_json::to_value(ask).unwrap(), ask.word());
+        }
+        assert!("onmiss".parse::<Ask>().unwrap_err().to_string().contains("on-miss"));
+        assert!("FULL".parse::<Mode>().unwrap_err().to_string().contains("full"));
+        assert!(Mode::ALL.is_sorted() && Ask::ALL.is_sorted());
+    }
 }

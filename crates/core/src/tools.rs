@@ -10,9 +10,8 @@ pub use exec::{ExecReply, ExecRequest, Notify};
 pub use outcome::{FailureKind, Outcome, Status, outcome};
 pub use process::{Action, Listed, ProcessReply, ProcessRequest, Waiting};
 
-/// How long `exec` waits for a command before it goes on in the background, and the shortest and longest that may be
-/// asked for, in milliseconds.
-pub const YIELD_MS: (u64, u64, u64) = (10_000, 10, 120_000);
+/// The shortest and the longest that `exec` waits for a command before it goes on in the background, in milliseconds.
+pub const YIELD_MS: (u64, u64) = (10, 120_000);
 /// The longest that a poll waits, in milliseconds.
 pub const POLL_MS: u64 = 30_000;
 /// The most characters in one reply.

@@ -4,6 +4,7 @@
 //! said to whoever speaks it ([`Tell::since`]), and a keeper understands every version that there ever was.
 
 mod frame;
+pub mod refusal;
 
 use crate::ending::{Cause, ProcessNote, SpawnError};
 use crate::ids::RunId;
@@ -177,7 +178,7 @@ pub enum Tell {
     },
     /// Not done.
     Refused {
-        /// Why, and what to do.
+        /// Why, and what to do; what the other side acts on is in [`refusal`].
         why: String,
     },
     /// The output has grown to here (a hint; the files are the truth, I4).

@@ -3,7 +3,8 @@
 //! when a question was seen. Questions that came while there was no daemon have waited.
 
 use crate::daemon::Daemon;
-use crate::held::{Follower, Held};
+use crate::follower::Follower;
+use crate::held::Held;
 use crate::screens::screen_at;
 use std::path::Path;
 use std::sync::Arc;

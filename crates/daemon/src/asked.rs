@@ -7,8 +7,10 @@ use base64::prelude::BASE64_STANDARD;
 use std::time::Duration;
 use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
+use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
 use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
+use tenure_core::tools::Notify;
 use tenure_store::RunRow;
 
 /// The variables of the daemon's own environment that runs from the API begin with.
@@ -35,6 +37,15 @@ pub(crate) struct Asked {
     pub(crate) replace: bool,
     /// The only session whose runs whoever asks may end.
     pub(crate) only_session: Option<String>,
+    /// For a run of the exec tool: its id, if that was settled before, and when its end is told.
+    pub(crate) exec: Option<OfExec>,
+}
+
+/// What a run of the exec tool has beside.
+#[derive(Debug)]
+pub(crate) struct OfExec {
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) notify: Notify,
 }
 
 impl Asked {
@@ -45,25 +56,19 @@ impl Asked {
 }
 
 /// The command, the directory and the environment.
-struct Process {
-    words: Vec<Vec<u8>>,
-    cwd: Vec<u8>,
-    env: Vec<Vec<u8>>,
-    env_names: Vec<String>,
-    umask: u32,
-    nofile: Option<(u64, u64)>,
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) words: Vec<Vec<u8>>,
+    pub(crate) cwd: Vec<u8>,
+    pub(crate) env: Vec<Vec<u8>>,
+    pub(crate) env_names: Vec<String>,
+    pub(crate) umask: u32,
+    pub(crate) nofile: Option<(u64, u64)>,
 }
 
 /// Makes sense of a request.
 pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> Result<Asked, Refusal> {
-    let session = named("session", request.session.as_ref())?;
-    let session = match (session, who.only_session()) {
-        (Some(asked), Some(own)) if asked != own => {
-            return Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")));
-        }
-        (Some(session), _) => Some(session),
-        (None, own) => own.map(str::to_owned),
-    };
+    let session = session_of(request.session.as_ref(), who)?;
     let mut process = match &request.exact {
         Some(exact) => of_caller(request, exact)?,
         None => of_daemon(request, state_root)?,
@@ -88,11 +93,23 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
     }
     spec.check().map_err(Refusal::invalid)?;
-    Ok(Asked { spec, replace: request.replace, only_session: who.only_session().map(str::to_owned) })
+    let only_session = who.only_session().map(str::to_owned);
+    Ok(Asked { spec, replace: request.replace, only_session, exec: None })
+}
+
+/// The session that a run is to belong to. Whoever is bound to one starts runs of no other.
+pub(crate) fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<String>, Refusal> {
+    match (named("session", asked)?, who.only_session()) {
+        (Some(asked), Some(own)) if asked != own => {
+            Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")))
+        }
+        (Some(session), _) => Ok(Some(session)),
+        (None, own) => Ok(own.map(str::to_owned)),
+    }
 }
 
 /// A key that is given is not empty, and is one line.
-fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
+pub(crate) fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
     match key {
         Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => {
             Err(Refusal::invalid(format!("the {what} is to be one line of 1 to 512 bytes, not {key:?}")))
@@ -110,6 +127,11 @@ fn of_caller(request: &RunRequest, exact: &Exact) -> Result<Process, Refusal> {
     {
         return Err(Refusal::invalid("exact stands instead of command, ptyCommand, cwd and env"));
     }
+    unpack(exact)
+}
+
+/// What a caller's process hands down.
+pub(crate) fn unpack(exact: &Exact) -> Result<Process, Refusal> {
     let malformed = || Refusal::invalid("exact.words is base64 of words that each end with a NUL");
     let bytes = BASE64_STANDARD.decode(&exact.words).map_err(|_| malformed())?;
     let bytes = bytes.strip_suffix(b"\0").ok_or_else(malformed)?;
@@ -129,37 +151,47 @@ fn of_caller(request: &RunRequest, exact: &Exact) -> Result<Process, Refusal> {
     })
 }
 
-/// A request without a process behind it begins with the daemon's environment, cleaned.
-fn of_daemon(request: &RunRequest, state_root: &str) -> Result<Process, Refusal> {
-    let handed_down = |name: &str| HANDED_DOWN.contains(&name) || name.starts_with("LC_");
+/// What the daemon hands down to a request without a process behind it: its environment, cleaned, and the user's home.
+pub(crate) fn handed_down(state_root: &str) -> Process {
+    let is_handed_down = |name: &str| HANDED_DOWN.contains(&name) || name.starts_with("LC_");
     let mut env: Vec<Vec<u8>> = std::env::vars()
-        .filter(|(name, _)| handed_down(name) && !request.env.contains_key(name))
+        .filter(|(name, _)| is_handed_down(name))
         .map(|(name, value)| format!("{name}={value}").into_bytes())
         .collect();
-    if !request.env.contains_key("TENURE_STATE") {
-        env.push(format!("TENURE_STATE={state_root}").into_bytes());
-    }
-    for (name, value) in &request.env {
+    env.push(format!("TENURE_STATE={state_root}").into_bytes());
+    let cwd = std::env::var("HOME").unwrap_or_else(|_| "/".to_owned()).into_bytes();
+    Process { words: Vec::new(), cwd, env, env_names: Vec::new(), umask: 0o022, nofile: None }
+}
+
+impl Process {
+    /// Sets a variable, whether it is there or not.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
         let entry = format!("{name}={value}").into_bytes();
         if name.contains('=') {
             return Err(Refusal::invalid(format!("{name:?} is no name of a variable")));
         }
         check_env(&entry).map_err(Refusal::invalid)?;
-        env.push(entry);
+        let begins = entry[..=name.len()].to_vec();
+        self.env.retain(|known| !known.starts_with(&begins));
+        self.env.push(entry);
+        Ok(())
     }
-    let cwd = match &request.cwd {
-        Some(cwd) if cwd.starts_with('/') => cwd.clone(),
+}
+
+/// A request without a process behind it begins with what the daemon hands down.
+fn of_daemon(request: &RunRequest, state_root: &str) -> Result<Process, Refusal> {
+    let mut process = handed_down(state_root);
+    for (name, value) in &request.env {
+        process.set(name, value)?;
+    }
+    match &request.cwd {
+        Some(cwd) if cwd.starts_with('/') => process.cwd = cwd.clone().into_bytes(),
         Some(cwd) => return Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}"))),
-        None => std::env::var("HOME").unwrap_or_else(|_| "/".to_owned()),
-    };
-    Ok(Process {
-        words: request.command.iter().map(|word| word.clone().into_bytes()).collect(),
-        cwd: cwd.into_bytes(),
-        env,
-        env_names: request.env.keys().cloned().collect(),
-        umask: 0o022,
-        nofile: None,
-    })
+        None => {}
+    }
+    process.words = request.command.iter().map(|word| word.clone().into_bytes()).collect();
+    process.env_names = request.env.keys().cloned().collect();
+    Ok(process)
 }
 
 fn transport(request: &RunRequest, process: &mut Process) -> Result<Transport, Refusal> {

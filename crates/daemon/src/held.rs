@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_core::lease::Hold;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{Ask, Tell, refusal};
 use tenure_os::{clock, pause};
 use tenure_store::Change;
 use tokio::sync::{mpsc, watch};
@@ -125,6 +125,30 @@ impl Held {
         status.wait_for(is).await.map(|status| status.clone()).unwrap_or_default()
     }
 
+    /// One more wants to know when the output grows. Counted and said at once: the last one's leave must not be said
+    /// after the next one's arrival.
+    pub(crate) fn follow(&self) {
+        let mut followers = lock(&self.followers);
+        *followers += 1;
+        if *followers == 1 {
+            self.say(Ask::Follow);
+        }
+    }
+
+    /// One less does.
+    pub(crate) fn unfollow(&self) {
+        let mut followers = lock(&self.followers);
+        *followers -= 1;
+        if *followers == 0 {
+            self.say(Ask::Unfollow);
+        }
+    }
+
+    /// The keeper hinted that the output has grown up to here.
+    pub(crate) fn grew(&self, to: u64) {
+        self.set(|status| status.grown = status.grown.max(to));
+    }
+
     fn set(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_modify(change);
     }
@@ -175,7 +199,7 @@ async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) 
         tokio::select! {
             heard = keeping.link.next::<Tell>() => match heard {
                 // A hint of growth is worth nothing later.
-                Ok(Some((Tell::Grown { to }, _))) => held.set(|status| status.grown = status.grown.max(to)),
+                Ok(Some((Tell::Grown { to }, _))) => held.grew(to),
                 Ok(Some((tell, _))) => drop(heard_of.send(tell)),
                 Ok(None) => return,
                 Err(error) => {
@@ -185,10 +209,9 @@ async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) 
             },
             Some(ask) = keeping.orders.recv() => {
                 let releases = matches!(ask, Ask::Release);
-                if keeping.link.say(ask).await.is_err() {
-                    return;
-                }
-                if releases {
+                // One that listens no more may have said how it ended: that is heard first.
+                let said = keeping.link.say(ask).await.is_ok();
+                if releases && said {
                     held.set(|status| status.released = true);
                 }
             }
@@ -218,7 +241,7 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
         Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
         Tell::Refused { why } => {
             tracing::info!(run = %held.ticket.run_id, why, "refused by the keeper");
-            if why.contains("epoch") {
+            if refusal::is_lease_lost(&why) {
                 held.let_go(why);
             }
         }
@@ -256,6 +279,7 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
     pause::point("daemon-after-ending");
     daemon.latency.ended(held, &ending);
     held.ended(ending);
+    daemon.tell_end(held.ticket.run_id.clone());
     for heir in heirs {
         daemon.adopt_unregistered(&held.directory.with_file_name(heir.as_str())).await;
     }
@@ -286,51 +310,4 @@ async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) -> bool {
 async fn is_ours(daemon: &Daemon, held: &Held) -> bool {
     let row = daemon.registry.run(held.ticket.run_id.clone()).await;
     matches!(row, Ok(Some(row)) if row.hold == held.hold)
-}
-
-/// Somebody who wants to know when the output grows. The keeper tells only while there is one.
-pub(crate) struct Follower {
-    held: Arc<Held>,
-    status: watch::Receiver<Status>,
-    /// The hint that was acted on last: files that do not follow it are not read in circles.
-    acted_on: u64,
-}
-
-impl Follower {
-    pub(crate) fn new(held: Arc<Held>) -> Self {
-        {
-            // Counted and said at once: the last one's leave must not be said after the next one's arrival.
-            let mut followers = lock(&held.followers);
-            *followers += 1;
-            if *followers == 1 {
-                held.say(Ask::Follow);
-            }
-        }
-        let status = held.watch();
-        Self { held, status, acted_on: 0 }
-    }
-
-    /// Whether there will be no more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.status.borrow().is_over()
-    }
-
-    /// Waits until the output has grown beyond this, or there will be no more.
-    pub(crate) async fn grown_beyond(&mut self, at: u64) {
-        let beyond = at.max(self.acted_on);
-        // The sender lives in what we hold.
-        if let Ok(status) = self.status.wait_for(|status| status.grown > beyond || status.is_over()).await {
-            self.acted_on = status.grown;
-        }
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let mut followers = lock(&self.held.followers);
-        *followers -= 1;
-        if *followers == 0 {
-            self.held.say(Ask::Unfollow);
-        }
-    }
 }

@@ -10,7 +10,9 @@ mod input;
 mod mcp;
 mod operate;
 mod output;
+mod receipt;
 mod runs;
+mod tools;
 
 pub(crate) use door::{Connections, open, serve};
 
@@ -45,6 +47,8 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(input::screen))
         .routes(routes!(output::output))
         .routes(routes!(attach::attach))
+        .routes(routes!(tools::exec))
+        .routes(routes!(tools::process))
         .routes(routes!(events::events))
         .routes(routes!(mcp::client))
         .routes(routes!(operate::reap))

@@ -43,10 +43,15 @@ impl Daemon {
         let daemon = Arc::clone(self);
         let beginning = tokio::spawn(async move { daemon.begin(asked, entry, asked_by, caller).await });
         let run = beginning.await.map_err(Refusal::internal)??;
+        self.settle_in(&run, began).await;
+        Ok(run)
+    }
+
+    /// Waits until a run's command executes or could not be; how long that took since it was asked for is counted.
+    pub(crate) async fn settle_in(&self, run: &Held, began: std::time::Instant) {
         // A command that takes long to be executed is started nevertheless.
         let _ = timeout(PATIENCE, run.begun()).await;
         self.latency.started(began.elapsed());
-        Ok(run)
     }
 
     /// Waits for a place among the runs and for one's turn in the scope. Whoever stops waiting has started nothing.
@@ -64,7 +69,8 @@ impl Daemon {
         };
         self.admission.has_room().map_err(full)?;
         let turn = Some(self.scopes.turn(scope).await);
-        let Some(row) = self.live_in_scope(scope).await? else {
+        // One that was removed and is still ending is there too.
+        let Some(row) = self.registry.live_in_scope(scope.clone()).await? else {
             return Ok(Entry { place: self.admission.enter().await.map_err(full)?, turn });
         };
         if !asked.may_replace(&row) {
@@ -82,7 +88,7 @@ impl Daemon {
     }
 
     /// Records the run, and has a keeper made for it.
-    async fn begin(
+    pub(crate) async fn begin(
         self: &Arc<Self>,
         asked: Asked,
         entry: Entry,
@@ -91,8 +97,12 @@ impl Daemon {
     ) -> Result<Arc<Held>, Refusal> {
         let starting = self.starting.read().await;
         self.check_open()?;
-        let terms = Terms { backend: "run", cgroup: self.settings.cgroup, keep: self.settings.output };
-        let lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
+        let backend = if asked.exec.is_some() { "exec" } else { "run" };
+        let terms = Terms { backend, cgroup: self.settings.cgroup, keep: self.settings.output };
+        let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
+        if let Some(run_id) = asked.exec.as_ref().and_then(|exec| exec.run_id.clone()) {
+            lease.run_id = run_id;
+        }
         let ticket = lease.ticket(&asked.spec, &terms);
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
         let path = self.state.run_path(&ticket.run_id);
@@ -101,7 +111,14 @@ impl Daemon {
         let (run, orders) = Held::new(ticket, hold, path, Status::default());
         self.announce(&run);
         let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
-        let begun = match self.bring_to_life(&order, asked_by, caller).await {
+        let directory = run.directory.to_string_lossy().into_owned();
+        let new = NewRun {
+            ticket: run.ticket.clone(),
+            directory,
+            asked_by,
+            exec: asked.exec.map(|exec| exec.notify),
+        };
+        let begun = match self.bring_to_life(&order, new, caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
             Err(refusal) => {
                 run.let_go("it could not be started".to_owned());
@@ -118,15 +135,14 @@ impl Daemon {
     async fn bring_to_life(
         &self,
         order: &Order<'_>,
-        asked_by: String,
+        new: NewRun,
         caller: Option<Conn>,
     ) -> Result<Link, Refusal> {
         let ticket = order.ticket;
         // All that can fail before anything is recorded.
         let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
         let link = Link::new(mine).map_err(Refusal::internal)?;
-        let directory = self.state.run_path(&ticket.run_id).to_string_lossy().into_owned();
-        self.registry.create(NewRun { ticket: ticket.clone(), directory, asked_by, exec: None }).await?;
+        self.registry.create(new).await?;
         self.something_happened();
         pause::point("daemon-row-written");
         if let Some(caller) = &caller {
@@ -156,9 +172,9 @@ impl Daemon {
         Ok(())
     }
 
-    /// Has a nursery fork a keeper. One that is gone is replaced, once.
+    /// Has a nursery fork a keeper. One that is gone by now is replaced first.
     fn launch(&self, order: &Order<'_>, peers: Vec<(Role, Conn)>) -> io::Result<()> {
-        // A slow disk holds up this run alone.
+        // Before the nursery is locked, which all starts share.
         let prepared = order.prepare(&self.state, peers)?;
         let mut nursery = lock(&self.nursery);
         if nursery.as_ref().is_none_or(Nursery::is_gone) {
@@ -166,11 +182,6 @@ impl Daemon {
         }
         let nursery = nursery.as_ref().ok_or_else(|| io::Error::other("there is no nursery"))?;
         nursery.ask(prepared).map(drop)
-    }
-
-    /// The live run of a scope; one that was removed and is still ending, too.
-    async fn live_in_scope(&self, scope: &str) -> Result<Option<RunRow>, Refusal> {
-        Ok(self.registry.live_in_scope(scope.to_owned()).await?)
     }
 
     /// Ends the live run of a scope, and waits until its whole tree is gone.

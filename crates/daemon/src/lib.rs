@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod adopt;
 mod answers;
 mod asked;
 mod care;
 mod daemon;
 mod events;
+mod follower;
 mod held;
 mod http;
 mod latency;
@@ -24,6 +26,7 @@ mod runs;
 mod scopes;
 mod screens;
 mod serve;
+mod tools;
 mod typing;
 mod views;
 mod why;

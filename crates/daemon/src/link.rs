@@ -4,7 +4,7 @@ use bytes::{Buf, BytesMut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
-use tenure_core::wire::{self, Ask, Role, Tell};
+use tenure_core::wire::{self, Ask, Role, Tell, refusal};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::socket::Conn;
 use tokio::io::AsyncWriteExt;
@@ -42,7 +42,7 @@ impl Link {
                     link.version = version;
                     return Ok(link);
                 }
-                Tell::Refused { why } if version > 1 && why.starts_with("this keeper speaks version ") => {
+                Tell::Refused { why } if version > 1 && refusal::is_other_version(&why) => {
                     version -= 1;
                 }
                 Tell::Refused { why } => return Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),

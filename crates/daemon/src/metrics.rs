@@ -37,19 +37,6 @@ impl EncodeLabelValue for Shown {
     }
 }
 
-/// Every reason there is: a counter that was never raised is zero, not missing.
-const REASONS: [Reason; 9] = [
-    Reason::Exit,
-    Reason::Signal,
-    Reason::ManualCancel,
-    Reason::OverallTimeout,
-    Reason::NoOutputTimeout,
-    Reason::SpawnError,
-    Reason::OwnershipEscape,
-    Reason::OwnerLost,
-    Reason::ReconciledStale,
-];
-
 /// The metrics as text.
 pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
     let known = daemon.registry.counts(daemon.instance.clone()).await?;
@@ -73,7 +60,8 @@ pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
         simple(of(Count::Escape)),
     );
     let exits = Family::<ByReason, Counter>::default();
-    for reason in REASONS {
+    // One that was never raised is zero, not missing.
+    for reason in Reason::ALL {
         exits.get_or_create(&ByReason { reason: Shown(reason) }).inc_by(of(Count::Exit(reason)));
     }
     registry.register("run_exit", "Runs ended, by reason", exits);

@@ -4,6 +4,7 @@
 
 use crate::daemon::Daemon;
 use crate::held::Held;
+use crate::refusal::Refusal;
 use std::fmt;
 use tenure_core::ids::RunId;
 use tenure_os::socket::Peer;
@@ -17,19 +18,19 @@ pub(crate) enum Requester {
         /// Which process or address, for people.
         about: String,
     },
+    /// A client that is bound to a session, or somebody who acts as one.
+    Client {
+        /// The session.
+        session: String,
+        /// Which client, for people.
+        about: String,
+    },
     /// A process of one of our runs.
     Member {
         /// Which run.
         run: RunId,
         /// The session that it acts as; without one it is nobody's agent.
         session: Option<String>,
-    },
-    /// A client that speaks for one session, and for nothing else.
-    Client {
-        /// Which session.
-        session: String,
-        /// Which process or address, for people.
-        about: String,
     },
 }
 
@@ -38,18 +39,35 @@ impl Requester {
     pub(crate) fn only_session(&self) -> Option<&str> {
         match self {
             Requester::Operator { .. } => None,
-            Requester::Member { session, .. } => session.as_deref(),
             Requester::Client { session, .. } => Some(session),
+            Requester::Member { session, .. } => session.as_deref(),
         }
+    }
+
+    /// The same, acting as a session. Whoever is bound to one can act as no other.
+    pub(crate) fn acting_as(&self, session: Option<&str>) -> Result<Self, Refusal> {
+        match (session, self.only_session()) {
+            (None, _) => Ok(self.clone()),
+            (Some(asked), Some(own)) if asked == own => Ok(self.clone()),
+            (Some(asked), Some(own)) => {
+                Err(Refusal::forbidden(format!("session {own} cannot act as session {asked}")))
+            }
+            (Some(asked), None) => Ok(Self::Client { session: asked.to_owned(), about: self.to_string() }),
+        }
+    }
+
+    /// Whether a run is its own: what it has seen of that need not be told again.
+    pub(crate) fn owns(&self, row: &RunRow) -> bool {
+        self.only_session() == row.ticket.session_id.as_deref()
     }
 
     pub(crate) fn may_see(&self, row: &RunRow) -> bool {
         match self {
             Requester::Operator { .. } | Requester::Member { session: None, .. } => true,
+            Requester::Client { session, .. } => row.ticket.session_id.as_ref() == Some(session),
             Requester::Member { run, session: Some(session) } => {
                 row.ticket.run_id == *run || row.ticket.session_id.as_ref() == Some(session)
             }
-            Requester::Client { session, .. } => row.ticket.session_id.as_ref() == Some(session),
         }
     }
 }
@@ -58,9 +76,9 @@ impl fmt::Display for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Requester::Operator { about } => f.write_str(about),
+            Requester::Client { session, about } => write!(f, "session {session} ({about})"),
             Requester::Member { run, session: Some(session) } => write!(f, "session {session} (run {run})"),
             Requester::Member { run, session: None } => write!(f, "a process of run {run}"),
-            Requester::Client { session, about } => write!(f, "session {session} ({about})"),
         }
     }
 }

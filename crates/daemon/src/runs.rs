@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
+use tenure_core::record::Ticket;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
 use tenure_keeper::rundir::RunDir;
@@ -147,17 +148,23 @@ impl Daemon {
             },
         }
         // On its way to the registry in this order; that it is there is not waited for.
-        let telling = self.registry.tell(NewEvent {
-            at_ms: asked_at_ms,
-            kind: "cancel-asked".to_owned(),
-            instance: self.instance.clone(),
-            run_id: Some(run.clone()),
-            session: row.ticket.session_id.clone(),
-            detail: serde_json::json!({"askedBy": who.to_string(), "now": now}),
-        });
+        let asked = self.cancel_asked(&row.ticket, &who.to_string(), now);
+        let telling = self.registry.tell(NewEvent { at_ms: asked_at_ms, ..asked });
         let daemon = Arc::clone(self);
         tokio::spawn(async move { daemon.told(telling.await) });
         Ok(())
+    }
+
+    /// That somebody asked for the end of a run.
+    pub(crate) fn cancel_asked(&self, ticket: &Ticket, asked_by: &str, now: bool) -> NewEvent {
+        NewEvent {
+            at_ms: clock::unix_ms(),
+            kind: "cancel-asked".to_owned(),
+            instance: self.instance.clone(),
+            run_id: Some(ticket.run_id.clone()),
+            session: ticket.session_id.clone(),
+            detail: serde_json::json!({"askedBy": asked_by, "now": now}),
+        }
     }
 
     /// Asks for the end of every live run that is meant.

@@ -17,6 +17,7 @@ pub mod place;
 pub mod proc;
 pub mod remains;
 pub mod served;
+pub mod shell;
 pub mod shown;
 pub mod started;
 pub mod terminal;

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_it::background::Background;
 use tenure_it::install::Install;
+use tenure_it::shell::{BASH, bash, install};
 use tenure_it::shown::{seen, wait_until_seen};
 use tenure_it::started::Started;
 use tenure_it::terminal::Terminal;
@@ -16,21 +17,6 @@ use tenure_keeper::rundir::RunDir;
 const COLS: u16 = 90;
 const ROWS: u16 = 25;
 const DETACH: &str = "\x10\x11";
-
-fn install() -> Install {
-    Install::new()
-        .with_env("TERM", "xterm")
-        .with_env("PS1", "prompt> ")
-        .with_env("PROMPT_COMMAND", "")
-        .with_env("HISTFILE", "")
-}
-
-fn bash(install: &Install) -> String {
-    let id =
-        install.start_in_background(&["--grace", "200ms", "--pty"], &["bash", "--norc", "--noprofile", "-i"]);
-    install.wait_for_line(&id, "prompt>");
-    id
-}
 
 /// `tenure attach` in a terminal of its own.
 fn attach(install: &Install, args: &[&str]) -> Terminal {
@@ -198,7 +184,7 @@ fn the_end_of_the_run_is_told_with_its_code() {
 #[test]
 fn one_may_sit_beside_a_foreground_caller_and_both_type() {
     let install = install();
-    let command = install.command(&["run", "--pty", "--", "bash", "--norc", "--noprofile", "-i"]);
+    let command = install.command(&[&["run", "--pty", "--"], &BASH[..]].concat());
     let mut caller = Terminal::start(command, COLS, ROWS);
     caller.wait_for("prompt> ");
     let id = install.only_run();

@@ -13,8 +13,9 @@ use tenure_it::known::Known;
 use tenure_it::pauses::{CHOICES, Holder, Paused};
 use tenure_it::witness::Witness;
 use tenure_it::{eventually, proc, remains, within};
+use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
-use tenure_keeper::salvage::{self, Fallen};
+use tenure_keeper::salvage;
 use tenure_os::pause;
 
 /// The grace that the runs are started with.
@@ -158,12 +159,10 @@ impl Case {
         let ticket = dir.ticket().expect("a ticket");
         let has_cgroup =
             dir.note().expect("a note").is_some_and(|note| matches!(note.boundary, Boundary::Cgroup { .. }));
-        let mut fallen: Vec<Fallen> = Fallen::read(dir.path()).into_iter().collect();
-        assert_eq!(fallen.len(), 1, "an abandoned run has no ending");
-        within(LIMIT, "a salvaged run", || {
-            salvage::sweep(&mut fallen, &ticket);
-            fallen.is_empty().then_some(())
-        });
+        assert_eq!(dir.ending().expect("no torn ending"), None, "an abandoned run has no ending");
+        let forsaken = Forsaken::read(RunDir::open(dir.path()).expect("the run"), ticket).expect("records");
+        let how = forsaken.keeper_killed();
+        forsaken.close(how).expect("an ending");
         if !has_cgroup && !self.tree.marked {
             for member in members {
                 member.send(Signal::KILL);

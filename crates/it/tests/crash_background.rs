@@ -4,8 +4,9 @@ use tenure_core::ending::Reason;
 use tenure_it::background::Background;
 use tenure_it::bystander::Bystander;
 use tenure_it::install::Install;
-use tenure_it::{PATIENCE, proc, within};
-use tenure_keeper::salvage::{self, Fallen};
+use tenure_it::{PATIENCE, proc};
+use tenure_keeper::forsaken::Forsaken;
+use tenure_keeper::rundir::RunDir;
 
 const NASTY: [&str; 4] = ["child", "setsid", "ignore-term", "sleep"];
 const BARE: [&str; 4] = ["child", "clear-env", "ignore-term", "sleep"];
@@ -75,12 +76,10 @@ fn a_root_dies_with_its_keeper_when_the_nursery_is_dead_too() {
 
 fn salvage(run: &Background) {
     let ticket = run.dir.ticket().expect("a ticket");
-    let mut fallen: Vec<Fallen> = Fallen::read(run.dir.path()).into_iter().collect();
-    assert_eq!(fallen.len(), 1);
-    within(PATIENCE, "a salvaged run", || {
-        salvage::sweep(&mut fallen, &ticket);
-        fallen.is_empty().then_some(())
-    });
+    let dir = RunDir::open(run.dir.path()).expect("a run");
+    let forsaken = Forsaken::read(dir, ticket).expect("records");
+    let how = forsaken.keeper_killed();
+    forsaken.close(how).expect("an ending");
 }
 
 #[test]

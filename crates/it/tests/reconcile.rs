@@ -1,13 +1,17 @@
 //! The eight cases of the process lifecycle simulator, with real processes: what becomes of a recorded run when its
 //! daemon comes back and nobody keeps it.
 
+use rustix::process::Signal;
 use tenure_core::journal::What;
 use tenure_core::signal;
+use tenure_it::api::Api;
 use tenure_it::bystander::Bystander;
-use tenure_it::forsake::{Forsaken, rewrite_note};
+use tenure_it::forsake::{Forsaken, OUTLIVING, rewrite_note};
 use tenure_it::install::Install;
+use tenure_it::known::Known;
+use tenure_it::ledger::metric;
 use tenure_it::served::Served;
-use tenure_it::{eventually, namespace};
+use tenure_it::{PATIENCE, eventually, namespace, proc};
 
 fn bystander() -> Bystander {
     Bystander::start(&["--pids", "pids", "child", "setsid", "ignore-term", "sleep"], "child")
@@ -187,5 +191,50 @@ fn a_startup_orphan_of_a_wrapper_a_child_and_a_grandchild_is_ended_whole() {
         assert_eq!(served.verdicts(&run.run), ["end-tree"]);
         assert_eq!(served.told(&run.run, "run-ended").len(), 1);
         bystander.assert_untouched();
+    }
+}
+
+#[test]
+fn whom_a_daemon_kills_for_a_fallen_keeper_and_nursery_is_told_with_the_proof_and_counted() {
+    for wanted in [true, false] {
+        let served = served(wanted);
+        let script = "setsid sleep 600 & echo ready; exec sleep 600";
+        let run = served.install.start_in_background(&[], &[&OUTLIVING[..], &["sh", "-c", script]].concat());
+        served.install.wait_for_output(&run, "ready");
+        // Where none can be had there is none.
+        let cgroup = served.install.show(&run)["boundary"]["kind"] == "cgroup";
+        let keepers = served.keepers(&run);
+        let members: Vec<Known> =
+            proc::descendants(keepers[0].pid).into_iter().filter_map(Known::hold).collect();
+        keepers.iter().for_each(Known::stop);
+        keepers.iter().for_each(|one| one.send(Signal::KILL));
+        let ending = served.ending(&run);
+        assert_eq!(ending["reason"], "owner-lost", "{ending}");
+        members.iter().for_each(|one| one.wait_dead(PATIENCE));
+        let api = Api::of(&served.install);
+        let story = api.get(&format!("/v1/runs/{run}/why")).is(200).json();
+        let lines = |what: &str| -> Vec<String> {
+            let lines = story.as_array().expect("lines").iter().filter(|line| line["what"] == what);
+            lines.map(|line| line["text"].as_str().expect("a text").to_owned()).collect()
+        };
+        let exiting = lines("exiting");
+        assert!(exiting.len() == 1 && exiting[0].contains("owner-lost"), "{story:#}");
+        let signalled = lines("signalled");
+        assert!(signalled.iter().all(|line| line.contains("SIGKILL to ") && line.contains("because")));
+        if cgroup {
+            assert!(signalled.iter().any(|line| line.contains("made for the run")), "{story:#}");
+        } else {
+            for member in &members {
+                let whom = format!("pid {} (started", member.pid);
+                assert_eq!(signalled.iter().filter(|line| line.contains(&whom)).count(), 1, "{story:#}");
+            }
+        }
+        let metrics = api.get("/metrics").is(200).text();
+        let kills =
+            |mode: &str| metric(&metrics, &format!("tenure_run_cleanup_kill_total{{mode=\"{mode}\"}}"));
+        assert!(
+            if cgroup { kills("cgroup") >= 1 } else { kills("pid") == members.len() as u64 },
+            "{metrics}"
+        );
     }
 }

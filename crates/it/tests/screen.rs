@@ -3,25 +3,11 @@
 use std::process::Stdio;
 use tenure_core::spec::Size;
 use tenure_it::install::Install;
+use tenure_it::shell::{bash, install};
 use tenure_it::shown::lines_of;
 use tenure_it::started::Started;
 use tenure_keeper::rundir::RunDir;
 use tenure_screen::{Scanner, Screen};
-
-fn install() -> Install {
-    Install::new()
-        .with_env("TERM", "xterm")
-        .with_env("PS1", "prompt> ")
-        .with_env("PROMPT_COMMAND", "")
-        .with_env("HISTFILE", "")
-}
-
-fn bash(install: &Install) -> String {
-    let id =
-        install.start_in_background(&["--grace", "200ms", "--pty"], &["bash", "--norc", "--noprofile", "-i"]);
-    install.wait_for_line(&id, "prompt>");
-    id
-}
 
 fn library(install: &Install, id: &str) -> Screen {
     let dir = RunDir::open(&install.state().join("runs").join(id)).expect("the run");

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
-use tenure_core::wire::{self, Ask, BadFrame, Role, Tell};
+use tenure_core::wire::{self, Ask, BadFrame, Role, Tell, refusal};
 use tenure_os::clock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::socket::{Conn, Got};
@@ -173,11 +173,13 @@ impl Frames {
         loop {
             self.send(&Ask::Hello { version, role }, &[]);
             let (answer, _) = self.receive(patience)?;
-            if version == 1 || !matches!(answer, Tell::Refused { .. }) {
-                self.version = version;
-                return Ok(answer);
+            match &answer {
+                Tell::Refused { why } if version > 1 && refusal::is_other_version(why) => version -= 1,
+                _ => {
+                    self.version = version;
+                    return Ok(answer);
+                }
             }
-            version -= 1;
         }
     }
 

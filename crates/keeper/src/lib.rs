@@ -5,6 +5,8 @@
 //! `launch` is the other side: what a caller does to have a run kept.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod fixture;
 pub mod forsaken;
 pub mod frames;
 mod journal;

@@ -161,6 +161,13 @@ impl RunDir {
         Some(self.path().with_file_name(id.as_str()))
     }
 
+    /// Removes the directory of an heir that never became a run.
+    pub(crate) fn discard_unticketed_heir(&self) {
+        if let Some(Ok(heir)) = self.heir().as_deref().map(Self::open) {
+            heir.discard_unticketed();
+        }
+    }
+
     /// Removes a directory that was made and never became a run: without a ticket nothing can be said of it.
     pub(crate) fn discard_unticketed(&self) {
         if matches!(self.ticket(), Err(Unread::Missing { .. })) {

@@ -1,6 +1,6 @@
 //! Closing the runs of keepers that fell: what they held is ended, and the ending says so. Whoever is the parent
-//! of last resort does this: the nursery, or, if that fell too, the foreground caller. Endings are made by link,
-//! so the first to write one wins and a doubled effort changes nothing (I3).
+//! of last resort does this: the nursery, or, if that fell too, the foreground caller; `forsaken` is for all others.
+//! Endings are made by link, so the first to write one wins and a doubled effort changes nothing (I3).
 
 use crate::journal::Journal;
 use crate::launch;
@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
-use tenure_core::journal::{Proof, What};
-use tenure_core::record::{Boundary, Ending, KeeperNote, Ticket};
+use tenure_core::journal::What;
+use tenure_core::record::{Boundary, Ending, KeeperNote};
 use tenure_core::signal::Signal;
 use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
@@ -63,10 +63,10 @@ impl Fallen {
     }
 
     fn read_as(directory: &Path, detail: &'static str) -> Vec<Self> {
-        let heir = RunDir::open(directory).ok().and_then(|dir| dir.heir());
-        if let Some(Ok(heir)) = heir.as_deref().map(RunDir::open) {
-            heir.discard_unticketed();
-        }
+        let heir = RunDir::open(directory).ok().and_then(|dir| {
+            dir.discard_unticketed_heir();
+            dir.heir()
+        });
         [Some(directory), heir.as_deref()]
             .into_iter()
             .flatten()
@@ -114,12 +114,6 @@ impl Fallen {
             || self.mark.as_ref().is_some_and(|mark| member.carries(mark))
     }
 
-    /// One of its processes was ended.
-    fn hit(&mut self, member: &tree::Member, sent: Sent, proof: Proof) {
-        self.ended.insert(member.pid());
-        self.journal.signalled_as(member, Signal::KILL, sent, proof);
-    }
-
     /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go. Returns it if it
     /// could not be written.
     fn close(mut self, confirmed: bool, survivors: Vec<ProcessNote>) -> Option<Unwritten> {
@@ -154,19 +148,24 @@ impl Fallen {
 
     /// A command executes only after there is a note, so without one it never did.
     fn verdict(&self) -> Termination {
-        if self.note.is_some() {
-            return Termination::new(Reason::OwnerLost, self.root_exit, Some(self.detail.to_owned()));
+        match self.note {
+            Some(_) => Termination::new(Reason::OwnerLost, self.root_exit, Some(self.detail.to_owned())),
+            None => never_executed(),
         }
-        let detail = "the keeper was killed before the command could be started".to_owned();
-        let never = Termination::not_started(&SpawnError { detail, not_found: false });
-        Termination { exit_code: Some(125), ..never }
     }
 }
 
 /// What is said of every run whose keeper fell,
-const KEEPER_KILLED: &str = "keeper-killed";
+pub(crate) const KEEPER_KILLED: &str = "keeper-killed";
 /// and of one whose keeper saw it end, but had nobody to give the ending to.
 const UNRECORDED: &str = "ending-unrecorded";
+
+/// How a run ended whose keeper fell before it noted a root.
+pub(crate) fn never_executed() -> Termination {
+    let detail = "the keeper was killed before the command could be started".to_owned();
+    let never = Termination::not_started(&SpawnError { detail, not_found: false });
+    Termination { exit_code: Some(125), ..never }
+}
 
 /// Closes a run that no keeper could be had for.
 pub(crate) fn never_kept(directory: &Path, why: &str) {
@@ -266,7 +265,8 @@ pub(crate) fn end(
         let stop = stopped.get(&member.pid()).copied().unwrap_or(Sent::Gone);
         for (_, run) in fallen.iter_mut().enumerate().filter(|&(at, _)| concerns(*owner, at)) {
             run.journal.signalled(member, Signal::STOP, stop);
-            run.hit(member, sent, member.via().into());
+            run.journal.signalled(member, Signal::KILL, sent);
+            run.ended.insert(member.pid());
         }
     }
     // A list can miss whoever lost its parent while it was made; but then it is a child of ours now.
@@ -313,142 +313,5 @@ fn kill_cgroups(fallen: &mut [Fallen]) {
     }
 }
 
-/// For one who is not the parent of last resort: kills what is in the fallen runs' cgroups and what carries the
-/// run's lease in its environment, and closes the runs once nothing is left. Where processes cannot be read,
-/// everything is left as it is (I6).
-pub fn sweep(fallen: &mut Vec<Fallen>, ticket: &Ticket) {
-    let mark = launch::lease_mark(&ticket.lease_id);
-    kill_cgroups(fallen);
-    let Ok(mut left) = tree::carriers(&mark, ticket.created_at_ms) else { return };
-    let carriers = left.len();
-    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
-        let known = left.iter().map(tree::Member::pid).collect();
-        left.extend(tree::in_cgroup(cgroup, &known));
-    }
-    for (at, member) in left.iter().enumerate() {
-        member.forbid_forking();
-        let sent = member.signal(Signal::KILL);
-        let proof = if at < carriers { Proof::LeaseMark } else { Proof::InCgroup };
-        fallen.iter_mut().for_each(|run| run.hit(member, sent, proof));
-    }
-    let occupied = |cgroup: &Cgroup| !cgroup.pids().is_ok_and(|pids| pids.is_empty());
-    let free = !fallen.iter().any(|run| run.cgroup.as_ref().is_some_and(occupied));
-    let now = clock::awake();
-    let empty = free && left.is_empty();
-    let (closing, waiting) = fallen.drain(..).partition(|run| empty || now > run.give_up);
-    *fallen = waiting;
-    for run in Vec::<Fallen>::into_iter(closing) {
-        // Without a cgroup, one that cleared its environment may live on unseen; without a note, nobody.
-        let confirmed = empty && (run.cgroup.is_some() || run.note.is_none());
-        // As with a hunt.
-        drop(run.close(confirmed, left.iter().map(tree::Member::note).collect()));
-    }
-}
-
-/// Whether somebody is in a run's cgroup, or that cannot be told.
-pub(crate) fn is_occupied(cgroup: &Cgroup) -> bool {
-    !cgroup.pids().is_ok_and(|pids| pids.is_empty())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::launch::{Lease, Terms};
-    use crate::state_root::StateRoot;
-    use tenure_core::limits::Limits;
-    use tenure_core::output::Keep;
-    use tenure_core::resources::Resources;
-    use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
-
-    /// A ticket that nobody ever acted on.
-    fn ticket(state: &StateRoot) -> Ticket {
-        let spec = Spec {
-            transport: Transport::Pipes {
-                command: Argv::new(vec![b"x".to_vec()]).expect("a command"),
-                stdin: false,
-            },
-            cwd: b"/".to_vec(),
-            env: Vec::new(),
-            env_names: Vec::new(),
-            nofile: None,
-            umask: 0o022,
-            session: None,
-            scope: None,
-            label: None,
-            limits: Limits::default(),
-            resources: Resources::default(),
-            on_escape: OnEscape::Allow,
-            orphan: Orphan::Keep,
-        };
-        let terms = Terms { backend: "run", cgroup: false, keep: Keep::default() };
-        Lease::new(state.instance().expect("an instance")).expect("a lease").ticket(&spec, &terms)
-    }
-
-    /// A run that has an heir with or without a ticket; returns both and the heir's ticket.
-    fn with_heir(state: &StateRoot, ticketed: bool) -> (RunDir, RunDir, Ticket) {
-        let (old, heir) = (ticket(state), ticket(state));
-        let dir = state.make_run(old.run_id.clone()).expect("a directory");
-        dir.write_ticket(&old).expect("a ticket");
-        dir.name_heir(&heir.run_id).expect("a name");
-        let heirs = state.make_run(heir.run_id.clone()).expect("a directory");
-        if ticketed {
-            heirs.write_ticket(&heir).expect("a ticket");
-        }
-        (dir, heirs, heir)
-    }
-
-    #[test]
-    fn a_half_made_heir_gets_an_ending_too() {
-        let root = tempfile::tempdir().expect("a directory");
-        let state = StateRoot::open(root.path()).expect("a state root");
-        let (dir, heir, ticket) = with_heir(&state, true);
-        let mut fallen = Fallen::read(dir.path());
-        assert_eq!(fallen.len(), 2);
-        sweep(&mut fallen, &ticket);
-        for dir in [&dir, &heir] {
-            let ended = dir.ending().expect("a record").expect("an ending").termination;
-            assert_eq!((ended.reason, ended.confirmed, ended.code()), (Reason::SpawnError, true, 125));
-            assert!(
-                ended.detail.is_some_and(|detail| detail.contains("before the command could be started"))
-            );
-        }
-    }
-
-    #[test]
-    fn an_heir_without_a_ticket_never_was_a_run() {
-        let root = tempfile::tempdir().expect("a directory");
-        let state = StateRoot::open(root.path()).expect("a state root");
-        let (dir, heir, _) = with_heir(&state, false);
-        assert_eq!(Fallen::read(dir.path()).len(), 1);
-        assert!(!heir.path().exists());
-    }
-
-    #[test]
-    fn an_ending_that_could_not_be_written_is_written_once_it_can_be() {
-        let root = tempfile::tempdir().expect("a directory");
-        let state = StateRoot::open(root.path()).expect("a state root");
-        let ticket = ticket(&state);
-        let dir = state.make_run(ticket.run_id.clone()).expect("a directory");
-        dir.write_ticket(&ticket).expect("a ticket");
-        let fallen = Fallen::read_unrecorded(dir.path()).pop().expect("one");
-        // In the way of the draft, as a full disk would be.
-        let draft = dir.path().join(crate::rundir::draft_name());
-        std::fs::create_dir(&draft).expect("a directory");
-        let unwritten = fallen.close(true, Vec::new()).expect("it cannot be written");
-        assert!(!unwritten.write() && matches!(dir.ending(), Ok(None)));
-        std::fs::remove_dir(&draft).expect("it was there");
-        assert!(unwritten.write());
-        let ended = dir.ending().expect("a record").expect("an ending").termination;
-        assert_eq!((ended.reason, ended.confirmed), (Reason::SpawnError, true));
-    }
-
-    #[test]
-    fn a_run_that_no_keeper_could_be_had_for_is_closed() {
-        let root = tempfile::tempdir().expect("a directory");
-        let state = StateRoot::open(root.path()).expect("a state root");
-        let (dir, ..) = with_heir(&state, true);
-        never_kept(dir.path(), "no more processes");
-        let ended = dir.ending().expect("a record").expect("an ending").termination;
-        assert_eq!((ended.reason, ended.detail.as_deref()), (Reason::SpawnError, Some("no more processes")));
-    }
-}
+mod tests;

@@ -85,10 +85,12 @@ impl Cgroup {
         })
     }
 
-    /// Whether anybody is in it or below, as far as can be read.
+    /// Whether anybody is in it or below, or that cannot be told (I6). One that was removed was empty.
     pub fn is_occupied(&self) -> bool {
-        let events = fs::read_to_string(self.path.join("cgroup.events"));
-        events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
+        match fs::read_to_string(self.path.join("cgroup.events")) {
+            Ok(text) => !text.lines().any(|line| line == "populated 0"),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Kills everything in it at once; no fork escapes that.

@@ -13,6 +13,7 @@ mod reader;
 mod sizes;
 mod stored;
 mod tail;
+pub mod text;
 mod writer;
 
 #[cfg(test)]

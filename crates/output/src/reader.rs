@@ -95,6 +95,11 @@ impl Reader {
         }
     }
 
+    /// Where the segment begins that the last piece came from, unless that was a gap.
+    pub(crate) fn segment_start(&self) -> Option<u64> {
+        self.segment.as_ref().map(Stored::start)
+    }
+
     /// What the open segment has at `at`, if anything.
     fn read_here(&mut self, at: u64, buf: &mut [u8]) -> Result<Option<Piece>, Error> {
         let Some(segment) = &mut self.segment else { return Ok(None) };
@@ -123,20 +128,35 @@ pub fn totals(dir: &Path) -> Result<Totals, Error> {
     let (mut bytes, mut kept) = (0, 0);
     for start in name::starts(dir)? {
         let Some(mut segment) = Stored::open(dir, start)? else { continue };
-        let last = segment.entries()?.checked_sub(1).map(|slot| segment.entry(slot)).transpose()?.flatten();
-        let logged = segment.logged()?;
-        let (kept_to, to) = match last {
-            None => (start, start),
-            Some(entry) => match entry.stretch {
-                Stretch::Kept(_) => {
-                    let end = entry.end().min(logged);
-                    (end, end)
-                }
-                Stretch::Lost(_) => (entry.offset.min(logged), entry.end()),
-            },
-        };
+        let (kept_to, to) = ends(&mut segment)?;
         kept += kept_to.saturating_sub(start);
         bytes = to;
     }
     Ok(Totals { bytes, dropped_bytes: bytes.saturating_sub(kept) })
+}
+
+/// Where the output ends now.
+pub(crate) fn end(dir: &Path) -> Result<u64, Error> {
+    for start in name::starts(dir)?.into_iter().rev() {
+        if let Some(mut segment) = Stored::open(dir, start)? {
+            return Ok(ends(&mut segment)?.1);
+        }
+    }
+    Ok(0)
+}
+
+/// Where a segment's bytes end, and where it does itself: what was lost at its end is part of it.
+fn ends(segment: &mut Stored) -> Result<(u64, u64), Error> {
+    let last = segment.entries()?.checked_sub(1).map(|slot| segment.entry(slot)).transpose()?.flatten();
+    let logged = segment.logged()?;
+    Ok(match last {
+        None => (segment.start(), segment.start()),
+        Some(entry) => match entry.stretch {
+            Stretch::Kept(_) => {
+                let end = entry.end().min(logged);
+                (end, end)
+            }
+            Stretch::Lost(_) => (entry.offset.min(logged), entry.end()),
+        },
+    })
 }

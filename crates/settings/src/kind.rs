@@ -1,6 +1,9 @@
 //! The kinds of values: how each is read from text and written so that it reads back.
 
-use crate::{OnLeave, Registry};
+use crate::Registry;
+use serde::Serialize;
+use serde::de::value::Error as BadWord;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -207,26 +210,18 @@ impl Kind for Loopback {
     }
 }
 
-/// What becomes of the runs of a client that leaves.
-pub(crate) struct Leaving;
+/// One of the words of an enumeration.
+pub(crate) struct Word<T>(PhantomData<T>);
 
-impl Kind for Leaving {
-    type Of = OnLeave;
+impl<T: Serialize + DeserializeOwned> Kind for Word<T> {
+    type Of = T;
 
-    fn read(text: &str, _: Place<'_>) -> Result<OnLeave, String> {
-        match text {
-            "end" => Ok(OnLeave::End),
-            "keep" => Ok(OnLeave::Keep),
-            _ => Err(format!("{text:?} is neither end nor keep")),
-        }
+    fn read(text: &str, _: Place<'_>) -> Result<T, String> {
+        T::deserialize(text.into_deserializer()).map_err(|error: BadWord| error.to_string())
     }
 
-    fn write(what: &OnLeave) -> String {
-        match what {
-            OnLeave::End => "end",
-            OnLeave::Keep => "keep",
-        }
-        .to_owned()
+    fn write(word: &T) -> String {
+        serde_json::to_value(word).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
     }
 }
 

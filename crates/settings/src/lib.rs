@@ -14,6 +14,7 @@ mod tests;
 pub use kind::size;
 pub use origin::{BadSettings, Origin, Shown};
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::lease::Rhythm;
 use tenure_core::output::Keep;
+use tenure_core::policy::{Ask, Mode};
+use tenure_core::tools::Notify;
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub struct Settings {
     pub run: RunDefaults,
     /// MCP clients.
     pub mcp: Mcp,
+    /// The exec tool.
+    pub exec: Exec,
     config: Option<PathBuf>,
     origins: BTreeMap<&'static str, Origin>,
 }
@@ -130,7 +135,8 @@ pub struct Mcp {
 }
 
 /// What becomes of the runs of a client that leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnLeave {
     /// They are ended.
     End,
@@ -147,6 +153,23 @@ pub struct RunDefaults {
     pub grace: Duration,
     /// How long it goes on without a daemon.
     pub orphan_grace: Duration,
+}
+
+/// The exec tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exec {
+    /// What it may run.
+    pub mode: Mode,
+    /// When a person is asked first.
+    pub ask: Ask,
+    /// How long a command may take.
+    pub timeout: Option<Duration>,
+    /// How long a command is waited for before it goes on in the background.
+    pub yield_after: Duration,
+    /// Whether its end there is told.
+    pub notify: Notify,
+    /// How long a question to a person can be answered.
+    pub approval: Duration,
 }
 
 impl Settings {
@@ -171,6 +194,14 @@ impl Settings {
             lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
             run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
             mcp: Mcp { on_leave: OnLeave::End },
+            exec: Exec {
+                mode: Mode::Full,
+                ask: Ask::Off,
+                timeout: Some(defaults::EXEC_TIMEOUT),
+                yield_after: defaults::EXEC_YIELD,
+                notify: Notify::Auto,
+                approval: defaults::APPROVAL,
+            },
             config: None,
             origins: BTreeMap::new(),
         }

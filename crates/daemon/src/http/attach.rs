@@ -3,7 +3,7 @@
 
 use super::answer::Id;
 use crate::daemon::{Daemon, until};
-use crate::held::Follower;
+use crate::follower::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::screens::screen_of;

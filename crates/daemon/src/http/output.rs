@@ -2,7 +2,7 @@
 
 use super::answer::{Asks, Id};
 use crate::daemon::{Daemon, Phase, until};
-use crate::held::Follower;
+use crate::follower::Follower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::body::Body;

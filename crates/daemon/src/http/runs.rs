@@ -3,6 +3,7 @@
 use super::answer::{Asks, Body, Id};
 use super::door::Local;
 use super::foreground;
+use super::receipt::receipted;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -23,6 +24,7 @@ use tenure_core::ids::RunId;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::state;
 use tenure_core::wire::ProcessView;
+use tenure_mcp::Answered;
 use tenure_settings::RunDefaults;
 use tenure_store::{Cursor, Query};
 use tokio::time::Instant;
@@ -191,10 +193,13 @@ pub(super) async fn wait(
     who: Requester,
     Id(id): Id,
     Body(request): Body<WaitRequest>,
-) -> Result<Json<RunJson>, Refusal> {
+) -> Result<Response, Refusal> {
     let row = daemon.find(&id, &who).await?;
     let deadline = request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
-    Ok(Json(daemon.view_at_end(row, deadline).await?.json()))
+    let sight = daemon.about_to_see(&row, &who).await;
+    let view = daemon.view_at_end(row, deadline).await?;
+    let written = sight.of(view.ending.is_some());
+    receipted(Answered { reply: view.json(), written })
 }
 
 /// The live processes of a run.

@@ -6,14 +6,14 @@ use crate::link::Link;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tenure_core::ending::{Reason, Termination};
+use tenure_core::ending::{Reason, SpawnError, Termination};
 use tenure_core::lease::Hold;
 use tenure_core::reconcile::Verdict;
 use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::spec::Orphan;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Role, Tell};
-use tenure_keeper::forsaken::{Closing, Forsaken};
+use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
 use tenure_store::{Change, Count, RunRow};
@@ -159,8 +159,7 @@ impl Daemon {
 
     /// Ends whoever is left of a run that nobody keeps, and closes it.
     async fn close(self: &Arc<Self>, row: &RunRow, hold: Hold, verdict: &Verdict) -> Outcome {
-        let Some(reason) = verdict.reason() else { return Outcome::Unsettled };
-        let closing = Closing { reason, detail: verdict.detail() };
+        let Some(how) = termination(verdict) else { return Outcome::Unsettled };
         let directory = row.directory.clone();
         let closed = match RunDir::open(Path::new(&directory)) {
             Ok(dir) => {
@@ -169,14 +168,16 @@ impl Daemon {
                     tracing::warn!(run = %row.ticket.run_id, %error, "a run's ticket could not be written");
                 }
                 let ticket = row.ticket.clone();
-                let close =
-                    move || Forsaken::read(dir, ticket).map_err(std::io::Error::other)?.close(&closing);
+                let close = move || {
+                    let run = Forsaken::read(dir, ticket).map_err(std::io::Error::other)?;
+                    run.close(how).map_err(std::io::Error::other)
+                };
                 tokio::task::spawn_blocking(close).await.map_err(std::io::Error::other)
             }
             // There is nothing to write to. If somebody removed it, members may be alive that nobody can list.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let confirmed = row.note.is_none();
-                let termination = Termination { confirmed, ..closing.termination() };
+                let termination = Termination { confirmed, ..how };
                 Ok(Ok(Ending::unseen(row.ticket.run_id.clone(), termination, clock::unix_ms())))
             }
             Err(error) => Err(error),
@@ -219,6 +220,7 @@ impl Daemon {
                     let _ = self.registry.count(self.instance.clone(), Count::Orphan).await;
                 }
                 self.something_happened();
+                self.tell_end(run);
                 for heir in &ending.handed_over_to {
                     // Beside the run that it came from, in whosever state root that is.
                     let directory = Path::new(&row.directory).with_file_name(heir.as_str());
@@ -232,4 +234,14 @@ impl Daemon {
             }
         }
     }
+}
+
+/// How a run ended that is closed by this verdict.
+fn termination(verdict: &Verdict) -> Option<Termination> {
+    Some(match verdict.reason()? {
+        Reason::SpawnError => {
+            Termination::not_started(&SpawnError { detail: verdict.detail(), not_found: false })
+        }
+        reason => Termination::new(reason, None, Some(verdict.detail())),
+    })
 }

@@ -8,7 +8,7 @@ use tenure_core::signal::Signal;
 use tenure_core::spec::Size;
 use tenure_core::state::State;
 use tenure_core::watch::Seen;
-use tenure_core::wire::{self, Ask, Role, Tell};
+use tenure_core::wire::{self, Ask, Role, Tell, refusal};
 use tenure_os::poll::Ready;
 use tenure_os::tree;
 
@@ -223,19 +223,18 @@ impl Keeper {
             return self.refuse(at, "hello was said already".to_owned());
         }
         if version > wire::VERSION {
-            let why = format!("this keeper speaks version {} of its wire, not {version}", wire::VERSION);
-            return self.refuse(at, why);
+            return self.refuse(at, refusal::other_version(version));
         }
         if let Role::Holder { epoch } = role {
             if epoch < self.epoch {
                 self.journal.note(What::EpochRefused { epoch, current: self.epoch });
-                return self.refuse(at, format!("epoch {epoch} is over: the lease is at {}", self.epoch));
+                return self.refuse(at, refusal::epoch_over(epoch, self.epoch));
             }
             self.epoch = epoch;
             self.journal.note(What::HolderBack { epoch });
             for peer in &mut self.peers {
                 if matches!(peer.role, Some(Role::Holder { epoch: older }) if older < epoch) {
-                    peer.tell(&Tell::Refused { why: format!("the lease was taken over at epoch {epoch}") });
+                    peer.tell(&Tell::Refused { why: refusal::taken_over(epoch) });
                     // It is let go, and not missed.
                     peer.role = None;
                     peer.frames.end();

@@ -7,7 +7,10 @@ mod follow;
 mod full_disk;
 mod keep;
 mod lines;
+mod pages;
 mod round_trip;
+mod text;
+mod text_properties;
 
 use crate::{Appended, Piece, Reader, Writer, name};
 use std::fs;

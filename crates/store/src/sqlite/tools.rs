@@ -40,8 +40,12 @@ pub(super) fn go_background(db: &Connection, run: &RunId) -> Result<(), Trouble>
 }
 
 pub(super) fn read_to(db: &Connection, run: &RunId, mark: &str) -> Result<(), Trouble> {
-    db.prepare_cached("UPDATE exec_runs SET read_to = ?2 WHERE run_id = ?1")?
-        .execute((run.as_str(), mark))?;
+    // A run of another face can be read, too; nobody is told of its end.
+    db.prepare_cached(
+        "INSERT INTO exec_runs (run_id, notify, read_to) SELECT run_id, 'never', ?2 FROM runs WHERE run_id = ?1
+         ON CONFLICT (run_id) DO UPDATE SET read_to = excluded.read_to",
+    )?
+    .execute((run.as_str(), mark))?;
     Ok(())
 }
 

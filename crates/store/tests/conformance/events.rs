@@ -62,18 +62,7 @@ fn an_events_number_is_never_given_out_again() {
 fn each_count_is_kept_for_itself_and_for_its_instance() {
     on_every_store(async |store| {
         let registry = store.open();
-        let reasons = [
-            Reason::Exit,
-            Reason::Signal,
-            Reason::ManualCancel,
-            Reason::OverallTimeout,
-            Reason::NoOutputTimeout,
-            Reason::SpawnError,
-            Reason::OwnershipEscape,
-            Reason::OwnerLost,
-            Reason::ReconciledStale,
-        ];
-        let mut all: Vec<_> = reasons.map(Count::Exit).to_vec();
+        let mut all: Vec<_> = Reason::ALL.map(Count::Exit).to_vec();
         all.extend([Count::Spawn, Count::TimeoutNoOutput, Count::TimeoutOverall, Count::KillPid]);
         all.extend([Count::KillGroup, Count::KillCgroup, Count::KillJob, Count::Orphan]);
         all.extend([Count::Steal, Count::Escape]);

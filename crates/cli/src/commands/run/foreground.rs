@@ -17,8 +17,10 @@ use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Spec;
 use tenure_core::wire::{Ask, Role, Tell};
+use tenure_keeper::forsaken::{Closing, Forsaken, NotClosed};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
 use tenure_keeper::nursery;
+use tenure_keeper::rundir::RunDir;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
@@ -56,8 +58,10 @@ struct Foreground<'a> {
     begun: bool,
     /// When a run that we were asked to leave is left, printed or not.
     leave_at: Option<Duration>,
-    /// The run without keeper and nursery, while we close it.
+    /// The run without keeper and nursery, while we close it as the parent of last resort,
     fallen: Option<Vec<Fallen>>,
+    /// or as anybody else.
+    closing: Option<Closing>,
 }
 
 pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms) -> Result<u8, Failure> {
@@ -109,6 +113,7 @@ fn attend(
         begun: false,
         leave_at: None,
         fallen: None,
+        closing: None,
     };
     let refused = foreground.watch().map_err(Failure::ours)?;
     foreground.raw = None;
@@ -281,20 +286,36 @@ impl Foreground<'_> {
             self.end(ending);
             return Ok(true);
         }
-        if !self.somebody_closes_it()? && !dir.kept()? {
-            let fallen = self.fallen.get_or_insert_with(|| Fallen::read(dir.path()));
-            if fallen.is_empty() {
-                // It was closed, and the disk would not take that.
-                return Ok(dir.ending().map_err(io::Error::other)?.is_some());
-            }
-            if self.last_resort {
-                salvage::hunt(&HashSet::new(), fallen);
-            } else {
-                salvage::sweep(fallen, &self.launched.ticket);
-            }
-            self.reap();
+        // Whoever comes now finds the lock taken; to ask for it would drop it.
+        if self.closing.is_none() && (self.somebody_closes_it()? || dir.kept()?) {
+            return Ok(true);
         }
+        if !self.last_resort {
+            return self.close();
+        }
+        let fallen = self.fallen.get_or_insert_with(|| Fallen::read(dir.path()));
+        if fallen.is_empty() {
+            // It was closed, and the disk would not take that.
+            return Ok(dir.ending().map_err(io::Error::other)?.is_some());
+        }
+        salvage::hunt(&HashSet::new(), fallen);
+        self.reap();
         Ok(true)
+    }
+
+    /// One step of closing a run whose processes do not come back to us. Returns whether there is still an ending to
+    /// come.
+    fn close(&mut self) -> io::Result<bool> {
+        let done = if let Some(closing) = &mut self.closing {
+            closing.go_on().map(drop)
+        } else {
+            let dir = RunDir::open(self.launched.dir.path())?;
+            let run = Forsaken::read(dir, self.launched.ticket.clone()).map_err(io::Error::other)?;
+            let how = run.keeper_killed();
+            run.begin(how).map(|closing| self.closing = Some(closing))
+        };
+        // What cannot be read now, or has a keeper after all, is looked at again.
+        Ok(!matches!(done, Err(NotClosed::Unwritten(_))))
     }
 
     /// Whether there is somebody to write the ending of a run whose keeper fell: its nursery, or a daemon.

@@ -9,8 +9,9 @@ use tenure_it::known::Known;
 use tenure_it::started::Started;
 use tenure_it::witness::Witness;
 use tenure_it::{proc, remains, within};
+use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
-use tenure_keeper::salvage::{self, Fallen};
+use tenure_keeper::salvage;
 
 const ROUNDS: u32 = 30;
 const RUNS: u64 = 5;
@@ -139,7 +140,7 @@ fn settle(mut run: Run) {
     within(LIMIT, &format!("the end of who holds {}", run.what), nobody_holds);
     for id in run.install.runs() {
         let dir = RunDir::open(&run.install.state().join("runs").join(id)).expect("a run's directory");
-        later_look(&dir);
+        later_look(&dir, &run.what);
         dir.ending().unwrap_or_else(|error| panic!("{error}: {}", run.what));
         let endings = fs::read_dir(dir.path()).expect("a directory").flatten();
         let endings = endings.filter(|entry| entry.file_name() == "ending").count();
@@ -155,12 +156,12 @@ fn settle(mut run: Run) {
 }
 
 /// What only a later look can end, it ends.
-fn later_look(dir: &RunDir) {
+fn later_look(dir: &RunDir, what: &str) {
     let Ok(ticket) = dir.ticket() else { return };
-    let mut fallen: Vec<Fallen> = Fallen::read(dir.path()).into_iter().collect();
-    within(LIMIT, "a swept run", || {
-        salvage::sweep(&mut fallen, &ticket);
-        fallen.is_empty().then_some(())
-    });
+    if !matches!(dir.ending(), Ok(Some(_))) {
+        let forsaken = Forsaken::read(RunDir::open(dir.path()).expect("a run"), ticket).expect("records");
+        let how = forsaken.keeper_killed();
+        forsaken.close(how).unwrap_or_else(|error| panic!("{error}: {what}"));
+    }
     salvage::tidy(dir.path());
 }

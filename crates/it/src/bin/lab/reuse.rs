@@ -14,6 +14,7 @@ use tenure_it::background::Background;
 use tenure_it::install::Install;
 use tenure_it::known::Known;
 use tenure_it::{PATIENCE, eventually, proc, within};
+use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_os::fork::Alone;
@@ -132,25 +133,20 @@ fn try_everything(install: &Install, run: &Background, later: &str) {
     install.tenure(&["cancel", id]);
 }
 
-fn fallen(directory: &str) -> Vec<Fallen> {
-    let fallen: Vec<Fallen> = Fallen::read(Path::new(directory)).into_iter().collect();
-    assert_eq!(fallen.len(), 1, "a run without an ending");
-    fallen
-}
-
 /// A later look by somebody who is nobody's parent.
 pub(crate) fn sweep(directory: &str) {
-    let ticket = RunDir::open(Path::new(directory)).expect("a run").ticket().expect("a ticket");
-    let mut fallen = fallen(directory);
-    within(PATIENCE, "a swept run", || {
-        salvage::sweep(&mut fallen, &ticket);
-        fallen.is_empty().then_some(())
-    });
+    let dir = RunDir::open(Path::new(directory)).expect("a run");
+    assert_eq!(dir.ending().expect("no torn ending"), None);
+    let ticket = dir.ticket().expect("a ticket");
+    let forsaken = Forsaken::read(dir, ticket).expect("records");
+    let how = forsaken.keeper_killed();
+    forsaken.close(how).expect("an ending");
 }
 
 /// A later look by a parent of last resort, which has no children.
 pub(crate) fn hunt(directory: &str) {
-    let mut fallen = fallen(directory);
+    let mut fallen = Fallen::read(Path::new(directory));
+    assert_eq!(fallen.len(), 1, "a run without an ending");
     within(PATIENCE, "a hunted run", || {
         salvage::hunt(&HashSet::new(), &mut fallen);
         fallen.is_empty().then_some(())

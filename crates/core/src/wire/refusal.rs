@@ -1,0 +1,61 @@
+//! The refusals that whoever is refused acts on. On the wire there is only their text, and keepers of every age say it:
+//! each is frozen, and stands beside what recognises it.
+
+use super::VERSION;
+
+const SPEAKS: &str = "this keeper speaks version ";
+const TAKEN_OVER: &str = "the lease was taken over at epoch ";
+const OVER: &str = " is over: the lease is at ";
+
+/// Said to one who says hello in a version that this keeper does not know. It may try an older one.
+pub fn other_version(theirs: u32) -> String {
+    format!("{SPEAKS}{VERSION} of its wire, not {theirs}")
+}
+
+/// Whether that was said, by a keeper of any version.
+pub fn is_other_version(why: &str) -> bool {
+    why.starts_with(SPEAKS)
+}
+
+/// Said to a holder that comes with an older epoch than the lease has (I5).
+pub fn epoch_over(epoch: u64, current: u64) -> String {
+    format!("epoch {epoch}{OVER}{current}")
+}
+
+/// Said to a holder when another comes with a newer epoch (I5).
+pub fn taken_over(epoch: u64) -> String {
+    format!("{TAKEN_OVER}{epoch}")
+}
+
+/// Whether either was said: the lease is another's.
+pub fn is_lease_lost(why: &str) -> bool {
+    why.starts_with(TAKEN_OVER) || why.strip_prefix("epoch ").is_some_and(|rest| rest.contains(OVER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_side_says_the_other_recognises() {
+        assert!(is_other_version(&other_version(9)));
+        assert!(is_lease_lost(&epoch_over(1, 2)) && is_lease_lost(&taken_over(2)));
+        for other in [epoch_over(1, 2), taken_over(2), "hello was said already".to_owned()] {
+            assert!(!is_other_version(&other), "{other}");
+        }
+        for other in [&other_version(9), "the run is exiting", "no such epoch", "unknown variant `epoch`"] {
+            assert!(!is_lease_lost(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_texts_are_those_that_every_keeper_said() {
+        assert_eq!(other_version(9), format!("this keeper speaks version {VERSION} of its wire, not 9"));
+        assert_eq!(epoch_over(1, 2), "epoch 1 is over: the lease is at 2");
+        assert_eq!(taken_over(2), "the lease was taken over at epoch 2");
+        assert!(
+            is_other_version("this keeper speaks version 1 of its wire, not 2"),
+            "as the first version did"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Taking runs into the registry that were started without it: by a caller without a daemon, or by a keeper that handed
+//! over what escaped. What becomes of them then is `reconcile`'s to say.
+
+use crate::daemon::Daemon;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_keeper::rundir::{RunDir, Unread};
+use tenure_store::NewRun;
+
+/// How long a run may be marked before there is a directory of it.
+const ABOUT_TO: Duration = Duration::from_mins(1);
+
+/// What came of taking a run into the registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Adopted {
+    /// It is there.
+    Yes,
+    /// There is no such run, or not yet.
+    Missing,
+    /// It could not be read or written.
+    NotNow,
+}
+
+impl Daemon {
+    /// Takes a run into the registry that was started without it. It is its ticket's owner's; whether we may act on
+    /// it is the lease's to say.
+    pub(crate) fn adopt_unregistered<'a>(
+        self: &'a Arc<Self>,
+        directory: &'a Path,
+    ) -> Pin<Box<dyn Future<Output = Adopted> + Send + 'a>> {
+        // Boxed: an adopted run may have ended and handed over in turn.
+        Box::pin(self.adopt(directory))
+    }
+
+    async fn adopt(self: &Arc<Self>, directory: &Path) -> Adopted {
+        let Ok(dir) = RunDir::open(directory) else { return Adopted::Missing };
+        let run = dir.id();
+        let ticket = match dir.ticket() {
+            Ok(ticket) => ticket,
+            Err(Unread::Missing { .. }) => return Adopted::Missing,
+            Err(error) => {
+                tracing::warn!(%run, %error, "a run without a readable ticket is left alone");
+                return Adopted::NotNow;
+            }
+        };
+        let asked_by = match &ticket.escaped_from {
+            Some(origin) => format!("run {origin}, out of which it escaped"),
+            None => "a caller without a daemon".to_owned(),
+        };
+        let directory = dir.path().to_string_lossy().into_owned();
+        let known = match self.registry.run(run.clone()).await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => self.registry.create(NewRun { ticket, directory, asked_by, exec: None }).await,
+            Err(error) => Err(error),
+        };
+        match known {
+            Ok(()) => {
+                self.something_happened();
+                self.state.registered(run);
+                self.reconcile_run(run).await;
+                Adopted::Yes
+            }
+            Err(error) => {
+                tracing::error!(%run, %error, "a run could not be taken into the registry");
+                Adopted::NotNow
+            }
+        }
+    }
+
+    /// Takes in the runs that were started while nobody registered them. What cannot be taken in now stays marked.
+    pub(crate) async fn adopt_marked(self: &Arc<Self>) {
+        for (run, marked_for) in self.state.unregistered() {
+            let adopted = match self.registry.run(run.clone()).await {
+                Ok(Some(_)) => Adopted::Yes,
+                _ => self.adopt_unregistered(&self.state.run_path(&run)).await,
+            };
+            let forget = match adopted {
+                Adopted::Yes => true,
+                // Whoever marked it is about to make it, or died before.
+                Adopted::Missing => marked_for > ABOUT_TO,
+                Adopted::NotNow => false,
+            };
+            if forget {
+                self.state.registered(&run);
+            }
+        }
+    }
+}

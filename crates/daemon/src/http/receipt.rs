@@ -1,0 +1,63 @@
+//! A response that knows when it was written: what hangs on it is done then, and not if the client is gone.
+
+use crate::refusal::Refusal;
+use axum::body::Body;
+use axum::http::header;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame};
+use serde::Serialize;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tenure_mcp::{Answered, Written};
+
+/// The response for an answer.
+pub(super) fn receipted<T: Serialize>(answered: Answered<T>) -> Result<Response, Refusal> {
+    let text = serde_json::to_vec(&answered.reply).map_err(Refusal::internal)?;
+    let body = Receipted { next: Next::Text(text.into()), written: Some(answered.written) };
+    Response::builder()
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::new(body))
+        .map_err(Refusal::internal)
+}
+
+struct Receipted {
+    next: Next,
+    written: Option<Written>,
+}
+
+enum Next {
+    /// The text is to be sent.
+    Text(Bytes),
+    /// It was taken, and is to be flushed.
+    Flush,
+    /// It was flushed: a failure to write would have dropped us.
+    End,
+}
+
+impl HttpBody for Receipted {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match std::mem::replace(&mut self.next, Next::End) {
+            Next::Text(text) => {
+                self.next = Next::Flush;
+                Poll::Ready(Some(Ok(Frame::data(text))))
+            }
+            Next::Flush => {
+                // The connection writes what it has before it asks again.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Next::End => {
+                self.written.take().map(Written::done);
+                Poll::Ready(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The agent's tools over HTTP. A caller of `exec` that hangs up has stopped waiting.
+
+use super::answer::Body;
+use super::receipt::receipted;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::extract::State;
+use axum::response::Response;
+use std::sync::Arc;
+use tenure_core::api::Problem;
+use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
+
+/// Run a command line. Answers when it has ended, or goes on in the background.
+#[utoipa::path(post, path = "/v1/exec", request_body = ExecRequest, responses(
+    (status = 200, body = ExecReply), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn exec(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<ExecRequest>,
+) -> Result<Response, Refusal> {
+    receipted(daemon.exec(request, &who, |_| {}).await?)
+}
+
+/// Do something with commands that were started.
+#[utoipa::path(post, path = "/v1/process", request_body = ProcessRequest, responses(
+    (status = 200, body = ProcessReply), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn process(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<ProcessRequest>,
+) -> Result<Response, Refusal> {
+    receipted(daemon.process(request, &who).await?)
+}

@@ -1,0 +1,215 @@
+//! `exec`: a command line is run; its end is waited for until it goes on in the background.
+
+use super::foreground::Foreground;
+use super::wanted::{self, Wanted};
+use super::{reading, shell};
+use crate::daemon::Daemon;
+use crate::follower::Follower;
+use crate::held::Held;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ending::Reason;
+use tenure_core::ids::RunId;
+use tenure_core::record::Ending;
+use tenure_core::tools::{ExecReply, ExecRequest, FailureKind, REPLY_CHARS, Status, TAIL_CHARS, outcome};
+use tenure_mcp::{Answered, Progress};
+use tenure_os::clock;
+use tenure_output::text;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// How often somebody who waits hears how far it has come.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// What a keeper says that gets no terminal.
+const NO_PTY: &str = "no pty can be had";
+
+impl Daemon {
+    /// Runs a command line.
+    pub(crate) async fn exec(
+        self: &Arc<Self>,
+        request: ExecRequest,
+        who: &Requester,
+        progress: impl Fn(Progress) + Send + Sync,
+    ) -> Result<Answered<ExecReply>, Refusal> {
+        let wanted = wanted::read(self, request, who)?;
+        let words = shell::words(&wanted.command, &wanted.process.env);
+        let reply = self.run_wanted(wanted, words, who, progress).await?;
+        Ok(Answered::plain(reply))
+    }
+
+    /// Runs what is wanted, and waits for its end as long as is wanted.
+    async fn run_wanted(
+        self: &Arc<Self>,
+        mut wanted: Wanted,
+        words: Vec<Vec<u8>>,
+        who: &Requester,
+        progress: impl Fn(Progress) + Send + Sync,
+    ) -> Result<ExecReply, Refusal> {
+        let mut begun = Foreground::begin(self, wanted.asked(words.clone(), None)?, who).await?;
+        if wanted.pty && lacked_pty(&begun.1) {
+            wanted.pty = false;
+            wanted.warnings.push("no terminal could be had, so it runs on pipes".to_owned());
+            begun = Foreground::begin(self, wanted.asked(words, None)?, who).await?;
+        }
+        let (foreground, held) = begun;
+        let deadline = Instant::now() + wanted.window;
+        watch(&held, deadline, progress).await;
+        match held.status().ending {
+            Some(ending) => {
+                foreground.release();
+                ended(&held, &ending, wanted.warnings).await
+            }
+            None => {
+                self.registry.go_background(held.ticket.run_id.clone()).await?;
+                foreground.release();
+                self.tell_end_of(&held);
+                running(&held, wanted.warnings).await
+            }
+        }
+    }
+}
+
+/// Waits for the end of a run until the deadline, and tells now and then how far it has come.
+async fn watch(held: &Arc<Held>, deadline: Instant, progress: impl Fn(Progress) + Send + Sync) {
+    let telling = async {
+        let mut follower = Follower::new(Arc::clone(held));
+        let mut at = 0;
+        loop {
+            follower.grown_beyond(at).await;
+            let dir = held.directory.join("output");
+            let read =
+                reading(move || Ok((tenure_output::totals(&dir)?.bytes, text::last(&dir, 200, false)?)));
+            if let Ok((bytes, last)) = read.await
+                && bytes > at
+            {
+                at = bytes;
+                let line = last.trim_end().lines().next_back().unwrap_or_default().to_owned();
+                progress(Progress { bytes, line });
+            }
+            sleep(PROGRESS_EVERY).await;
+        }
+    };
+    let over = async {
+        tokio::select! {
+            _ = held.over() => {}
+            () = telling => {}
+        }
+    };
+    // Past the deadline it goes on in the background.
+    let _ = timeout_at(deadline, over).await;
+}
+
+/// Whether a run failed for want of a terminal.
+fn lacked_pty(held: &Held) -> bool {
+    let ending = held.status().ending;
+    ending.is_some_and(|ending| {
+        let termination = &ending.termination;
+        termination.reason == Reason::SpawnError
+            && termination.detail.as_deref().is_some_and(|detail| detail.contains(NO_PTY))
+    })
+}
+
+/// The answer for a command that has ended.
+async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
+    let run_id = held.ticket.run_id.clone();
+    let dir = held.directory.join("output");
+    let (head, tail) = reading(move || {
+        let head = text::head(&dir, REPLY_CHARS, true)?;
+        let tail = if head.truncated { text::last(&dir, TAIL_CHARS, true)? } else { String::new() };
+        Ok((head, tail))
+    })
+    .await?;
+    let outcome = outcome(&ending.termination);
+    let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
+    let mut follow_up: Vec<String> =
+        outcome.failure_kind.map(|kind| advice(kind, ending)).into_iter().collect();
+    if let (true, Some(line)) = (head.truncated, head.next_line) {
+        follow_up.push(format!("There is more output: process log with offset {line}."));
+    }
+    Ok(ExecReply {
+        status: outcome.status,
+        run_id,
+        exit_code: outcome.exit_code,
+        exit_signal: outcome.exit_signal,
+        exit_reason: Some(outcome.exit_reason),
+        failure_kind: outcome.failure_kind,
+        duration_ms: ending.ended_at_ms.saturating_sub(began),
+        output: head.text,
+        truncated: head.truncated,
+        next_line: head.next_line,
+        next_offset: head.next_offset,
+        tail,
+        follow_up: (!follow_up.is_empty()).then(|| follow_up.join(" ")),
+        warnings,
+    })
+}
+
+/// What failed, and what to do.
+fn advice(kind: FailureKind, ending: &Ending) -> String {
+    let sentence = ending.termination.sentence();
+    let what = match kind {
+        FailureKind::ShellCommandNotFound => {
+            "The shell found no such command: check its name, or install it."
+        }
+        FailureKind::ShellNotExecutable => "The shell could not execute it: check its permissions.",
+        FailureKind::OverallTimeout => {
+            "It took too long and was ended. Part of its work may be done: look before you run it again. For more \
+             time give a greater timeoutSeconds, or background: true."
+        }
+        FailureKind::NoOutputTimeout => {
+            "It was silent for too long and was ended. Look whether it waited for input, which pty and process write \
+             can give."
+        }
+        FailureKind::Signal => "A signal that Tenure did not send ended it.",
+        FailureKind::Aborted => "It was ended before it was done.",
+        FailureKind::SpawnError => "It could not be started.",
+        FailureKind::OwnershipEscape => {
+            "A process left the run and outlived it; it was ended. Start what is to stay with background: true."
+        }
+    };
+    format!("{what} ({sentence})")
+}
+
+/// The answer for a command that goes on in the background.
+async fn running(held: &Held, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
+    let run_id = held.ticket.run_id.clone();
+    let dir = held.directory.join("output");
+    let tail = reading(move || text::last(&dir, TAIL_CHARS, false)).await?;
+    let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
+    Ok(ExecReply {
+        follow_up: Some(going_on(&run_id)),
+        tail,
+        duration_ms: clock::unix_ms().saturating_sub(began),
+        warnings,
+        ..unfinished(Status::Running, run_id)
+    })
+}
+
+fn going_on(run: &RunId) -> String {
+    format!(
+        "It goes on as run {run}. With process: poll waits for output and the end, log pages the output, write and \
+         send-keys give it input, kill ends it."
+    )
+}
+
+/// An answer without an end.
+pub(super) fn unfinished(status: Status, run_id: RunId) -> ExecReply {
+    ExecReply {
+        status,
+        run_id,
+        exit_code: None,
+        exit_signal: None,
+        exit_reason: None,
+        failure_kind: None,
+        duration_ms: 0,
+        output: String::new(),
+        truncated: false,
+        next_line: None,
+        next_offset: None,
+        tail: String::new(),
+        follow_up: None,
+        warnings: Vec::new(),
+    }
+}

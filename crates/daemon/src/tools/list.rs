@@ -1,0 +1,133 @@
+//! `process list`, and how each run is shown: its records, and what its keeper sees while it lives.
+
+use super::{output_of, reading};
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use std::sync::Arc;
+use tenure_core::duration;
+use tenure_core::tools::{Listed, ProcessReply, ProcessRequest, Status, TAIL_CHARS, Waiting, outcome};
+use tenure_core::wire::{Ask, Tell};
+use tenure_os::clock;
+use tenure_output::text;
+use tenure_store::{Query, RunRow};
+
+/// How many runs are listed, and at most.
+const RUNS: u64 = 50;
+const MOST_RUNS: u64 = 200;
+/// How many characters of each run's tail a list has.
+const LIST_TAIL: usize = 200;
+
+/// The runs that the requester may see, the newest first.
+pub(super) async fn list(
+    daemon: &Arc<Daemon>,
+    request: &ProcessRequest,
+    who: &Requester,
+) -> Result<ProcessReply, Refusal> {
+    let limit = request.limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
+    let query = Query { limit: usize::try_from(limit).unwrap_or(usize::MAX), ..Query::default() };
+    let (rows, next) = daemon.list(query, who).await?;
+    let listing = rows.iter().map(|row| daemon.listed(row, LIST_TAIL));
+    let runs: Vec<Listed> = futures_util::future::join_all(listing).await;
+    let lines: Vec<String> = runs.iter().map(line).collect();
+    let message = match (lines.is_empty(), next) {
+        (true, _) => "No runs.".to_owned(),
+        (false, None) => lines.join("\n"),
+        (false, Some(_)) => {
+            format!("{}\nThere are older ones: a greater limit shows them.", lines.join("\n"))
+        }
+    };
+    Ok(ProcessReply { runs: Some(runs), message, ..ProcessReply::default() })
+}
+
+fn line(run: &Listed) -> String {
+    let status = match run.status {
+        Status::Running if run.waiting_for_input == Waiting::Yes => "waits for input",
+        Status::Running => "running",
+        Status::Completed => "completed",
+        Status::Failed => "failed",
+        Status::ApprovalPending => "waits for approval",
+    };
+    let how = match (run.exit_code, &run.exit_signal) {
+        (Some(code), _) => format!(" (exit {code})"),
+        (None, Some(signal)) => format!(" ({signal})"),
+        (None, None) => String::new(),
+    };
+    let took = duration::show(std::time::Duration::from_millis(run.duration_ms));
+    let command: String =
+        run.command.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("{}  {status}{how}  {took}  {command}", run.run_id)
+}
+
+/// What was asked to run: for exec, the command line as it was given.
+pub(super) fn command_of(row: &RunRow) -> String {
+    match (row.ticket.backend_id.as_str(), row.ticket.command.last()) {
+        ("exec", Some(line)) => line.clone(),
+        _ => row.ticket.command.join(" "),
+    }
+}
+
+impl Daemon {
+    /// A run, as `process` shows it.
+    pub(super) async fn listed(&self, row: &RunRow, tail_chars: usize) -> Listed {
+        let view = self.view(row);
+        let ended = view.ending.as_ref().map(|ending| (outcome(&ending.termination), ending));
+        let live = if ended.is_some() { Live::default() } else { self.look_at(row).await };
+        let (dir, over) = (output_of(row), ended.is_some());
+        // A tail that cannot be read is only a tail less.
+        let tail = reading(move || text::last(&dir, tail_chars, over)).await.unwrap_or_default();
+        let began = view.note.as_ref().map_or(row.ticket.created_at_ms, |note| note.started_at_ms);
+        let until = ended.as_ref().map_or_else(clock::unix_ms, |(_, ending)| ending.ended_at_ms);
+        let outcome = ended.map(|(outcome, _)| outcome);
+        Listed {
+            status: outcome.as_ref().map_or(Status::Running, |outcome| outcome.status),
+            run_id: row.ticket.run_id.clone(),
+            command: command_of(row),
+            cwd: row.ticket.cwd.clone(),
+            pty: row.ticket.pty_size.is_some(),
+            session_key: row.ticket.session_id.clone(),
+            pid: view.note.as_ref().map(|note| note.root.pid),
+            created_at_ms: row.ticket.created_at_ms,
+            duration_ms: until.saturating_sub(began),
+            last_output_at_ms: live.last_output_at_ms.or(view.last_output_at_ms),
+            exit_code: outcome.as_ref().and_then(|outcome| outcome.exit_code),
+            exit_signal: outcome.as_ref().and_then(|outcome| outcome.exit_signal.clone()),
+            exit_reason: outcome.as_ref().map(|outcome| outcome.exit_reason),
+            failure_kind: outcome.as_ref().and_then(|outcome| outcome.failure_kind),
+            stdin_writable: live.stdin_open,
+            waiting_for_input: live.waiting,
+            tail,
+        }
+    }
+
+    /// The same with the tail of a single run.
+    pub(super) async fn listed_alone(&self, row: &RunRow) -> Listed {
+        self.listed(row, TAIL_CHARS).await
+    }
+
+    /// What its keeper sees of a run that lives.
+    async fn look_at(&self, row: &RunRow) -> Live {
+        let mut live = Live { waiting: Waiting::Unknown, ..Live::default() };
+        let Ok(mut link) = self.viewer(row).await else { return live };
+        if let Ok(Tell::Status { stdin_open, last_output_at_ms, .. }) = link.ask(&Ask::Status, &[]).await {
+            (live.stdin_open, live.last_output_at_ms) = (stdin_open, last_output_at_ms);
+        }
+        if let Ok(Tell::Blocked { waiting_for_input, .. }) = link.ask(&Ask::Blocked, &[]).await {
+            live.waiting = waiting_for_input.into();
+        }
+        live
+    }
+}
+
+/// What a keeper sees; of a run that has ended, nothing.
+struct Live {
+    stdin_open: bool,
+    last_output_at_ms: Option<u64>,
+    waiting: Waiting,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self { stdin_open: false, last_output_at_ms: None, waiting: Waiting::No }
+    }
+}

@@ -1,0 +1,77 @@
+//! `process log`: lines of the whole kept output, from any line on. Nothing counts as read by it.
+
+use super::process::Call;
+use super::{output_of, reading};
+use crate::daemon::lock;
+use crate::refusal::Refusal;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use tenure_core::ids::RunId;
+use tenure_core::tools::{ProcessReply, REPLY_CHARS};
+use tenure_output::text::{self, LineIndex, Page};
+
+/// How many runs' lines are known by number at a time.
+const KNOWN: usize = 16;
+
+/// Where the lines of the runs begin whose logs were read last.
+#[derive(Debug, Default)]
+pub(crate) struct Indexes {
+    last: Mutex<VecDeque<(RunId, LineIndex)>>,
+}
+
+impl Indexes {
+    /// Takes what is known of a run; two who read at once build it twice.
+    fn take(&self, run: &RunId) -> LineIndex {
+        let mut last = lock(&self.last);
+        let at = last.iter().position(|(known, _)| known == run);
+        at.and_then(|at| last.remove(at)).map(|(_, index)| index).unwrap_or_default()
+    }
+
+    fn put(&self, run: RunId, index: LineIndex) {
+        let mut last = lock(&self.last);
+        last.push_back((run, index));
+        if last.len() > KNOWN {
+            last.pop_front();
+        }
+    }
+}
+
+pub(super) async fn log(call: Call) -> Result<ProcessReply, Refusal> {
+    let Call { daemon, row, request, .. } = call;
+    let run = row.ticket.run_id.clone();
+    let ask = text::Ask {
+        offset: request.offset,
+        limit: request.limit,
+        cap_chars: REPLY_CHARS,
+        over: row.ending.is_some(),
+    };
+    let (dir, mut index) = (output_of(&row), daemon.indexes.take(&run));
+    let (page, index) = reading(move || text::page(&dir, &mut index, &ask).map(|page| (page, index))).await?;
+    daemon.indexes.put(run, index);
+    let listed = daemon.listed(&row, 0).await;
+    Ok(ProcessReply {
+        message: about(&page),
+        first_line: Some(page.first_line),
+        truncated: Some(page.truncated),
+        next_line: page.next_line,
+        next_offset: page.next_offset,
+        total_lines: Some(page.total_lines),
+        total_bytes: Some(page.total_bytes),
+        output: Some(page.text),
+        run: Some(listed),
+        ..ProcessReply::default()
+    })
+}
+
+fn about(page: &Page) -> String {
+    let Page { first_line, lines, total_lines, next_line, .. } = page;
+    match (lines, next_line) {
+        (0, _) if *total_lines == 0 => "There is no output.".to_owned(),
+        (0, _) => format!("There are only {total_lines} lines: line {first_line} is not there."),
+        (_, None) => format!("Lines {first_line} to {} of {total_lines}.", first_line + lines - 1),
+        (_, Some(next)) => format!(
+            "Lines {first_line} to {} of {total_lines}; the next page has offset {next}.",
+            first_line + lines - 1
+        ),
+    }
+}

@@ -1,0 +1,117 @@
+//! The end of a command in the background is told to its owner, once, in the words of a person: unless the owner has
+//! seen it, or it succeeded without a word and nobody asked to hear of that.
+
+use super::{output_of, reading};
+use crate::daemon::Daemon;
+use crate::held::Held;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::duration;
+use tenure_core::ending::Reason;
+use tenure_core::ids::RunId;
+use tenure_core::record::Ending;
+use tenure_core::tools::{Notify, outcome};
+use tenure_os::clock;
+use tenure_output::text;
+use tenure_store::{ExecRow, NewEvent, Notice, RunRow};
+
+/// What is told.
+#[derive(Debug, Clone)]
+pub(crate) struct Noticed {
+    /// Whom it concerns.
+    pub(crate) session: Option<String>,
+    /// What a person reads.
+    pub(crate) text: String,
+}
+
+/// How much of the last output is told.
+const SNIPPET: usize = 180;
+
+impl Daemon {
+    /// Sees to it that the end of a run in the background is told.
+    pub(crate) fn tell_end_of(self: &Arc<Self>, held: &Arc<Held>) {
+        if held.status().ending.is_some() {
+            self.tell_end(held.ticket.run_id.clone());
+        }
+    }
+
+    /// Tells how a run ended that has ended, if that is owed to anybody.
+    pub(crate) fn tell_end(self: &Arc<Self>, run: RunId) {
+        let daemon = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = daemon.tell_if_owed(&run).await {
+                tracing::error!(%run, %error, "that a run ended could not be told");
+            }
+        });
+    }
+
+    /// Tells what an earlier daemon still owed.
+    pub(crate) async fn tell_what_is_owed(self: &Arc<Self>) {
+        match self.registry.owed(self.instance.clone()).await {
+            Ok(runs) => runs.into_iter().for_each(|run| self.tell_end(run)),
+            Err(error) => tracing::error!(%error, "what is owed cannot be read"),
+        }
+    }
+
+    async fn tell_if_owed(self: &Arc<Self>, run: &RunId) -> Result<(), tenure_store::Failed> {
+        // Nothing is asked of the registry for the many runs that are none of exec's.
+        let Some(exec) = self.registry.exec_run(run.clone()).await? else { return Ok(()) };
+        if exec.notice != Notice::Owed {
+            return Ok(());
+        }
+        // Whoever is about to see it sees it first.
+        let _gone = self.witnesses.gone(run).await;
+        let Some(row) = self.registry.run(run.clone()).await? else { return Ok(()) };
+        let Some(ending) = &row.ending else { return Ok(()) };
+        if is_quiet(&exec, ending) {
+            self.registry.acknowledge(run.clone()).await?;
+            return Ok(());
+        }
+        let text = sentence(&row, ending).await;
+        let outcome = outcome(&ending.termination);
+        let event = NewEvent {
+            at_ms: clock::unix_ms(),
+            kind: "exec-ended".to_owned(),
+            instance: self.instance.clone(),
+            run_id: Some(run.clone()),
+            session: row.ticket.session_id.clone(),
+            detail: serde_json::json!({
+                "text": text, "status": outcome.status, "exitCode": outcome.exit_code,
+                "exitSignal": outcome.exit_signal, "failureKind": outcome.failure_kind,
+            }),
+        };
+        if self.registry.tell_owed(run.clone(), event).await? {
+            self.something_happened();
+            // Nobody may listen: the event is there for whoever comes.
+            let _ = self.noticed.send(Noticed { session: row.ticket.session_id.clone(), text });
+        }
+        Ok(())
+    }
+}
+
+/// Whether it succeeded without a word, and nobody asked to hear of that.
+fn is_quiet(exec: &ExecRow, ending: &Ending) -> bool {
+    let succeeded = ending.termination.reason == Reason::Exit && ending.termination.exit_code == Some(0);
+    match exec.notify {
+        Notify::Auto => succeeded && ending.output.bytes == 0,
+        Notify::Always => false,
+        Notify::Never => true,
+    }
+}
+
+async fn sentence(row: &RunRow, ending: &Ending) -> String {
+    let dir = output_of(row);
+    // What cannot be read is left out.
+    let last = reading(move || text::last(&dir, 400, true)).await.unwrap_or_default();
+    let snippet: String = last.split_whitespace().collect::<Vec<_>>().join(" ");
+    let skipped = snippet.chars().count().saturating_sub(SNIPPET);
+    let snippet: String = snippet.chars().skip(skipped).collect();
+    let began = row.note.as_ref().map_or(row.ticket.created_at_ms, |note| note.started_at_ms);
+    let took = duration::show(Duration::from_millis(ending.ended_at_ms.saturating_sub(began)));
+    let command = super::list::command_of(row);
+    let command: String = command.chars().take(120).collect();
+    let how = ending.termination.sentence();
+    let said =
+        if snippet.is_empty() { "It printed nothing.".to_owned() } else { format!("Last output: {snippet}") };
+    format!("Run {} ({command}) has ended after {took}: {how}. {said}", row.ticket.run_id)
+}

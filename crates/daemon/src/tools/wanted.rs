@@ -1,0 +1,170 @@
+//! What an exec request means: the command, where and with what it runs, how long it is waited for.
+
+use crate::asked::{self, Asked, OfExec, Process, named, session_of};
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use std::path::Path;
+use std::time::Duration;
+use tenure_core::defaults;
+use tenure_core::ids::RunId;
+use tenure_core::limits::{Activity, Limits};
+use tenure_core::policy::Ask;
+use tenure_core::resources::Resources;
+use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
+use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
+
+/// An exec request that is understood.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// The command line.
+    pub(crate) command: String,
+    /// Where it runs and with what environment.
+    pub(crate) process: Process,
+    pub(crate) pty: bool,
+    pub(crate) session: Option<String>,
+    scope: Option<String>,
+    replace: bool,
+    label: Option<String>,
+    limits: Limits,
+    pub(crate) notify: Notify,
+    pub(crate) ask: Option<Ask>,
+    /// How long its end is waited for.
+    pub(crate) window: Duration,
+    /// What is done differently from what was asked.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Understands a request, or says what is wrong with it.
+pub(crate) fn read(daemon: &Daemon, request: ExecRequest, who: &Requester) -> Result<Wanted, Refusal> {
+    check_command(&request.command)?;
+    let mut process = match &request.process {
+        Some(exact) => asked::unpack(exact)?,
+        None => asked::handed_down(&daemon.state_text()),
+    };
+    for (name, value) in &request.env {
+        process.set(name, value)?;
+    }
+    process.env_names = request.env.keys().cloned().collect();
+    if let Some(workdir) = &request.workdir {
+        process.cwd = directory(workdir, &process.cwd)?;
+    }
+    let mut warnings = Vec::new();
+    let settings = &daemon.settings;
+    let window = window(&request, settings.exec.yield_after, &mut warnings);
+    let limits = Limits {
+        overall: seconds("timeoutSeconds", request.timeout_seconds)?.unwrap_or(settings.exec.timeout),
+        no_output: seconds("noOutputTimeoutSeconds", request.no_output_timeout_seconds)?.flatten(),
+        activity: Activity::default(),
+        grace: settings.run.grace,
+        give_up: defaults::GIVE_UP,
+        orphan_grace: settings.run.orphan_grace,
+    };
+    Ok(Wanted {
+        process,
+        pty: request.pty,
+        session: session_of(request.session_key.as_ref(), who)?,
+        scope: named("scopeKey", request.scope_key.as_ref())?,
+        replace: request.replace,
+        label: named("label", request.label.as_ref())?,
+        limits,
+        notify: request.notify.unwrap_or(settings.exec.notify),
+        ask: request.ask,
+        window,
+        warnings,
+        command: request.command,
+    })
+}
+
+fn check_command(command: &str) -> Result<(), Refusal> {
+    if command.trim().is_empty() {
+        return Err(Refusal::invalid("the command is empty: say what to run"));
+    }
+    if command.len() >= COMMAND_BYTES {
+        return Err(Refusal::invalid(format!(
+            "the command has {} bytes, and the system takes fewer than {COMMAND_BYTES}: write it to a file and run that",
+            command.len()
+        )));
+    }
+    if command.contains('\0') {
+        return Err(Refusal::invalid("the command holds a NUL byte, which no program can be given"));
+    }
+    Ok(())
+}
+
+/// A directory as it is given, from where the caller is.
+fn directory(workdir: &str, cwd: &[u8]) -> Result<Vec<u8>, Refusal> {
+    if workdir.trim().is_empty() || workdir.contains('\0') {
+        return Err(Refusal::invalid(format!("{workdir:?} is no directory: leave workdir out, or name one")));
+    }
+    if workdir.starts_with('/') {
+        return Ok(workdir.as_bytes().to_vec());
+    }
+    let from = std::str::from_utf8(cwd)
+        .map_err(|_| Refusal::invalid("the caller's directory is not UTF-8: give an absolute workdir"))?;
+    Ok(Path::new(from).join(workdir).into_os_string().into_encoded_bytes())
+}
+
+/// How long the end is waited for; in the background not at all.
+fn window(request: &ExecRequest, usual: Duration, warnings: &mut Vec<String>) -> Duration {
+    let (shortest, longest) = YIELD_MS;
+    if request.background {
+        return Duration::ZERO;
+    }
+    let Some(asked) = request.yield_ms else { return usual };
+    let taken = asked.clamp(shortest, longest);
+    if taken != asked {
+        warnings.push(format!("yieldMs is {shortest} to {longest}: {taken} was taken for {asked}"));
+    }
+    Duration::from_millis(taken)
+}
+
+/// A time limit in seconds: not given, off, or so long.
+fn seconds(what: &str, given: Option<f64>) -> Result<Option<Option<Duration>>, Refusal> {
+    let Some(given) = given else { return Ok(None) };
+    match Duration::try_from_secs_f64(given) {
+        Ok(Duration::ZERO) => Ok(Some(None)),
+        Ok(length) => Ok(Some(Some(length))),
+        Err(_) => {
+            Err(Refusal::invalid(format!("{what} is a number of seconds, 0 for no limit, not {given}")))
+        }
+    }
+}
+
+impl Wanted {
+    /// The run that executes these words.
+    pub(crate) fn asked(&self, words: Vec<Vec<u8>>, run_id: Option<RunId>) -> Result<Asked, Refusal> {
+        let command = Argv::new(words).map_err(Refusal::invalid)?;
+        let mut process = self.process.clone();
+        let transport = if self.pty {
+            if matches!(super::shell::variable(&process.env, "TERM"), None | Some("" | "dumb")) {
+                process.set("TERM", "xterm-256color")?;
+            }
+            let (cols, rows) = defaults::PTY_SIZE;
+            Transport::Pty { command: PtyCommand::Argv(command), size: Size { cols, rows } }
+        } else {
+            Transport::Pipes { command, stdin: true }
+        };
+        let spec = Spec {
+            transport,
+            cwd: process.cwd,
+            env: process.env,
+            env_names: process.env_names,
+            umask: process.umask,
+            nofile: process.nofile,
+            session: self.session.clone(),
+            scope: self.scope.clone(),
+            label: self.label.clone(),
+            limits: self.limits.clone(),
+            resources: Resources::default(),
+            on_escape: OnEscape::default(),
+            orphan: Orphan::default(),
+        };
+        if self.replace && self.scope.is_none() {
+            return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));
+        }
+        spec.check().map_err(Refusal::invalid)?;
+        let exec = Some(OfExec { run_id, notify: self.notify });
+        Ok(Asked { spec, replace: self.replace, only_session: self.session.clone(), exec })
+    }
+}

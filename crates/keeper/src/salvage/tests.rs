@@ -1,0 +1,41 @@
+use super::*;
+use crate::fixture::{ticket, with_heir};
+use crate::state_root::StateRoot;
+
+#[test]
+fn an_heir_without_a_ticket_never_was_a_run() {
+    let root = tempfile::tempdir().expect("a directory");
+    let state = StateRoot::open(root.path()).expect("a state root");
+    let (dir, heir) = with_heir(&state, false);
+    assert_eq!(Fallen::read(dir.path()).len(), 1);
+    assert!(!heir.path().exists());
+}
+
+#[test]
+fn an_ending_that_could_not_be_written_is_written_once_it_can_be() {
+    let root = tempfile::tempdir().expect("a directory");
+    let state = StateRoot::open(root.path()).expect("a state root");
+    let ticket = ticket(&state);
+    let dir = state.make_run(ticket.run_id.clone()).expect("a directory");
+    dir.write_ticket(&ticket).expect("a ticket");
+    let fallen = Fallen::read_unrecorded(dir.path()).pop().expect("one");
+    // In the way of the draft, as a full disk would be.
+    let draft = dir.path().join(crate::rundir::draft_name());
+    std::fs::create_dir(&draft).expect("a directory");
+    let unwritten = fallen.close(true, Vec::new()).expect("it cannot be written");
+    assert!(!unwritten.write() && matches!(dir.ending(), Ok(None)));
+    std::fs::remove_dir(&draft).expect("it was there");
+    assert!(unwritten.write());
+    let ended = dir.ending().expect("a record").expect("an ending").termination;
+    assert_eq!((ended.reason, ended.confirmed), (Reason::SpawnError, true));
+}
+
+#[test]
+fn a_run_that_no_keeper_could_be_had_for_is_closed() {
+    let root = tempfile::tempdir().expect("a directory");
+    let state = StateRoot::open(root.path()).expect("a state root");
+    let (dir, _) = with_heir(&state, true);
+    never_kept(dir.path(), "no more processes");
+    let ended = dir.ending().expect("a record").expect("an ending").termination;
+    assert_eq!((ended.reason, ended.detail.as_deref()), (Reason::SpawnError, Some("no more processes")));
+}

@@ -1,0 +1,174 @@
+//! What is allowed without asking. Every command of a line must match some entry; one that matches none is a [`Miss`],
+//! which says which command it is and why.
+
+mod entry;
+
+#[cfg(test)]
+mod tests;
+
+pub use entry::{BadEntry, BadEntryWhy, Entry, Exact};
+
+use crate::executable::Executable;
+use crate::shell::{RunsOthers, quote, runs_others};
+use entry::Pattern;
+use std::path::{Path, PathBuf};
+
+/// Entries that were checked.
+#[derive(Debug, Clone)]
+pub struct Allowlist {
+    entries: Vec<Entry>,
+    patterns: Vec<Pattern>,
+}
+
+/// One command of a line, with the program that it was found to mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Its words as they were written.
+    pub argv: &'a [String],
+    /// Its program.
+    pub program: &'a Executable,
+}
+
+/// A command that no entry allows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("command {} ({program:?}, which is {called:?}) is not allowed: {why}", segment + 1)]
+pub struct Miss {
+    /// Which command of the line, from 0.
+    pub segment: usize,
+    /// Its first word.
+    pub program: String,
+    /// The program that this means.
+    pub called: PathBuf,
+    /// Why.
+    pub why: MissWhy,
+}
+
+/// Why no entry allows a command: what the closest of them lacks. In the order of closeness.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum MissWhy {
+    /// None names the program.
+    #[error("no entry of the allowlist names this program")]
+    Program,
+    /// One names it, for somebody else.
+    #[error("the entry that names this program is for another agent")]
+    Agent,
+    /// One names it with other arguments, or for another directory.
+    #[error("the entry that names this program allows other arguments, or another directory")]
+    Arguments,
+    /// A pattern is not asked about arguments that hold control characters.
+    #[error("an argument holds a newline or another control character, which no pattern matches")]
+    Control,
+    /// One names it without a pattern, which is not enough.
+    #[error("the entry that names this program has no pattern of its arguments, and {0}")]
+    RunsOthers(RunsOthers),
+}
+
+impl Allowlist {
+    /// Checks the entries; the error says which one is wrong and what to write.
+    pub fn new(entries: Vec<Entry>) -> Result<Self, BadEntry> {
+        let compile = |(index, entry): (usize, &Entry)| {
+            Pattern::of(entry).map_err(|why| BadEntry { index, program: entry.program.clone(), why })
+        };
+        let patterns = entries.iter().enumerate().map(compile).collect::<Result<_, _>>()?;
+        Ok(Self { entries, patterns })
+    }
+
+    /// The entries, as they were given.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// For each command the first entry that allows it, by its index.
+    pub fn matches(&self, agent: Option<&str>, cwd: &Path, calls: &[Call<'_>]) -> Result<Vec<usize>, Miss> {
+        let one = |(segment, call): (usize, &Call<'_>)| {
+            self.find(agent, cwd, *call).map_err(|why| Miss {
+                segment,
+                program: call.argv.first().cloned().unwrap_or_default(),
+                called: call.program.called.clone(),
+                why,
+            })
+        };
+        calls.iter().enumerate().map(one).collect()
+    }
+
+    fn find(&self, agent: Option<&str>, cwd: &Path, call: Call<'_>) -> Result<usize, MissWhy> {
+        let asked = Asked { call, cwd, text: joined(call.argv), runs_others: runner(call).err() };
+        let mut closest = MissWhy::Program;
+        for (index, (entry, pattern)) in self.entries.iter().zip(&self.patterns).enumerate() {
+            match allows(entry, pattern, agent, &asked) {
+                Ok(()) => return Ok(index),
+                Err(why) => closest = closest.max(why),
+            }
+        }
+        Err(closest)
+    }
+}
+
+/// A command, with what every entry asks of it.
+struct Asked<'a> {
+    call: Call<'a>,
+    cwd: &'a Path,
+    /// Its arguments as one text; `None` if a pattern cannot be asked about them.
+    text: Option<String>,
+    runs_others: Option<RunsOthers>,
+}
+
+fn allows(entry: &Entry, pattern: &Pattern, agent: Option<&str>, asked: &Asked<'_>) -> Result<(), MissWhy> {
+    if !pattern.names(asked.call) {
+        return Err(MissWhy::Program);
+    }
+    if entry.agent.is_some() && entry.agent.as_deref() != agent {
+        return Err(MissWhy::Agent);
+    }
+    match (pattern, &asked.text, &asked.runs_others) {
+        (Pattern::Exact(exact), _, _) => {
+            let same = exact.argv == asked.call.argv && exact.cwd == asked.cwd;
+            if same { Ok(()) } else { Err(MissWhy::Arguments) }
+        }
+        (Pattern::Glob { args: Some(_), .. }, None, _) => Err(MissWhy::Control),
+        (Pattern::Glob { args: Some(args), .. }, Some(text), _) => {
+            if args.is_match(text) {
+                Ok(())
+            } else {
+                Err(MissWhy::Arguments)
+            }
+        }
+        (Pattern::Glob { args: None, .. }, _, Some(runs)) => Err(MissWhy::RunsOthers(runs.clone())),
+        (Pattern::Glob { args: None, .. }, _, None) => Ok(()),
+    }
+}
+
+/// What a pattern is asked about: the arguments, joined by blanks. One that is empty, or holds a blank or a quote, stands in
+/// single quotes, so that no two argument lists make the same text.
+fn joined(argv: &[String]) -> Option<String> {
+    let mut text = String::new();
+    for (at, argument) in argv.iter().skip(1).enumerate() {
+        if argument.chars().any(char::is_control) {
+            return None;
+        }
+        if at > 0 {
+            text.push(' ');
+        }
+        let plain = !argument.is_empty() && !argument.contains(|c: char| c == '\'' || c.is_whitespace());
+        text.push_str(&if plain { argument.clone() } else { quote(argument) });
+    }
+    Some(text)
+}
+
+/// Whether a command runs others, by its word, by the name it is executed under and by the file behind that. A file that
+/// is many programs, and acts by its name, is what its name says.
+fn runner(call: Call<'_>) -> Result<(), RunsOthers> {
+    let Executable { called, real, .. } = call.program;
+    let by_name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let many = by_name(real).is_some_and(|name| matches!(name.as_str(), "busybox" | "toybox" | "coreutils"));
+    let names = [call.argv.first().cloned(), by_name(called), by_name(real).filter(|_| !many)];
+    for name in names.into_iter().flatten() {
+        let mut argv = call.argv.to_vec();
+        match argv.first_mut() {
+            Some(first) => *first = name,
+            None => argv.push(name),
+        }
+        runs_others(&argv)?;
+    }
+    Ok(())
+}

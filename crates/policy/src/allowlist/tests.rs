@@ -1,0 +1,217 @@
+//! Entries as people write them, and commands that try to get past them.
+
+use super::*;
+use crate::shell::analyse;
+use std::path::PathBuf;
+
+fn entry(program: &str, args: Option<&str>) -> Entry {
+    Entry { id: None, program: program.into(), args: args.map(str::to_owned), exact: None, agent: None }
+}
+
+fn list(entries: &[(&str, Option<&str>)]) -> Allowlist {
+    Allowlist::new(entries.iter().map(|(program, args)| entry(program, *args)).collect()).unwrap()
+}
+
+/// Bare names are in /usr/bin; what has a slash is where it says.
+fn found(word: &str) -> Executable {
+    let path = if word.contains('/') { PathBuf::from(word) } else { Path::new("/usr/bin").join(word) };
+    Executable { called: path.clone(), real: path, through_path: !word.contains('/') }
+}
+
+fn ask(list: &Allowlist, agent: Option<&str>, cwd: &str, line: &str) -> Result<Vec<usize>, Miss> {
+    let analysis = analyse(line).unwrap();
+    let programs: Vec<_> = analysis.segments().iter().map(|it| found(it.program())).collect();
+    let calls: Vec<_> = analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at)).collect();
+    list.matches(agent, Path::new(cwd), &calls)
+}
+
+fn why(list: &Allowlist, line: &str) -> MissWhy {
+    ask(list, None, "/", line).unwrap_err().why
+}
+
+fn allows(list: &Allowlist, line: &str) -> bool {
+    ask(list, None, "/", line).is_ok()
+}
+
+#[test]
+fn every_command_of_a_line_must_be_allowed() {
+    let list = list(&[("git", None), ("/usr/bin/wc", None)]);
+    assert_eq!(ask(&list, None, "/", "git log | wc -l && git status"), Ok(vec![0, 1, 0]));
+    let miss = ask(&list, None, "/", "git status; rm -rf /").unwrap_err();
+    assert_eq!((miss.segment, miss.program.as_str(), &miss.why), (1, "rm", &MissWhy::Program));
+    let text = miss.to_string();
+    assert!(text.contains("command 2") && text.contains("\"rm\"") && text.contains("/usr/bin/rm"), "{text}");
+}
+
+#[test]
+fn a_bare_name_allows_only_what_was_called_so_through_the_path() {
+    let list = list(&[("git", None)]);
+    assert!(allows(&list, "git status"));
+    for line in ["/usr/bin/git status", "./git status", "/tmp/git", "gitk", "Git"] {
+        assert_eq!(why(&list, line), MissWhy::Program, "{line}");
+    }
+}
+
+#[test]
+fn a_path_allows_however_it_was_called() {
+    let list =
+        list(&[("/usr/bin/git", None), ("/opt/*/bin/tool", None), ("/srv/**", None), ("/x/a[[]b", None)]);
+    for line in ["git status", "/usr/bin/git", "/opt/a/bin/tool", "/srv/x", "/srv/x/y/z", "'/x/a[b'"] {
+        assert!(allows(&list, line), "{line}");
+    }
+    for line in
+        ["/usr/bin/gitk", "/opt/a/b/bin/tool", "/opt/bin/tool", "/srvx", "/usr/local/bin/git", "/x/ab"]
+    {
+        assert!(!allows(&list, line), "{line}");
+    }
+}
+
+#[test]
+fn a_pattern_covers_the_arguments_from_end_to_end() {
+    let list =
+        list(&[("git", Some("status|log( --oneline)?")), ("echo", Some("")), ("ls", Some("^-l [a-z]+$"))]);
+    for line in ["git status", "git log", "git log --oneline", "git 'status'", "echo", "ls -l abc"] {
+        assert!(allows(&list, line), "{line}");
+    }
+    for line in [
+        "git",
+        "git status -s",
+        "git -p status",
+        "git log --oneline x",
+        "git logx",
+        "echo a",
+        "echo ''",
+        "ls -l a b",
+        "git statuslog",
+    ] {
+        assert_eq!(why(&list, line), MissWhy::Arguments, "{line}");
+    }
+}
+
+#[test]
+fn no_two_argument_lists_look_alike_to_a_pattern() {
+    let list = list(&[
+        ("git", Some("log --oneline x")),
+        ("echo", Some("'a b' ''")),
+        ("printf", Some(r"'it'\\''s'")),
+    ]);
+    assert!(allows(&list, "git log --oneline x"));
+    assert!(!allows(&list, "git 'log --oneline' x"));
+    assert!(!allows(&list, "git 'log --oneline x'"));
+    assert!(allows(&list, "echo \"a b\" \"\""));
+    assert!(!allows(&list, "echo \\'a b\\' \"''\""));
+    assert!(allows(&list, "printf \"it's\""));
+}
+
+#[test]
+fn control_characters_match_no_pattern() {
+    let list = list(&[("git", Some("(?s).*"))]);
+    assert!(allows(&list, "git commit -m 'a b'"));
+    assert_eq!(why(&list, "git commit -m 'a\nb'"), MissWhy::Control);
+    assert_eq!(why(&list, "git commit -m 'a\tb'"), MissWhy::Control);
+}
+
+#[test]
+fn what_runs_others_needs_a_pattern() {
+    let plain = list(&[("env", None), ("/usr/bin/*", None), ("/bin/sh", None)]);
+    for line in
+        ["env rm x", "sudo x", "/bin/sh -c x", "find . -exec rm {} +", "python3 x.py", "git -c a=b log"]
+    {
+        assert!(matches!(why(&plain, line), MissWhy::RunsOthers(_)), "{line}");
+    }
+    assert!(allows(&plain, "find . -name x"));
+    assert!(allows(&list(&[("timeout", Some(r"\d+ ls"))]), "timeout 5 ls"));
+}
+
+#[test]
+fn what_runs_others_is_known_behind_a_link() {
+    let list = list(&[("/opt/*", None)]);
+    let ask = |real: &str| {
+        let program = Executable { called: "/opt/tool".into(), real: real.into(), through_path: false };
+        list.matches(None, Path::new("/"), &[Call { argv: &["/opt/tool".into()], program: &program }])
+    };
+    assert!(matches!(ask("/usr/bin/dash").unwrap_err().why, MissWhy::RunsOthers(_)));
+    assert!(matches!(ask("/usr/bin/python3.11").unwrap_err().why, MissWhy::RunsOthers(_)));
+    // Each of its links is a program of its own.
+    assert_eq!(ask("/bin/busybox"), Ok(vec![0]));
+}
+
+#[test]
+fn allow_always_is_for_one_command_in_one_directory_of_one_agent() {
+    let argv: Vec<String> = ["git", "commit", "-m", "a\nb"].map(str::to_owned).to_vec();
+    let program = found("git");
+    let call = Call { argv: &argv, program: &program };
+    let entry = Entry::allow_always(call, Path::new("/repo"), Some("main")).unwrap();
+    let text = serde_json::to_string(&entry).unwrap();
+    assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
+    let list = Allowlist::new(vec![entry]).unwrap();
+    let line = "git commit -m 'a\nb'";
+    assert_eq!(ask(&list, Some("main"), "/repo", line), Ok(vec![0]));
+    assert_eq!(ask(&list, Some("main"), "/other", line).unwrap_err().why, MissWhy::Arguments);
+    assert_eq!(ask(&list, Some("other"), "/repo", line).unwrap_err().why, MissWhy::Agent);
+    assert_eq!(ask(&list, None, "/repo", line).unwrap_err().why, MissWhy::Agent);
+    assert!(ask(&list, Some("main"), "/repo", "git commit -m 'a b'").is_err());
+    assert!(ask(&list, Some("main"), "/repo", "git commit -m 'a\nb' x").is_err());
+    assert!(ask(&list, Some("main"), "/repo", "/usr/bin/git commit -m 'a\nb'").is_err());
+}
+
+#[test]
+fn allow_always_is_refused_for_what_runs_others() {
+    for argv in [&["sudo", "ls"][..], &["sh", "-c", "ls"], &["find", ".", "-exec", "x"]] {
+        let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
+        let program = found(&argv[0]);
+        let error =
+            Entry::allow_always(Call { argv: &argv, program: &program }, Path::new("/"), None).unwrap_err();
+        assert!(error.to_string().contains("pattern of its arguments"), "{error}");
+    }
+}
+
+#[test]
+fn a_glob_in_an_exact_entry_is_a_name() {
+    let exact = Exact { argv: vec!["x".into()], cwd: "/".into() };
+    let odd = Entry { exact: Some(exact), ..entry("/usr/bin/*", None) };
+    assert_eq!(why(&Allowlist::new(vec![odd]).unwrap(), "x"), MissWhy::Program);
+}
+
+#[test]
+fn an_entry_that_cannot_be_used_says_what_to_write() {
+    let exact = |argv: &[&str], cwd: &str| {
+        Some(Exact { argv: argv.iter().map(|&word| word.to_owned()).collect(), cwd: cwd.into() })
+    };
+    let long = "a".repeat(5000);
+    let table = [
+        (entry("", None), "write an absolute path"),
+        (entry("bin/git", None), "write an absolute one"),
+        (entry("./git", None), "write an absolute one"),
+        (entry("**/git", None), "write an absolute one"),
+        (entry("/usr//git", None), "without them"),
+        (entry("/usr/../git", None), "without them"),
+        (entry("/usr/./git", None), "without them"),
+        (entry("..", None), "without them"),
+        (entry("/usr/[a", None), "no glob"),
+        (entry("git", Some("(")), "no regular expression"),
+        (entry("git", Some("a)|(b")), "no regular expression"),
+        (entry("git", Some("(?x) a # b")), "no regular expression"),
+        (entry("git", Some(r"\p{Greek}")), "no regular expression"),
+        (entry("git", Some(r"(?:\w{100}){100}")), "too complex"),
+        (entry("git", Some(&long)), "too long"),
+        (entry(&long, None), "too long"),
+        (Entry { exact: exact(&["git"], "/"), ..entry("/git", Some("x")) }, "one of them"),
+        (Entry { exact: exact(&["git"], "rel"), ..entry("/git", None) }, "absolute cwd"),
+        (Entry { exact: exact(&[], "/"), ..entry("/git", None) }, "absolute cwd"),
+        (Entry { exact: exact(&["git"], "/"), ..entry("git", None) }, "absolute cwd"),
+        (Entry { agent: Some(String::new()), ..entry("git", None) }, "leave it out"),
+    ];
+    for (bad, wanted) in table {
+        let error = Allowlist::new(vec![entry("ok", None), bad]).unwrap_err();
+        assert_eq!(error.index, 1);
+        let text = error.to_string();
+        assert!(text.contains(wanted) && text.starts_with("entry 2") && !text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_field_is_refused() {
+    assert!(serde_json::from_str::<Entry>(r#"{"program":"git","arg":"x"}"#).is_err());
+    assert!(serde_json::from_str::<Entry>(r#"{"program":"git"}"#).is_ok());
+}

@@ -1,0 +1,106 @@
+//! Why a line cannot be analysed. Each text says what to write instead.
+
+/// A line that is not understood well enough to be matched against an allowlist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the command cannot be analysed at byte {at}: {why}")]
+pub struct Unanalysable {
+    /// Where the trouble begins, in bytes.
+    pub at: usize,
+    /// What it is.
+    pub why: Why,
+}
+
+/// What cannot be analysed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// Too many bytes.
+    #[error("it is longer than 64 KiB; write a script and run that")]
+    TooLong,
+    /// Too many commands.
+    #[error("it has more than 64 commands; split it, or write a script and run that")]
+    TooManyCommands,
+    /// No command at all.
+    #[error("there is no command; write one")]
+    Empty,
+    /// An operator with nothing before it or after it.
+    #[error("a command is missing next to {0:?}; write one there, or leave it out")]
+    MissingCommand(&'static str),
+    /// A quote that is not closed.
+    #[error("the {0} quote is not closed; close it")]
+    OpenQuote(&'static str),
+    /// A backslash as the last character.
+    #[error("nothing follows the backslash; leave it out")]
+    LastBackslash,
+    /// A character that does something to a terminal, or nothing that can be seen.
+    #[error("it holds the control character U+{0:04X}; leave it out")]
+    Control(u32),
+    /// A character that hides or turns around what is shown of the line.
+    #[error("it holds the invisible character U+{0:04X}; leave it out")]
+    Invisible(u32),
+    /// A blank or a quote that only looks like one.
+    #[error(
+        "{0:?} means nothing to a shell, it only looks so; write the plain character, or put it in single quotes"
+    )]
+    LookAlike(char),
+    /// `<`, `>` and what begins with them.
+    #[error(
+        "redirections are not analysed; leave it out (both streams are recorded), or write a script and run that"
+    )]
+    Redirection,
+    /// `$(…)`, backquotes.
+    #[error(
+        "command substitutions are not analysed; run that command first and write its result, or put it in single quotes"
+    )]
+    Substitution,
+    /// `$name`, `${…}`, `$((…))`, `$'…'`, a lone `$`.
+    #[error("expansions with $ are not analysed; write the value itself, or put the $ in single quotes")]
+    Expansion,
+    /// `*`, `?`, `[`.
+    #[error("{0:?} would be a pattern of file names; write the names, or put it in single quotes")]
+    Pattern(char),
+    /// `{`.
+    #[error("braces are not analysed; write the words out, or put them in single quotes")]
+    Brace,
+    /// `~` where it would become a directory.
+    #[error("~ is not analysed; write the directory itself, or put it in single quotes")]
+    Tilde,
+    /// `!` where an interactive shell would look into its history.
+    #[error("! is not analysed; leave it out, or put it in single quotes")]
+    Bang,
+    /// `(` or `)`.
+    #[error("parentheses are not analysed; write plain commands, or put them in single quotes")]
+    Parenthesis,
+    /// `&`.
+    #[error(
+        "background commands are not analysed; leave the & out and run the command in the background by the tool"
+    )]
+    Background,
+    /// `|&`.
+    #[error("|& is not analysed; write |")]
+    PipeBoth,
+    /// `;;` and the like.
+    #[error("{0} is not analysed; write one ;")]
+    DoubleSemicolon(&'static str),
+    /// `NAME=value` before a command.
+    #[error("assignments are not analysed; pass {0} in the environment of the call")]
+    Assignment(String),
+    /// `if`, `for`, `{`, `time`…
+    #[error(
+        "{0:?} is a word of the shell's own language; write plain commands, or write a script and run that"
+    )]
+    Reserved(String),
+    /// `cd`, `export`, `eval`…
+    #[error("{name:?} is done by the shell itself and has no program; {instead}")]
+    Builtin {
+        /// Its name.
+        name: String,
+        /// What to do about it.
+        instead: &'static str,
+    },
+    /// A first word that shells with jobs or with `=` expansion read otherwise.
+    #[error("a command that begins with {0:?} is not analysed; write the name of a program")]
+    OddCommand(char),
+    /// A first word of no characters.
+    #[error("the name of the command is empty; write the name of a program")]
+    EmptyCommand,
+}

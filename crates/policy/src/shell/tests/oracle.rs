@@ -1,0 +1,97 @@
+//! Real shells agree: the rendered line gives a program the words that were analysed, and so does the line as it was
+//! written.
+
+use super::super::*;
+use crate::random::Random;
+use std::path::{Path, PathBuf};
+
+/// It prints each word with a NUL after it.
+const PRINTER: &str = "/usr/bin/printf";
+
+const WORDS: [&str; 28] = [
+    "'", "\"", "\\", "\n", " ", "\t", "$x", "$(id)", "`id`", "*", "?", "~", "!", "#", ";", "&", "|", "<",
+    ">", "a", "b", "é", "日本", "“", "\u{a0}", "%", "{a,b}", "\\n",
+];
+
+/// What `line` prints in `shell`. It starts in an empty directory and finds no program but the printer.
+// The shell is the point of the test; it is waited for, and what it may start is above.
+#[expect(clippy::disallowed_methods)]
+fn printed(shell: &str, line: &str, place: &Path) -> String {
+    let mut command = std::process::Command::new(shell);
+    command.args(["-c", line]).env_clear().env("PATH", place.join("bin")).env("LC_ALL", "C.UTF-8");
+    let output = command.current_dir(place.join("cwd")).output().unwrap();
+    assert!(output.stderr.is_empty(), "{line:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.path().join("bin")).unwrap();
+    std::fs::create_dir_all(place.path().join("cwd")).unwrap();
+    std::os::unix::fs::symlink(PRINTER, place.path().join("bin/printf")).unwrap();
+    place
+}
+
+/// What a line of printers prints: of a pipeline the last one is heard; after `||` nothing runs, because all succeed.
+fn expected(analysis: &Analysis) -> String {
+    let mut text = String::new();
+    let mut skipped = false;
+    for (at, segment) in analysis.segments().iter().enumerate() {
+        match at.checked_sub(1).map(|before| analysis.joins()[before]) {
+            None | Some(Join::Then | Join::Newline | Join::And) => skipped = false,
+            Some(Join::Or) => skipped = true,
+            Some(Join::Pipe) => {}
+        }
+        if !skipped && analysis.joins().get(at) != Some(&Join::Pipe) {
+            text.extend(segment.argv()[2..].iter().map(|word| format!("{word}\0")));
+            // A format that needs a word gets an empty one.
+            text.push_str(if segment.argv().len() == 2 { "\0" } else { "" });
+        }
+    }
+    text
+}
+
+#[test]
+fn the_rendered_line_gives_a_program_the_words_that_were_analysed() {
+    let place = place();
+    let mut random = Random::new(4);
+    for _ in 0..300 {
+        let mut line = String::new();
+        for at in 0..=random.below(4) {
+            line.push_str(if at == 0 { "" } else { random.pick(&[" && ", " || ", " | ", "; ", "\n"]) });
+            line.push_str("printf '%s\\0'");
+            for _ in 0..random.below(5) {
+                line = format!("{line} {}", quote(&random.text(&WORDS, 8)));
+            }
+        }
+        let analysis = analyse(&line).unwrap();
+        let programs = vec![PathBuf::from(PRINTER); analysis.segments().len()];
+        let rendered = render(&analysis, &programs).unwrap();
+        assert_eq!(printed("/bin/sh", &rendered, place.path()), expected(&analysis), "{line:?}");
+    }
+}
+
+#[test]
+fn shells_read_an_accepted_line_as_it_was_analysed() {
+    #[rustfmt::skip]
+    const PIECES: [&str; 44] = [
+        "'", "'", "\"", "\"", "\\", "\n", "\\\n", " ", " ", ";", "&", "&&", "|", "||", "<", ">", "(", ")", "{", "}", "{}",
+        "*", "?", "[", "]", "~", "!", "#", "$", "`", "=", "%", "^", ",", "..", "a", "b", "é", "-", "x=~",
+        ";printf '%s\\0' ", "&&printf '%s\\0' ", "|printf '%s\\0' ", "\nprintf '%s\\0' ",
+    ];
+    let place = place();
+    let mut random = Random::new(5);
+    let mut checked = 0;
+    while checked < 300 {
+        let line = format!("printf '%s\\0' x{}", random.text(&PIECES, 10));
+        let Ok(analysis) = analyse(&line) else { continue };
+        if !analysis.segments().iter().all(|it| it.argv().starts_with(&["printf".into(), "%s\\0".into()])) {
+            continue;
+        }
+        for shell in ["/bin/sh", "/bin/bash"] {
+            assert_eq!(printed(shell, &line, place.path()), expected(&analysis), "{shell}: {line:?}");
+        }
+        checked += 1;
+    }
+    assert_eq!(std::fs::read_dir(place.path().join("cwd")).unwrap().count(), 0, "a redirection was accepted");
+}
