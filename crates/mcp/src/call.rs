@@ -24,6 +24,10 @@ const PACE: Duration = Duration::from_millis(250);
 /// How long a client may take to read one before it is not told this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What whoever still listens hears when the connection ends under a call.
+const LEFT: &str = "the server is leaving. Commands that were started go on: call process with action list to see \
+                    them, and poll to hear how they end";
+
 /// `exec`.
 pub(crate) async fn exec<T: Tools>(
     tools: &T,
@@ -102,8 +106,9 @@ async fn waited_for<F: Future>(
     let gone = context.extensions.get::<Gone>().cloned().unwrap_or_default();
     let given_up = async {
         tokio::select! {
-            () = context.ct.cancelled() => {}
-            () = gone.0.cancelled() => {}
+            biased;
+            () = gone.0.cancelled() => ErrorData::internal_error(LEFT, None),
+            () = context.ct.cancelled() => ErrorData::internal_error("the request was cancelled", None),
         }
     };
     let mut news = News::new(news, context);
@@ -111,13 +116,13 @@ async fn waited_for<F: Future>(
     loop {
         tokio::select! {
             biased;
-            () = &mut given_up => return Err(ErrorData::internal_error("the request was cancelled", None)),
+            why = &mut given_up => return Err(why),
             done = &mut work => return Ok(done),
             progress = news.next() => {
                 // Whoever is told the end is told nothing after it, so this is waited for.
                 let telling = timeout(PATIENCE, news.tell(progress));
                 tokio::select! {
-                    () = &mut given_up => return Err(ErrorData::internal_error("the request was cancelled", None)),
+                    why = &mut given_up => return Err(why),
                     _ = telling => {}
                 }
             }

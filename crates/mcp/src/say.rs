@@ -44,44 +44,37 @@ fn exec_status(reply: &ExecReply) -> String {
         .join("; ")
 }
 
-/// What `process` answers.
+/// What `process` answers. Its message has in words what the fields of its action have.
 pub(crate) fn process(action: Action, reply: &ProcessReply) -> String {
     let mut text = Text::default();
-    if let Some(screen) = &reply.screen {
-        text.screen(screen);
+    if action == Action::Poll
+        && reply.truncated == Some(true)
+        && let (Some(run), Some(line)) = (&reply.run, reply.next_line)
+    {
+        text.line(format_args!("[there was more; {} from there on]\n", log_from(&run.run_id, line)));
     }
     if let Some(output) = &reply.output {
         text.block(output);
     }
-    if let Some(runs) = &reply.runs {
+    if let Some(screen) = &reply.screen {
+        text.screen(screen);
+    } else if !reply.message.is_empty() {
+        text.line(&reply.message);
+    } else if let Some(runs) = &reply.runs {
         runs.iter().for_each(|run| text.line(listed(run)));
-        if runs.is_empty() && reply.message.is_empty() {
-            text.line("there are no runs");
-        }
-    }
-    if reply.truncated == Some(true)
-        && let Some(run) = &reply.run
-    {
-        let of_log = action == Action::Log;
-        text.cut(&run.run_id, reply.next_line, if of_log { "" } else { &run.tail });
-    }
-    if let (Some(first), Some(total)) = (reply.first_line, reply.total_lines) {
-        let next = reply.next_line.unwrap_or(total);
-        text.line(format_args!("[lines {first} to {next} of {total}]"));
     }
     if let Some(run) = &reply.run {
         text.line(format_args!("[{}]", run_status(run)));
     }
-    if let Some(written) = reply.bytes_written {
-        text.line(format_args!("{written} bytes were written to its input"));
-    }
     if let Some(ms) = reply.retry_in_ms {
-        text.line(format_args!("poll again in {}, or wait with timeoutMs", duration(ms)));
-    }
-    if !reply.message.is_empty() {
-        text.line(&reply.message);
+        text.line(format_args!("Poll again in {}, or wait with timeoutMs.", duration(ms)));
     }
     text.0
+}
+
+/// How the lines from this one on are read.
+fn log_from(run: &RunId, line: u64) -> String {
+    format!("process {{\"action\":\"log\",\"runId\":\"{run}\",\"offset\":{line}}} shows it")
 }
 
 fn run_status(run: &Listed) -> String {
@@ -183,10 +176,7 @@ impl Text {
 
     fn cut(&mut self, run: &RunId, next_line: Option<u64>, tail: &str) {
         match next_line {
-            Some(line) => self.line(format_args!(
-                "[cut here; process {{\"action\":\"log\",\"runId\":\"{run}\",\"offset\":{line}}} shows the lines from \
-                 {line} on]"
-            )),
+            Some(line) => self.line(format_args!("[cut here; {} from there on]", log_from(run, line))),
             None => self.line("[cut here]"),
         }
         if !tail.is_empty() {

@@ -63,7 +63,7 @@ async fn processes_are_told_line_by_line() {
     assert_eq!(text(&result), format!("running; runId {RUN}; 1.5 s; waiting for input: npm start"));
     let result = wire.call("process", json!({"action": "poll", "runId": RUN})).await;
     let told = format!(
-        "new line\n[running; runId {RUN}; 1.5 s; waiting for input]\npoll again in 5.0 s, or wait with timeoutMs"
+        "new line\n[running; runId {RUN}; 1.5 s; waiting for input]\nPoll again in 5.0 s, or wait with timeoutMs."
     );
     assert_eq!(text(&result), told);
     let result = wire.call("process", json!({"action": "screen", "runId": RUN})).await;

@@ -61,23 +61,12 @@ enum Over {
 impl Bridge {
     /// Until the client goes.
     async fn serve(mut self) -> Result<(), Failure> {
-        let mut stream = match self.daemon.mcp(&self.who).await {
-            Ok(stream) => stream,
-            // One that was just leaving has a successor.
-            Err(failed) if passes(&failed) => match self.next_daemon().await? {
-                Some(stream) => stream,
-                None => return Ok(()),
-            },
-            Err(failed) => return Err(reach::failure(&failed)),
-        };
-        while let Over::Daemon = self.carry(stream).await {
+        while let Some(stream) = self.next_daemon().await?
+            && let Over::Daemon = self.carry(stream).await
+        {
             for answer in self.memory.lost() {
                 self.pipes.say(answer).await;
             }
-            stream = match self.next_daemon().await? {
-                Some(stream) => stream,
-                None => return Ok(()),
-            };
         }
         self.pipes.close(COURTESY).await;
         Ok(())
