@@ -8,7 +8,7 @@ mod values;
 mod view;
 
 pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
-pub(crate) use operate::{BackupArgs, EventsArgs, MetricsArgs, ReapArgs, WhyArgs};
+pub(crate) use operate::{BackupArgs, EventsArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs};
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use terminal::{AttachArgs, PasteArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
@@ -96,6 +96,8 @@ Examples:
     Metrics(MetricsArgs),
     /// Write a copy of the registry to a new file.
     Backup(BackupArgs),
+    /// Serve the agent's tools to an MCP client, on standard input and output.
+    Mcp(McpArgs),
 }
 
 /// The whole command line, for what is made from it.

@@ -10,6 +10,7 @@ pub(crate) mod events;
 mod keyboard;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod metrics;
 pub(crate) mod nursery;
 pub(crate) mod paste;

@@ -6,6 +6,7 @@ use crate::held::{self, Held, Keeping, Orders};
 use crate::latency::Latency;
 use crate::lease::Sweep;
 use crate::link::Link;
+use crate::mcp::Clients;
 use crate::reconcile::Claims;
 use crate::scopes::Scopes;
 use crate::tools::{Indexes, Noticed, Waiting, Witnesses};
@@ -50,6 +51,7 @@ pub(crate) struct Daemon {
     /// What is known of the heartbeats of others who share the registry.
     pub(crate) observer: Mutex<Observer>,
     pub(crate) sweep: Sweep,
+    pub(crate) clients: Clients,
     /// The runs that are being started or judged.
     pub(crate) claims: Claims,
     /// The runs that are looked at again and again.
@@ -110,6 +112,7 @@ impl Daemon {
             changes: watch::Sender::new(0),
             observer,
             sweep: Sweep::default(),
+            clients: Clients::default(),
             claims: Claims::default(),
             watched: Claims::default(),
             verdicts: Mutex::default(),

@@ -8,6 +8,7 @@ mod events;
 mod foreground;
 mod guard;
 mod input;
+mod mcp;
 mod operate;
 mod output;
 mod receipt;
@@ -56,6 +57,7 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(approvals::allowlist, approvals::allow))
         .routes(routes!(approvals::disallow))
         .routes(routes!(events::events))
+        .routes(routes!(mcp::client))
         .routes(routes!(operate::reap))
         .routes(routes!(operate::backup))
         .routes(routes!(operate::shutdown))
@@ -82,7 +84,7 @@ pub fn description() -> OpenApi {
 
 fn router(daemon: &Arc<Daemon>) -> Router {
     let (router, _) = routes().split_for_parts();
-    router
+    mcp::add(router, daemon)
         .fallback(async || {
             Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is")
         })
