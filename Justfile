@@ -34,3 +34,8 @@ doc:
 # The manual pages, in target/man.
 man:
     cargo run --release -- man target/man
+
+# Fuzz one target for a while: just fuzz shell 60. Targets: clean, keys, paging, shell.
+fuzz target seconds="60":
+    command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+    RUSTC_BOOTSTRAP=1 cargo fuzz run {{target}} -- -max_total_time={{seconds}} -timeout=20 -rss_limit_mb=2048
