@@ -4,10 +4,7 @@ use super::parse::{Reading, Unread};
 use super::{Analysis, Unanalysable, Why};
 
 /// What both readers say, or where they part.
-pub(super) fn agreed(
-    first: Analysis,
-    second: Result<Reading, Unread>,
-) -> Result<Analysis, Unanalysable> {
+pub(super) fn agreed(first: Analysis, second: Result<Reading, Unread>) -> Result<Analysis, Unanalysable> {
     let parted = match second {
         Ok(reading) => parted(&first, &reading),
         Err(Unread { at }) => Some(at),
@@ -92,7 +89,11 @@ mod tests {
         ];
         for (commands, joins, at) in table {
             let refusal = agreed(first.clone(), Ok(reading(commands, joins)));
-            assert_eq!(refusal, Err(Unanalysable { at: *at, why: Why::TwoReadings }), "{commands:?} {joins:?}");
+            assert_eq!(
+                refusal,
+                Err(Unanalysable { at: *at, why: Why::TwoReadings }),
+                "{commands:?} {joins:?}"
+            );
         }
         let unread = agreed(first, Err(Unread { at: 7 }));
         assert_eq!(unread, Err(Unanalysable { at: 7, why: Why::TwoReadings }));

@@ -3,11 +3,14 @@
 
 use super::Join;
 use std::ops::ControlFlow;
-use tree_sitter::{Node, ParseOptions, Parser, Tree, TreeCursor};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 
-/// How often the parser may ask whether to go on: once per hundred steps. The most that a line of 64 KiB was seen to take
-/// is a tenth of this.
-const PATIENCE: usize = 100_000;
+/// How much of a line the parser gets at a time, in bytes.
+const CHUNK: usize = 1024;
+/// How often it may ask for each chunk, and how often in all besides. It looks ahead for the end of some tokens, and does so
+/// again and again: after every `==`, to the end of the line.
+const ASKS_PER_CHUNK: usize = 8;
+const ASKS: usize = 64;
 
 /// What the parser understood.
 #[derive(Debug, Default)]
@@ -44,14 +47,16 @@ enum Role {
 
 pub(super) fn read(line: &str) -> Result<Reading, Unread> {
     let tree = tree(line)?;
-    let mut reader = Reader { line, reading: Reading { end: line.len(), ..Reading::default() }, join: None, ended: 0 };
+    let mut reader =
+        Reader { line, reading: Reading { end: line.len(), ..Reading::default() }, join: None, ended: 0 };
     let mut cursor = tree.walk();
     // The kinds of the nodes around the cursor. Some trees are thousands deep, so this is no recursion.
     let mut around = vec![""];
     let mut first = true;
     loop {
         let node = cursor.node();
-        let role = role(around[around.len() - 1], node.kind(), first).ok_or(Unread { at: node.start_byte() })?;
+        let role =
+            role(around[around.len() - 1], node.kind(), first).ok_or(Unread { at: node.start_byte() })?;
         let holds = matches!(role, Role::Holds | Role::Command);
         reader.take(&role, node, around.len() == 2)?;
         if holds && cursor.goto_first_child() {
@@ -73,16 +78,21 @@ pub(super) fn read(line: &str) -> Result<Reading, Unread> {
 fn tree(line: &str) -> Result<Tree, Unread> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Unread { at: 0 })?;
-    let (mut asked, mut at) = (0, 0);
+    let mut at = 0;
     // Recovering from an error takes long and is of no use here.
-    let mut go_on = |state: &tree_sitter::ParseState| {
-        asked += 1;
+    let mut go_on = |state: &ParseState| {
         at = state.current_byte_offset();
-        if state.has_error() || asked > PATIENCE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if state.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut go_on);
-    let tree = parser.parse_with_options(&mut |at, _| &line.as_bytes()[at..], None, Some(options));
-    let tree = tree.ok_or(Unread { at })?;
+    let mut asks = Some(ASKS + line.len().div_ceil(CHUNK) * ASKS_PER_CHUNK);
+    let mut text = |at: usize, _| {
+        asks = asks.and_then(|asks| asks.checked_sub(1));
+        let end = if asks.is_some() { line.len().min(at + CHUNK) } else { at };
+        &line.as_bytes()[at..end]
+    };
+    let tree = parser.parse_with_options(&mut text, None, Some(options));
+    let tree = tree.filter(|_| asks.is_some()).ok_or(Unread { at })?;
     let root = tree.root_node();
     if root.has_error() {
         return Err(Unread { at: first_error(root) });
@@ -101,9 +111,8 @@ fn first_error(root: Node) -> usize {
 /// What a node of one kind inside one of another is for; `None` if no plain command has it there.
 fn role(parent: &str, kind: &str, first: bool) -> Option<Role> {
     Some(match (parent, kind) {
-        ("", "program") | ("program", "list" | "pipeline") | ("list", "pipeline") => Role::Holds,
-        // They bind from the left.
-        ("list", "list") if first => Role::Holds,
+        // How they are grouped is not compared: the grammar reads `a | b | c && d` as `a | { b | c && d; }`.
+        ("", "program") | ("program" | "list" | "pipeline", "list" | "pipeline") => Role::Holds,
         ("program" | "list" | "pipeline", "command" | "test_command") => Role::Command,
         ("program" | "list" | "pipeline", "comment") => Role::Nothing,
         ("program", ";") => Role::Joins(Join::Then),
@@ -111,7 +120,9 @@ fn role(parent: &str, kind: &str, first: bool) -> Option<Role> {
         ("list", "||") => Role::Joins(Join::Or),
         ("pipeline", "|") => Role::Joins(Join::Pipe),
         ("command", "command_name") if first => Role::Holds,
-        ("command" | "command_name", "word" | "number" | "string" | "raw_string" | "concatenation") => Role::Word,
+        ("command" | "command_name", "word" | "number" | "string" | "raw_string" | "concatenation") => {
+            Role::Word
+        }
         ("command", "==") => Role::Word,
         // Between brackets it reads expressions, where there are but words.
         ("test_command" | "unary_expression" | "binary_expression", inner) => match inner {
@@ -139,7 +150,10 @@ impl Reader<'_> {
         let at = node.start_byte();
         if top && matches!(role, Role::Holds | Role::Command) {
             // Newlines are not in the tree.
-            if self.join.is_none() && self.line[self.ended..at].contains('\n') && !self.reading.commands.is_empty() {
+            if self.join.is_none()
+                && self.line[self.ended..at].contains('\n')
+                && !self.reading.commands.is_empty()
+            {
                 self.join = Some(Join::Newline);
             }
             self.ended = node.end_byte();
