@@ -48,13 +48,15 @@ mod tests {
     use super::super::{Join, Segment};
     use super::*;
 
-    fn analysis(commands: &[&[&str]], joins: &[Join]) -> Analysis {
+    type Commands<'a> = &'a [&'a [&'a str]];
+
+    fn analysis(commands: Commands, joins: &[Join]) -> Analysis {
         let segment = |words: &&[&str]| Segment { argv: words.iter().map(|&word| word.to_owned()).collect() };
         Analysis { segments: commands.iter().map(segment).collect(), joins: joins.to_vec() }
     }
 
     /// The n-th word stands at byte n.
-    fn reading(commands: &[&[&str]], joins: &[Join]) -> Reading {
+    fn reading(commands: Commands, joins: &[Join]) -> Reading {
         let mut at = 0..;
         let mut word = |&text: &&str| Word { at: at.next().unwrap(), text: text.to_owned() };
         let commands = commands.iter().map(|words| words.iter().map(&mut word).collect()).collect();
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_same_reading_twice_is_an_analysis() {
-        let (words, joins): (&[&[&str]], _) = (&[&["a", "b c"], &["d"]], [Join::Pipe]);
+        let (words, joins): (Commands, _) = (&[&["a", "b c"], &["d"]], [Join::Pipe]);
         let first = analysis(words, &joins);
         assert_eq!(agreed(first.clone(), Ok(reading(words, &joins))), Ok(first));
     }
@@ -71,7 +73,7 @@ mod tests {
     #[test]
     fn any_difference_is_no_analysis_and_says_where() {
         let first = analysis(&[&["a", "b"], &["c"]], &[Join::And]);
-        let table: &[(&[&[&str]], &[Join], usize)] = &[
+        let table: &[(Commands, &[Join], usize)] = &[
             (&[&["x", "b"], &["c"]], &[Join::And], 0),
             (&[&["a", "x"], &["c"]], &[Join::And], 1),
             (&[&["a", "b"], &["x"]], &[Join::And], 2),

@@ -128,11 +128,14 @@ fn role(parent: &str, kind: &str, first: bool) -> Option<Role> {
         ("test_command" | "unary_expression" | "binary_expression", inner) => match inner {
             "unary_expression" | "binary_expression" => Role::Holds,
             "[" | "]" | "=" | "==" | "!=" | "!" | "test_operator" | "extglob_pattern" => Role::Word,
-            "word" | "number" | "string" | "raw_string" | "concatenation" => Role::Word,
-            _ => return None,
+            inner => return is_word(inner).then_some(Role::Word),
         },
         _ => return None,
     })
+}
+
+fn is_word(kind: &str) -> bool {
+    matches!(kind, "word" | "number" | "string" | "raw_string" | "concatenation")
 }
 
 struct Reader<'a> {
