@@ -48,9 +48,9 @@ fn the_longest_lines_take_no_longer_than_their_length() {
     ] {
         ends(frame, piece, MAX_BYTES);
     }
-    // It looks for an end after each of them.
-    assert_eq!(why(&"== ".repeat(20_000).replacen("==", "a", 1)), Why::TwoReadings);
-    assert!(analyse("a == b").is_ok());
+    // It looks for an end after each of them, so a few are read, and thousands are not.
+    assert!(analyse(&format!("a {}", "== b ".repeat(10))).is_ok());
+    assert_eq!(why(&format!("a {}", "== b ".repeat(4000))), Why::TwoReadings);
 }
 
 #[test]
