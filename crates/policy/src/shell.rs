@@ -1,10 +1,13 @@
 //! A command line taken apart: [`analyse`] accepts plain commands with literal words, joined by `;`, `&&`, `||`, `|` and
-//! newlines, and nothing else. [`render`] writes what was accepted so that `/bin/sh` can read it in one way only.
+//! newlines, and nothing else. Two readers must agree: a lexer that refuses whatever it does not know, and a parser of bash.
+//! [`render`] writes what was accepted so that `/bin/sh` can read it in one way only.
 //!
 //! Safety rests on that pair, not on agreeing with every shell: what is executed is the rendered line, so a word that some
 //! shell would read otherwise is still executed as it was shown and allowed.
 
+mod agree;
 mod lex;
+mod parse;
 mod refusal;
 mod render;
 mod runners;
@@ -82,5 +85,7 @@ pub fn analyse(line: &str) -> Result<Analysis, Unanalysable> {
     if line.len() > MAX_BYTES {
         return Err(Unanalysable { at: MAX_BYTES, why: Why::TooLong });
     }
-    lex::Lexer::new(line).analysis()
+    // The lexer goes first, for what it refuses is what could make the parser slow.
+    let analysis = lex::Lexer::new(line).analysis()?;
+    agree::agreed(analysis, parse::read(line))
 }

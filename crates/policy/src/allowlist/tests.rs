@@ -195,7 +195,7 @@ fn an_entry_that_cannot_be_used_says_what_to_write() {
         (entry("git", Some("(")), "no regular expression"),
         (entry("git", Some("a)|(b")), "no regular expression"),
         (entry("git", Some("(?x) a # b")), "no regular expression"),
-        (entry("git", Some(r"\p{Greek}")), "no regular expression"),
+        (entry("git", Some(r"\p{Nowhere}")), "no regular expression"),
         (entry("git", Some(r"(?:\w{100}){100}")), "too complex"),
         (entry("git", Some(&long)), "too long"),
         (entry(&long, None), "too long"),

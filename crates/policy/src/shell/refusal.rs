@@ -100,6 +100,11 @@ pub enum Why {
     /// A first word that shells with jobs or with `=` expansion read otherwise.
     #[error("a command that begins with {0:?} is not analysed; write the name of a program")]
     OddCommand(char),
+    /// The lexer accepts it, and the parser of bash does not read the same words out of it.
+    #[error(
+        "a parser of bash reads it otherwise, or not at all; put each word in one pair of quotes, break lines between words, or write a script and run that"
+    )]
+    TwoReadings,
     /// A first word of no characters.
     #[error("the name of the command is empty; write the name of a program")]
     EmptyCommand,

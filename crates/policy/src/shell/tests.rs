@@ -1,6 +1,8 @@
 //! Lines as honest and as hostile callers write them.
 
+mod everyday;
 mod fuzz;
+mod hostile;
 mod oracle;
 
 use super::*;
@@ -37,16 +39,13 @@ fn plain_commands_are_taken_apart() {
         ("a | # why\n b", &[&["a"], &["b"]]),
         ("echo 'a\nb'", &[&["echo", "a\nb"]]),
         ("echo \"a\nb\"", &[&["echo", "a\nb"]]),
-        ("echo a\\\nb", &[&["echo", "ab"]]),
         ("echo \"a\\\nb\"", &[&["echo", "ab"]]),
         ("echo 'a\\\nb'", &[&["echo", "a\\\nb"]]),
         ("echo a \\\n b", &[&["echo", "a", "b"]]),
-        ("a &\\\n& b", &[&["a"], &["b"]]),
         ("a |\\\nb", &[&["a"], &["b"]]),
         ("echo a # b; c", &[&["echo", "a"]]),
         ("echo a#b \\#c '#d'", &[&["echo", "a#b", "#c", "#d"]]),
         ("# a\necho b", &[&["echo", "b"]]),
-        ("echo a\\\n#b", &[&["echo", "a#b"]]),
         ("echo '' \"\"", &[&["echo", "", ""]]),
         ("echo '$(id)' '`id`' '*' '~' '{a,b}'", &[&["echo", "$(id)", "`id`", "*", "~", "{a,b}"]]),
         ("echo \\$x \"\\$x\" \\` \"\\`\"", &[&["echo", "$x", "$x", "`", "`"]]),
@@ -67,6 +66,36 @@ fn plain_commands_are_taken_apart() {
     for (line, wanted) in table {
         assert_eq!(argvs(line), *wanted, "{line:?}");
     }
+}
+
+#[test]
+fn what_only_the_lexer_reads_is_refused() {
+    let table: &[(&str, &[&[&str]], usize)] = &[
+        // A line may be broken between words, not in one, in an operator or after the last.
+        ("echo a\\\nb", &[&["echo", "ab"]], 5),
+        ("echo a\\\n#b", &[&["echo", "a#b"]], 5),
+        ("a &\\\n& b", &[&["a"], &["b"]], 5),
+        ("echo a \\\n", &[&["echo", "a"]], 6),
+        // It ends a word where an escaped character follows a quote, an escaped tab follows anything.
+        ("echo 'a'\\ b", &[&["echo", "a b"]], 5),
+        ("echo \"a\"\\(b", &[&["echo", "a(b"]], 5),
+        ("echo a\\\tb", &[&["echo", "a\tb"]], 5),
+        ("a\n\\b", &[&["a"], &["b"]], 1),
+        // It knows more operators and fewer names.
+        ("echo ==", &[&["echo", "=="]], 5),
+        ("[ a=b ]", &[&["[", "a=b", "]"]], 0),
+        ("a%", &[&["a%"]], 0),
+        ("echo ] }", &[&["echo", "]", "}"]], 5),
+    ];
+    for (line, wanted, _) in table {
+        let lexed = lex::Lexer::new(line).analysis().unwrap();
+        let argvs: Vec<_> = lexed.segments().iter().map(|segment| segment.argv().to_vec()).collect();
+        assert_eq!(argvs, *wanted, "{line:?}");
+        assert_eq!(why(line), Why::TwoReadings, "{line:?}");
+    }
+    let ats: Vec<_> = table.iter().map(|(line, ..)| analyse(line).unwrap_err().at).collect();
+    let wanted: Vec<_> = table.iter().map(|(.., at)| *at).collect();
+    assert_eq!(ats, wanted);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn the_rendered_line_gives_a_program_the_words_that_were_analysed() {
                 line = format!("{line} {}", quote(&random.text(&WORDS, 8)));
             }
         }
-        let analysis = analyse(&line).unwrap();
+        let analysis = analyse(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
         let programs = vec![PathBuf::from(PRINTER); analysis.segments().len()];
         let rendered = render(&analysis, &programs).unwrap();
         assert_eq!(printed("/bin/sh", &rendered, place.path()), expected(&analysis), "{line:?}");
