@@ -1,6 +1,10 @@
 //! The words of the HTTP API: what clients send and what they are answered. A field that is not here is refused by
 //! its name; nothing is guessed.
 
+mod approvals;
+
+pub use approvals::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
+
 use crate::ids::{InstanceId, RunId};
 use crate::limits::Activity;
 use crate::resources::Resources;

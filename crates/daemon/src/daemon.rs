@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::mcp::Clients;
 use crate::reconcile::Claims;
 use crate::scopes::Scopes;
-use crate::tools::{Indexes, Noticed, Witnesses};
+use crate::tools::{Indexes, Noticed, Waiting, Witnesses};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
@@ -38,6 +38,7 @@ pub(crate) struct Daemon {
     pub(crate) readers: Scopes,
     pub(crate) witnesses: Witnesses,
     pub(crate) indexes: Indexes,
+    pub(crate) waiting: Waiting,
     /// That runs in the background have ended, for clients that listen.
     pub(crate) noticed: broadcast::Sender<Noticed>,
     pub(crate) phase: watch::Sender<Phase>,
@@ -101,6 +102,7 @@ impl Daemon {
             readers: Scopes::default(),
             witnesses: Witnesses::default(),
             indexes: Indexes::default(),
+            waiting: Waiting::default(),
             noticed: broadcast::Sender::new(NOTICES),
             phase: watch::Sender::new(Phase::Serving),
             starting: RwLock::new(()),

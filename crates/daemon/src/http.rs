@@ -1,6 +1,7 @@
 //! The API: HTTP with JSON on a Unix socket in the state root and, if switched on, on a loopback address.
 
 mod answer;
+mod approvals;
 mod attach;
 mod door;
 mod events;
@@ -49,6 +50,12 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(attach::attach))
         .routes(routes!(tools::exec))
         .routes(routes!(tools::process))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::allow_once))
+        .routes(routes!(approvals::allow_always))
+        .routes(routes!(approvals::deny))
+        .routes(routes!(approvals::allowlist, approvals::allow))
+        .routes(routes!(approvals::disallow))
         .routes(routes!(events::events))
         .routes(routes!(mcp::client))
         .routes(routes!(operate::reap))
