@@ -47,7 +47,9 @@ def conform(world, package, scenario):
 
 def scenarios(world):
     http = ["--transport", "http", "--server-url", world.direct, "--header", f"Authorization: Bearer {world.token}"]
-    yield "inspector, stdio", lambda: inspect(world, [world.tenure, "mcp"])
+    # It starts servers with a clean environment.
+    stdio = ["-e", f"TENURE_STATE={world.state}", world.tenure, "mcp"]
+    yield "inspector, stdio", lambda: inspect(world, stdio)
     yield "inspector, http", lambda: inspect(world, http)
     for kind in ["stdio", "http"]:
         yield f"python client, {kind}", lambda: asyncio.run(clients.story(world, kind))
