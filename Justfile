@@ -18,6 +18,10 @@ run *args:
 bench *args:
     cargo run --release -p tenure-it --bin bench -- {{args}}
 
+# MCP clients that others wrote, against a fresh daemon; they are installed into target/mcp.
+mcp-conformance *binary:
+    scripts/mcp-conformance/run {{binary}}
+
 # Format the sources.
 fmt:
     cargo fmt --all

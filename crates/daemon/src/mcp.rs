@@ -198,7 +198,7 @@ impl Daemon {
         match self.cancel_many(&which, false, &who).await {
             Ok(runs) if runs.is_empty() => {}
             Ok(runs) => {
-                tracing::info!(session, runs = runs.len(), "an MCP client has left; its runs are ended")
+                tracing::info!(session, runs = runs.len(), "an MCP client has left; its runs are ended");
             }
             Err(refusal) => {
                 tracing::error!(session, error = refusal.detail, "an MCP client's runs could not be ended");

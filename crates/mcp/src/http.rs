@@ -7,7 +7,7 @@ use crate::server::{Bond, Server};
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use sessions::Sessions;
 use std::convert::Infallible;
@@ -80,8 +80,13 @@ where
         let service = self.inner.clone();
         let receipts = Receipts::default();
         request.extensions_mut().insert(receipts.clone());
+        let ends = request.method() == Method::DELETE;
         Box::pin(async move {
-            let response = service.handle(request).await;
+            let mut response = service.handle(request).await;
+            if ends && response.status() == StatusCode::ACCEPTED {
+                // The session has ended; clients take an "accepted" for a failure.
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
             Ok(response.map(|inner| Receipted { inner, receipts }))
         })
     }

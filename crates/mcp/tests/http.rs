@@ -59,7 +59,7 @@ async fn each_session_has_tools_of_its_own_until_it_is_deleted() {
     let hanging =
         send(&service, request("POST", Some(&one), &call(3, "exec", &json!({"command": "hang"})))).await;
     log.until(|seen| seen.begun == 1).await;
-    assert_eq!(send(&service, request("DELETE", Some(&one), &json!({}))).await.status(), 202);
+    assert_eq!(send(&service, request("DELETE", Some(&one), &json!({}))).await.status(), 204);
     log.until(|seen| seen.dropped == 1 && seen.gone == 1).await;
     drop(hanging);
     let again =

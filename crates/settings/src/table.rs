@@ -1,7 +1,7 @@
 //! The table of settings: one line each.
 
-use crate::{OnLeave, Settings};
 use crate::kind::{Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Size, Switch, Word};
+use crate::{OnLeave, Settings};
 use tenure_core::policy::{Ask, Mode};
 use tenure_core::tools::Notify;
 

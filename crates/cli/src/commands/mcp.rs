@@ -130,17 +130,15 @@ impl Bridge {
                 Err(failed) if passes(&failed) => {}
                 Err(failed) => return Err(reach::failure(&failed)),
             }
-            if let Some(since) = wanted_since {
-                if let Err(why) = self.start().await
-                    && since.elapsed() > PATIENCE
-                {
-                    let Some(line) = self.pipes.next().await else { return Ok(None) };
-                    for answer in self.memory.unanswerable(&line, &why) {
-                        self.pipes.say(answer).await;
-                    }
-                    wanted_since = None;
-                    continue;
+            if let Some(since) = wanted_since
+                && let Err(why) = self.start().await
+                && since.elapsed() > PATIENCE
+            {
+                let Some(line) = self.pipes.next().await else { return Ok(None) };
+                if let Some(answer) = self.memory.unanswerable(&line, &why) {
+                    self.pipes.say(answer).await;
                 }
+                wanted_since = None;
             }
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(LOOK.1),

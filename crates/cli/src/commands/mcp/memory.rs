@@ -78,10 +78,15 @@ impl Memory {
         said
     }
 
-    /// There is no daemon for this line: what the client hears.
+    /// There is no daemon for this line: what the client hears. What is no request is for the next daemon.
     pub(super) fn unanswerable(&mut self, line: &[u8], why: &str) -> Option<Vec<u8>> {
+        self.client_said(line);
         let message = serde_json::from_slice::<Value>(line).ok()?;
-        let (_, id) = (message.get("method")?, message.get("id")?);
+        let (method, id) = (message.get("method")?, message.get("id")?);
+        self.waiting.remove(&id.to_string());
+        if method == "initialize" {
+            self.initialize = None;
+        }
         Some(error(id, &format!("there is no daemon to do this: {why}")))
     }
 }
@@ -145,6 +150,15 @@ mod tests {
         memory.client_said(CALL);
         memory.client_said(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"a\"}}");
         assert!(memory.lost().is_empty());
+    }
+
+    #[test]
+    fn what_no_daemon_can_answer_is_answered_here_and_not_again() {
+        let mut memory = Memory::default();
+        let answer = memory.unanswerable(BEGIN, "none is started").expect("an answer");
+        assert!(String::from_utf8_lossy(&answer).contains("none is started"));
+        assert!(memory.unanswerable(READY, "").is_none());
+        assert!(memory.replay().is_empty() && !memory.waits());
     }
 
     #[test]

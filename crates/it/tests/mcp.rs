@@ -1,0 +1,183 @@
+//! `tenure mcp`: a client's commands live as long as it does, and its conversation outlives the daemon.
+
+use serde_json::{Value, json};
+use std::process::Stdio;
+use tenure_it::home::Home;
+use tenure_it::install::Install;
+use tenure_it::started::Started;
+use tenure_it::{eventually, proc};
+
+/// A client of `tenure mcp`.
+struct Client {
+    bridge: Started,
+    next: u64,
+}
+
+impl Client {
+    #[track_caller]
+    fn of(home: &Home, flags: &[&str]) -> Self {
+        let mut command = home.command(&[&["mcp"], flags].concat());
+        command.stdin(Stdio::piped());
+        let mut client = Self { bridge: Started::new(command), next: 0 };
+        let who = json!({"name": "it", "version": "0"});
+        client.ask(
+            "initialize",
+            &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who}),
+        );
+        client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn say(&mut self, message: &Value) {
+        self.bridge.write(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends a request; returns its id.
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// The answer to a request. Nothing but JSON-RPC comes before it.
+    #[track_caller]
+    fn answer(&self, id: u64) -> Value {
+        eventually(&format!("an answer to {id}; {} {}", self.bridge.out(), self.bridge.err()), || {
+            let out = self.bridge.out();
+            let whole = out.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let said = whole.lines().map(|line| serde_json::from_str::<Value>(line).expect("a message"));
+            said.inspect(|message| assert_eq!(message["jsonrpc"], "2.0"))
+                .find(|message| message["id"] == id && message.get("method").is_none())
+        })
+    }
+
+    #[track_caller]
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id)
+    }
+
+    #[track_caller]
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert!(answer.get("result").is_some(), "{answer}");
+        answer["result"]["structuredContent"].clone()
+    }
+
+    /// Starts a command that goes on until it is ended; returns its run.
+    #[track_caller]
+    fn start(&mut self) -> String {
+        let reply = self.call("exec", &json!({"command": "sleep 1000", "background": true}));
+        reply["runId"].as_str().expect("a run").to_owned()
+    }
+
+    #[track_caller]
+    fn leave(mut self) {
+        self.bridge.close_input();
+        assert_eq!(self.bridge.code(), 0, "{}", self.bridge.err());
+    }
+}
+
+fn state(home: &Home, run: &str) -> String {
+    home.show(run)["state"].as_str().unwrap_or_default().to_owned()
+}
+
+#[track_caller]
+fn wait_ended(home: &Home, run: &str) {
+    eventually(&format!("the end of {run}"), || (state(home, run) == "exited").then_some(()));
+    assert_eq!(home.show(run)["termination"]["reason"], "manual-cancel");
+}
+
+#[test]
+fn commands_start_where_the_client_is_and_end_when_it_leaves() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &[]);
+    let reply = client.call("exec", &json!({"command": "pwd; exit 3"}));
+    assert_eq!(reply["output"], format!("{}\n", home.dir().display()));
+    assert_eq!(reply["exitCode"], 3);
+    let run = client.start();
+    client.leave();
+    wait_ended(&home, &run);
+    home.finish();
+}
+
+#[test]
+fn a_client_sees_nothing_of_anothers() {
+    let home = Home::watched();
+    let (mut one, mut other) = (Client::of(&home, &[]), Client::of(&home, &[]));
+    let run = one.start();
+    assert_eq!(other.call("process", &json!({"action": "list"}))["runs"], json!([]));
+    let stranger = json!({"name": "process", "arguments": {"action": "kill", "runId": run}});
+    let answer = other.ask("tools/call", &stranger);
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert_eq!(state(&home, &run), "running");
+    other.leave();
+    one.leave();
+    wait_ended(&home, &run);
+    home.finish();
+}
+
+#[test]
+fn a_shared_session_ends_with_its_last_client() {
+    let home = Home::watched();
+    let mut one = Client::of(&home, &["--session", "agent:main:7"]);
+    let mut other = Client::of(&home, &["--session", "agent:main:7"]);
+    let run = one.start();
+    one.leave();
+    assert_eq!(other.call("process", &json!({"action": "list"}))["runs"][0]["runId"], *run);
+    assert_eq!(state(&home, &run), "running");
+    other.leave();
+    wait_ended(&home, &run);
+    home.finish();
+}
+
+#[test]
+fn who_is_told_to_keep_keeps() {
+    let home = Home::of(Install::new().with_daemon().with_env("TENURE_MCP_ON_LEAVE", "keep"));
+    home.begin();
+    let mut client = Client::of(&home, &[]);
+    let run = client.start();
+    client.leave();
+    // One more client comes and goes: by then the first one's leaving was heard.
+    Client::of(&home, &[]).leave();
+    assert_eq!(state(&home, &run), "running");
+    home.tenure(&["cancel", &run]);
+    wait_ended(&home, &run);
+    home.finish();
+}
+
+#[test]
+fn the_conversation_goes_on_with_the_next_daemon() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &[]);
+    let run = client.start();
+    let waits = json!({"name": "exec", "arguments": {"command": "sleep 1001", "yieldMs": 100_000}});
+    let waiting = client.send("tools/call", &waits);
+    eventually("the command that is waited for", || {
+        let all = home.tenure(&["ps", "--json"]);
+        String::from_utf8_lossy(&all.stdout).contains("sleep 1001").then_some(())
+    });
+    let killed = home.kill();
+    let answer = client.answer(waiting);
+    assert!(answer["error"]["message"].as_str().is_some_and(|why| why.contains("action list")), "{answer}");
+    home.next_after(killed);
+    let runs = client.call("process", &json!({"action": "list"}))["runs"].clone();
+    let live = runs.as_array().expect("a list").iter().filter(|run| run["status"] == "running").count();
+    assert_eq!(live, 2, "{runs}");
+    assert_eq!(state(&home, &run), "running");
+    client.leave();
+    wait_ended(&home, &run);
+    home.wait_nobody(tenure_it::PATIENCE);
+    home.finish();
+}
+
+#[test]
+fn a_client_that_is_killed_has_left() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &[]);
+    let run = client.start();
+    proc::kill(client.bridge.pid());
+    wait_ended(&home, &run);
+    home.finish();
+}
