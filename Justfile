@@ -18,6 +18,11 @@ run *args:
 bench *args:
     cargo run --release -p tenure-it --bin bench -- {{args}}
 
+# Real MCP hosts from npm call Tenure's tools, driven by a scripted model on loopback: just real-agents claude
+real-agents *hosts:
+    [ -n "${TENURE:-}" ] || cargo build --bin tenure
+    scripts/real-agents/run {{hosts}}
+
 # Format the sources.
 fmt:
     cargo fmt --all
