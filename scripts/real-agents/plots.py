@@ -3,7 +3,7 @@ and checks that as a scenario of the report."""
 
 import json
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from machine import Process, expect_gone, wait_for
 from moves import Call, Say
@@ -35,8 +35,8 @@ def whole(stage):
         expect("completed with 3", (told.status, told.exit_code) == ("completed", 3), told)
         saw.append("exit code 3")
     with stage.scenario("exec in the background, polled, written to, polled to its end"):
-        ended = yield from conversation()
-        expect("the answer", "heard forty-two\n" in ended.output, ended)
+        output, ended = yield from conversation()
+        expect("each line once, in order", output == "line 1\nline 2\nline 3\nheard forty-two\n", output)
         expect("completed with 7", (ended.status, ended.exit_code) == ("completed", 7), ended)
         saw.append("heard forty-two")
     with stage.scenario("what would run for an hour goes on while the host is there"):
@@ -54,25 +54,26 @@ def whole(stage):
 
 
 def conversation():
-    """A command that says three lines and waits for an answer. Returns what the poll said that told its end."""
+    """A command that says three lines and waits for an answer. Returns its output, poll by poll, and
+    the poll that told its end."""
     command = 'for n in 1 2 3; do echo "line $n"; done; read answer; echo "heard $answer"; exit 7'
     told = yield Call("exec", {"command": command, "background": True})
     expect("running, with a run id", told.status == "running" and told.run_id, told)
-    run, output = told.run_id, told.output
+    run, output = told.run_id, ""
     for _ in range(20):
         if "line 3\n" in output:
             break
         told = yield Call("process", {"action": "poll", "runId": run, "timeoutMs": 5000})
         expect("still running", told.status == "running", told)
         output += told.output
-    expect("its lines", "line 1\nline 2\nline 3\n" in output, output)
     told = yield Call("process", {"action": "write", "runId": run, "data": "forty-two\n"})
     expect("how much was written", "10 bytes" in told.text and run in told.text, told)
     for _ in range(20):
         told = yield Call("process", {"action": "poll", "runId": run, "timeoutMs": 5000})
+        output += told.output
         if told.status != "running":
             break
-    return told
+    return output, told
 
 
 def cut_off(stage):
@@ -105,10 +106,10 @@ def bereft(stage):
         expect("a new command", "and again\n" in told.output and told.exit_code == 0, told)
         expect("another daemon", stage.tenure.daemon().pid != died.pid, died.pid)
     with stage.scenario("the daemon killed under a call: the model is told, and finds the run again"):
-        killer = threading.Thread(target=kill_daemon_under, args=(stage, "sleep 3602"))
-        killer.start()
-        told = yield Call("exec", {"command": "echo here; sleep 3602", "yieldMs": PATIENT})
-        killer.join()
+        with ThreadPoolExecutor() as beside:
+            killed = beside.submit(kill_daemon_under, stage, "sleep 3602")
+            told = yield Call("exec", {"command": "echo here; sleep 3602", "yieldMs": PATIENT})
+            killed.result()
         expect("what to do next", "call process with action list" in told.text, told)
         listed = yield Call("process", {"action": "list"})
         runs = [run for run in stage.tenure.json("ps") if "sleep 3602" in run["command"][-1]]

@@ -26,11 +26,14 @@ class Report:
         why = None
         try:
             yield
+        except Exception as error:  # noqa: BLE001: whatever went wrong, it is this scenario that failed
+            why = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
         except GeneratorExit:
             why = "the host left in the middle of it"
             raise
-        except Exception as error:  # noqa: BLE001: whatever went wrong, it is this scenario that failed
-            why = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
+        except BaseException:
+            why = "interrupted"
+            raise
         finally:
             self.scenarios += 1
             self.failed += why is not None
