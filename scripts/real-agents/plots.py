@@ -60,12 +60,13 @@ def conversation():
     told = yield Call("exec", {"command": command, "background": True})
     expect("running, with a run id", told.status == "running" and told.run_id, told)
     run, output = told.run_id, ""
-    for _ in range(20):
-        if "line 3\n" in output:
-            break
-        told = yield Call("process", {"action": "poll", "runId": run, "timeoutMs": 5000})
+    for _ in range(40):
+        told = yield Call("process", {"action": "poll", "runId": run, "timeoutMs": 500})
         expect("still running", told.status == "running", told)
         output += told.output
+        if "line 3\n" in output and "It waits for input" in told.text:
+            break
+    expect("it waits for input", "It waits for input" in told.text, told)
     told = yield Call("process", {"action": "write", "runId": run, "data": "forty-two\n"})
     expect("how much was written", "10 bytes" in told.text and run in told.text, told)
     for _ in range(20):
