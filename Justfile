@@ -21,6 +21,10 @@ bench *args:
 # MCP clients that others wrote, against a fresh daemon; they are installed into target/mcp.
 mcp-conformance *binary:
     scripts/mcp-conformance/run {{binary}}
+# Real MCP hosts from npm call Tenure's tools, driven by a scripted model on loopback: just real-agents claude
+real-agents *hosts:
+    [ -n "${TENURE:-}" ] || cargo build --bin tenure
+    scripts/real-agents/run {{hosts}}
 
 # Format the sources.
 fmt:

@@ -1,0 +1,86 @@
+"""The OpenAI Responses API, as much of it as `codex exec` needs."""
+
+import itertools
+import json
+
+from moves import Call, Request, Told
+
+PATH = "/v1/responses"
+
+_numbers = itertools.count(1)
+
+
+def offered(body):
+    """Tenure's tools by their own name: how the model has to call each, and its schema."""
+    found = {}
+    for tool in body.get("tools") or []:
+        inner = tool.get("tools") if tool.get("type") == "namespace" else None
+        for function in inner if inner is not None else [tool]:
+            name = function.get("name", "")
+            namespace = tool["name"] if inner is not None else None
+            whole = f"{namespace or ''}{name}"
+            if "tenure" in whole and name.rpartition("__")[2] in ("exec", "process"):
+                calls = {"name": name, "namespace": namespace} if namespace else {"name": name}
+                found[name.rpartition("__")[2]] = (calls, function.get("parameters"))
+    return found
+
+
+def read(body):
+    tools = {name: schema for name, (_, schema) in offered(body).items()}
+    items = [item for item in body.get("input", []) if isinstance(item, dict)]
+    results = [Told(text_of(item.get("output"))) for item in items if item.get("type") == "function_call_output"]
+    return Request(tools, results, bool(body.get("stream")))
+
+
+def text_of(output):
+    if isinstance(output, str):
+        return output
+    return "\n".join(part.get("text", "") for part in output or [])
+
+
+def response(move, body):
+    number = next(_numbers)
+    if isinstance(move, Call):
+        calls, _ = offered(body).get(move.tool, ({"name": move.tool}, None))
+        item = {
+            "type": "function_call",
+            "id": f"fc_{number}",
+            "call_id": f"call_{number}",
+            "arguments": json.dumps(move.arguments),
+            "status": "completed",
+            **calls,
+        }
+    else:
+        item = {
+            "type": "message",
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": move.text, "annotations": []}],
+        }
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "status": "completed",
+        "output": [item],
+        "usage": {
+            "input_tokens": 10,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 10,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 20,
+        },
+    }
+
+
+def plain(move, body):
+    return response(move, body)
+
+
+def events(move, body):
+    whole = response(move, body)
+    item = whole["output"][0]
+    yield "response.created", {"response": {**whole, "status": "in_progress", "output": []}}
+    yield "response.output_item.added", {"output_index": 0, "item": {**item, "status": "in_progress"}}
+    yield "response.output_item.done", {"output_index": 0, "item": item}
+    yield "response.completed", {"response": whole}
