@@ -13,6 +13,7 @@ pub mod install;
 pub mod known;
 pub mod ledger;
 pub mod namespace;
+pub mod notices;
 pub mod pauses;
 pub mod place;
 pub mod proc;
