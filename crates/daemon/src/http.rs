@@ -10,6 +10,7 @@ mod guard;
 mod input;
 mod mcp;
 mod operate;
+mod outflow;
 mod output;
 mod receipt;
 mod runs;

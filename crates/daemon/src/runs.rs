@@ -247,8 +247,11 @@ impl Daemon {
             )));
         }
         if row.ending.is_none() {
+            // Whoever ends and forgets its own run need not be told that it has ended.
+            let sight = self.about_to_see(row, who).await;
             self.cancel_run(row, false, who).await?;
             self.registry.hide(row.ticket.run_id.clone()).await?;
+            sight.seen().await;
             let (daemon, run) = (Arc::clone(self), row.ticket.run_id.clone());
             tokio::spawn(async move {
                 if let Ok(row) = daemon.wait(&run, None).await {

@@ -95,6 +95,8 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Before anybody can ask: a run that is not held yet would look lost.
     let settling = Arc::clone(&daemon);
     let recorded = daemon.recorded_at_start().await.map_err(CannotServe::Unread)?;
+    // Before the first ending is taken.
+    daemon.go_on_without_callers().await;
     let settling = tokio::spawn(async move {
         settling.settle_all(recorded).await;
         settling.adopt_marked().await;

@@ -252,6 +252,15 @@ impl Wire {
         (size > 0).then_some(bytes)
     }
 
+    /// How many bytes have come that nobody has read.
+    pub fn unread(&self) -> u64 {
+        let waiting = match &self.stream {
+            Stream::Unix(stream) => rustix::io::ioctl_fionread(stream),
+            Stream::Tcp(stream) => rustix::io::ioctl_fionread(stream),
+        };
+        waiting.expect("a socket") + self.ahead.len() as u64
+    }
+
     /// Whether the other end has closed, in time.
     pub fn is_closed(&mut self) -> bool {
         loop {

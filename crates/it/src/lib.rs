@@ -2,6 +2,7 @@
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
 pub mod aftermath;
+pub mod agent;
 pub mod api;
 pub mod background;
 pub mod bystander;
@@ -12,6 +13,7 @@ pub mod install;
 pub mod known;
 pub mod ledger;
 pub mod namespace;
+pub mod notices;
 pub mod pauses;
 pub mod place;
 pub mod proc;

@@ -314,6 +314,10 @@ impl ToolRegistry for Sqlite {
         self.write(move |db| tools::go_background(db, &run))
     }
 
+    fn go_background_all(&self, instance: InstanceId) -> Reply<()> {
+        self.write(move |db| tools::go_background_all(db, &instance))
+    }
+
     fn read_to(&self, run: RunId, mark: String) -> Reply<()> {
         self.write(move |db| tools::read_to(db, &run, &mark))
     }

@@ -117,6 +117,8 @@ pub trait ToolRegistry: Send + Sync + 'static {
     fn exec_run(&self, run: RunId) -> Reply<Option<ExecRow>>;
     /// A run goes on in the background: its end is owed to its owner, unless that was not wanted.
     fn go_background(&self, run: RunId) -> Reply<()>;
+    /// The same for every run of this instance that has not ended: whoever waited for one has lost its connection.
+    fn go_background_all(&self, instance: InstanceId) -> Reply<()>;
     /// The owner has read up to here.
     fn read_to(&self, run: RunId, mark: String) -> Reply<()>;
     /// The owner knows how it ended; `false` if that was told already, or is nobody's business.

@@ -1,6 +1,7 @@
 //! The sockets: who may come in, and what is known of them before they say a word.
 
 use super::guard::Token;
+use super::outflow::Watched;
 use super::router;
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
@@ -195,7 +196,9 @@ where
     A: Fn(Request<Incoming>) -> F + Send + 'static,
     F: Future<Output = Response> + Send,
 {
-    let service = service_fn(move |request| {
+    let (stream, outflow) = Watched::new(stream);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(outflow.clone());
         let answered = answer(request);
         async move { Ok::<_, Infallible>(answered.await) }
     });

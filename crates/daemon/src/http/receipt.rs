@@ -1,5 +1,6 @@
 //! A response that knows when it was written: what hangs on it is done then, and not if the client is gone.
 
+use super::outflow::Outflow;
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::http::header;
@@ -9,13 +10,13 @@ use hyper::body::{Body as HttpBody, Frame};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tenure_mcp::{Answered, Written};
 
 /// The response for an answer.
-pub(super) fn receipted<T: Serialize>(answered: Answered<T>) -> Result<Response, Refusal> {
+pub(super) fn receipted<T: Serialize>(answered: Answered<T>, outflow: Outflow) -> Result<Response, Refusal> {
     let text = serde_json::to_vec(&answered.reply).map_err(Refusal::internal)?;
-    let body = Receipted { next: Next::Text(text.into()), written: Some(answered.written) };
+    let body = Receipted { next: Next::Text(text.into()), written: Some(answered.written), outflow };
     Response::builder()
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::new(body))
@@ -25,6 +26,7 @@ pub(super) fn receipted<T: Serialize>(answered: Answered<T>) -> Result<Response,
 struct Receipted {
     next: Next,
     written: Option<Written>,
+    outflow: Outflow,
 }
 
 enum Next {
@@ -32,7 +34,7 @@ enum Next {
     Text(Bytes),
     /// It was taken, and is to be flushed.
     Flush,
-    /// It was flushed: a failure to write would have dropped us.
+    /// The connection has tried to write it: it was taken, or is waited for. A failure would have dropped us.
     End,
 }
 
@@ -55,6 +57,7 @@ impl HttpBody for Receipted {
                 Poll::Pending
             }
             Next::End => {
+                ready!(self.outflow.poll_taken(context));
                 if let Some(written) = self.written.take() {
                     written.done();
                 }

@@ -3,13 +3,14 @@
 use super::answer::{Asks, Body, Id};
 use super::door::Local;
 use super::foreground;
+use super::outflow::Outflow;
 use super::receipt::receipted;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::runs::LIVE;
 use crate::{asked, why};
-use axum::Json;
+use axum::{Extension, Json};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -191,6 +192,7 @@ pub(super) async fn cancel_many(
 pub(super) async fn wait(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
+    Extension(outflow): Extension<Outflow>,
     Id(id): Id,
     Body(request): Body<WaitRequest>,
 ) -> Result<Response, Refusal> {
@@ -199,7 +201,7 @@ pub(super) async fn wait(
     let sight = daemon.about_to_see(&row, &who).await;
     let view = daemon.view_at_end(row, deadline).await?;
     let written = sight.of(view.ending.is_some());
-    receipted(Answered { reply: view.json(), written })
+    receipted(Answered { reply: view.json(), written }, outflow)
 }
 
 /// The live processes of a run.

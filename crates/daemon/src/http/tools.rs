@@ -1,10 +1,12 @@
 //! The agent's tools over HTTP. A caller of `exec` that hangs up has stopped waiting.
 
 use super::answer::Body;
+use super::outflow::Outflow;
 use super::receipt::receipted;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
@@ -17,9 +19,10 @@ use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
 pub(super) async fn exec(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
+    Extension(outflow): Extension<Outflow>,
     Body(request): Body<ExecRequest>,
 ) -> Result<Response, Refusal> {
-    receipted(daemon.exec(request, &who, |_| {}).await?)
+    receipted(daemon.exec(request, &who, |_| {}).await?, outflow)
 }
 
 /// Do something with commands that were started.
@@ -28,7 +31,8 @@ pub(super) async fn exec(
 pub(super) async fn process(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
+    Extension(outflow): Extension<Outflow>,
     Body(request): Body<ProcessRequest>,
 ) -> Result<Response, Refusal> {
-    receipted(daemon.process(request, &who).await?)
+    receipted(daemon.process(request, &who).await?, outflow)
 }

@@ -102,6 +102,11 @@ impl Daemon {
         match stolen {
             Ok(hold) => {
                 self.something_happened();
+                if hold.is_some()
+                    && let Err(error) = self.registry.go_background(row.ticket.run_id.clone()).await
+                {
+                    tracing::error!(run = %row.ticket.run_id, %error, "that a run's caller is lost is not recorded");
+                }
                 hold
             }
             Err(error) => {

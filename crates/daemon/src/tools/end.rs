@@ -29,14 +29,25 @@ pub(super) async fn kill(call: Call) -> Result<Answered<ProcessReply>, Refusal> 
 /// Ends a run, and waits for that. One without a keeper is looked after at once.
 async fn end(call: &Call) -> Result<RunRow, Refusal> {
     let Call { daemon, row, who, .. } = call;
-    let run = &row.ticket.run_id;
     if let Err(refusal) = daemon.cancel_run(row, false, who).await {
-        if row.hold.instance != daemon.instance {
-            return Err(refusal);
-        }
-        daemon.reconcile_run(run).await;
+        look_after(call, refusal).await?;
     }
-    daemon.wait(run, Some(Instant::now() + row.ticket.limits.grace + PATIENCE)).await
+    see_end(call).await
+}
+
+/// Looks after a run whose keeper could not be asked. One of another instance is left to that.
+async fn look_after(call: &Call, refusal: Refusal) -> Result<(), Refusal> {
+    if call.row.hold.instance != call.daemon.instance {
+        return Err(refusal);
+    }
+    call.daemon.reconcile_run(&call.row.ticket.run_id).await;
+    Ok(())
+}
+
+/// Waits for the end of a run that was asked to.
+async fn see_end(call: &Call) -> Result<RunRow, Refusal> {
+    let deadline = Instant::now() + call.row.ticket.limits.grace + PATIENCE;
+    call.daemon.wait(&call.row.ticket.run_id, Some(deadline)).await
 }
 
 pub(super) async fn clear(call: Call) -> Result<ProcessReply, Refusal> {
@@ -48,16 +59,22 @@ pub(super) async fn clear(call: Call) -> Result<ProcessReply, Refusal> {
     Ok(ProcessReply { message: format!("Run {run} is forgotten."), ..ProcessReply::default() })
 }
 
+/// It is hidden at once, and its end is waited for then.
 pub(super) async fn remove(call: Call) -> Result<ProcessReply, Refusal> {
-    let run = &call.row.ticket.run_id;
-    let row = if call.row.ending.is_none() { end(&call).await? } else { call.row.clone() };
-    call.daemon.remove(&row, &call.who).await?;
-    let message = match (&call.row.ending, &row.ending) {
-        (Some(_), _) => format!("Run {run} is forgotten."),
-        (None, Some(ending)) => {
+    let Call { daemon, row, who, .. } = &call;
+    let run = &row.ticket.run_id;
+    if let Err(refusal) = daemon.remove(row, who).await {
+        look_after(&call, refusal).await?;
+        daemon.remove(&daemon.row(run).await?, who).await?;
+    }
+    let seen = if row.ending.is_none() { see_end(&call).await.ok() } else { None };
+    let message = match seen.map(|row| row.ending) {
+        Some(Some(ending)) => {
             format!("Run {run} has ended ({}) and is forgotten.", ending.termination.sentence())
         }
-        (None, None) => format!("Run {run} is being ended, and is forgotten when it has."),
+        Some(None) => format!("Run {run} is being ended, and is forgotten when it has."),
+        // Its record is gone already.
+        None => format!("Run {run} is forgotten."),
     };
     Ok(ProcessReply { message, ..ProcessReply::default() })
 }

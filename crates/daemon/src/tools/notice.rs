@@ -14,6 +14,7 @@ use tenure_core::tools::{Notify, outcome};
 use tenure_os::clock;
 use tenure_output::text;
 use tenure_store::{ExecRow, NewEvent, Notice, RunRow};
+use tokio::time::timeout;
 
 /// What is told.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub(crate) struct Noticed {
     pub(crate) text: String,
 }
 
+/// How long those who are about to see an end may take to be told of it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of the last output is told.
 const SNIPPET: usize = 180;
 
@@ -45,6 +48,13 @@ impl Daemon {
         });
     }
 
+    /// What somebody waited for when an earlier daemon left goes on in the background: its end is owed.
+    pub(crate) async fn go_on_without_callers(&self) {
+        if let Err(error) = self.registry.go_background_all(self.instance.clone()).await {
+            tracing::error!(%error, "that commands go on in the background is not recorded");
+        }
+    }
+
     /// Tells what an earlier daemon still owed.
     pub(crate) async fn tell_what_is_owed(self: &Arc<Self>) {
         match self.registry.owed(self.instance.clone()).await {
@@ -59,8 +69,8 @@ impl Daemon {
         if exec.notice != Notice::Owed {
             return Ok(());
         }
-        // Whoever is about to see it sees it first.
-        let _gone = self.witnesses.gone(run).await;
+        // Whoever is about to see it sees it first, unless it does not take its answer.
+        let _gone = timeout(PATIENCE, self.witnesses.gone(run)).await;
         let Some(row) = self.registry.run(run.clone()).await? else { return Ok(()) };
         let Some(ending) = &row.ending else { return Ok(()) };
         if is_quiet(&exec, ending) {

@@ -39,6 +39,15 @@ pub(super) fn go_background(db: &Connection, run: &RunId) -> Result<(), Trouble>
     Ok(())
 }
 
+pub(super) fn go_background_all(db: &Connection, instance: &InstanceId) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE exec_runs SET background = 1, notice = CASE notify WHEN 'never' THEN 'none' ELSE 'owed' END
+         WHERE background = 0 AND run_id IN (SELECT run_id FROM runs WHERE state <> 'exited' AND owner = ?1)",
+    )?
+    .execute([instance.as_str()])?;
+    Ok(())
+}
+
 pub(super) fn read_to(db: &Connection, run: &RunId, mark: &str) -> Result<(), Trouble> {
     // A run of another face can be read, too; nobody is told of its end.
     db.prepare_cached(

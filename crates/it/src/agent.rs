@@ -1,0 +1,171 @@
+//! An agent that uses the tools `exec` and `process` over the daemon's socket, as a session or as nobody's.
+
+use crate::api::{Answer, Api, Wire, text};
+use crate::eventually;
+use crate::install::Install;
+use serde_json::{Value, json};
+
+/// Somebody who uses the tools.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// The daemon.
+    pub api: Api,
+    session: Option<String>,
+}
+
+impl Agent {
+    /// One who acts as no session, which is how an operator's gateway asks.
+    pub fn of(install: &Install) -> Self {
+        Self { api: Api::Local(install.state().join("daemon.sock")), session: None }
+    }
+
+    /// The same as a session.
+    #[must_use]
+    pub fn acting_as(&self, session: &str) -> Self {
+        Self { api: self.api.clone(), session: Some(session.to_owned()) }
+    }
+
+    fn signed(&self, mut request: Value) -> Value {
+        if let Some(session) = &self.session {
+            request["sessionKey"] = session.as_str().into();
+        }
+        request
+    }
+
+    /// Calls `exec`, whatever it answers.
+    #[track_caller]
+    pub fn ask_exec(&self, request: Value) -> Answer {
+        self.api.post("/v1/exec", &self.signed(request))
+    }
+
+    /// Calls `exec`.
+    #[track_caller]
+    pub fn exec(&self, request: Value) -> Value {
+        self.ask_exec(request).is(200).json()
+    }
+
+    /// Runs a command line to its end.
+    #[track_caller]
+    pub fn run(&self, command: &str) -> Value {
+        self.exec(json!({"command": command, "yieldMs": 60_000}))
+    }
+
+    /// Calls `exec`, and does not wait for the answer.
+    #[track_caller]
+    pub fn begin_exec(&self, request: Value) -> Wire {
+        self.begin("/v1/exec", request)
+    }
+
+    /// Starts a command line in the background; returns its run.
+    #[track_caller]
+    pub fn start(&self, command: &str) -> String {
+        self.start_with(json!({"command": command}))
+    }
+
+    /// The same with more than a command line.
+    #[track_caller]
+    pub fn start_with(&self, mut request: Value) -> String {
+        request["background"] = true.into();
+        let reply = self.exec(request);
+        assert_eq!(reply["status"], "running", "{reply}");
+        text(&reply["runId"])
+    }
+
+    /// Calls `process`, whatever it answers.
+    #[track_caller]
+    pub fn ask(&self, action: &str, run: &str, more: &Value) -> Answer {
+        self.api.post("/v1/process", &self.about(action, run, more))
+    }
+
+    fn about(&self, action: &str, run: &str, more: &Value) -> Value {
+        let mut request = json!({"action": action, "runId": run});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            request[name] = value.clone();
+        }
+        self.signed(request)
+    }
+
+    /// Calls `process`.
+    #[track_caller]
+    pub fn process(&self, action: &str, run: &str, more: &Value) -> Value {
+        self.ask(action, run, more).is(200).json()
+    }
+
+    /// Calls `process`, and does not wait for the answer.
+    #[track_caller]
+    pub fn begin_process(&self, action: &str, run: &str, more: &Value) -> Wire {
+        self.begin("/v1/process", self.about(action, run, more))
+    }
+
+    fn begin(&self, path: &str, request: Value) -> Wire {
+        let mut wire = self.api.connect();
+        wire.request("POST", path, &[], self.signed(request).to_string().as_bytes());
+        wire
+    }
+
+    /// Polls once.
+    #[track_caller]
+    pub fn poll(&self, run: &str) -> Value {
+        self.process("poll", run, &json!({"timeoutMs": 30_000}))
+    }
+
+    /// Polls until the run has ended; returns all that was unread, and the last reply.
+    #[track_caller]
+    pub fn poll_to_the_end(&self, run: &str) -> (String, Value) {
+        let mut read = String::new();
+        let last = eventually("the end by polling", || {
+            let reply = self.poll(run);
+            read += reply["output"].as_str().expect("a text");
+            (reply["status"] != "running").then_some(reply)
+        });
+        (read, last)
+    }
+
+    /// Polls until this text was read; returns all that was unread.
+    #[track_caller]
+    pub fn poll_until(&self, run: &str, wanted: &str) -> String {
+        let mut read = String::new();
+        while !read.contains(wanted) {
+            let reply = self.poll(run);
+            assert_eq!(reply["status"], "running", "it ended before {wanted:?}: {reply}");
+            read += reply["output"].as_str().expect("a text");
+        }
+        read
+    }
+
+    /// Waits until this text is in the run's log, which nothing counts as read by.
+    #[track_caller]
+    pub fn wait_for(&self, run: &str, wanted: &str) {
+        eventually(&format!("{wanted:?} of {run}"), || {
+            let reply = self.process("log", run, &json!({}));
+            reply["output"].as_str().expect("a text").contains(wanted).then_some(())
+        });
+    }
+
+    /// The whole log, page by page from this line on.
+    #[track_caller]
+    pub fn log_from(&self, run: &str, line: u64) -> String {
+        let (mut whole, mut next) = (String::new(), Some(line));
+        while let Some(line) = next {
+            let page = self.process("log", run, &json!({"offset": line}));
+            assert_eq!(page["firstLine"], line, "{}", page["message"]);
+            whole += page["output"].as_str().expect("a text");
+            next = page["nextLine"].as_u64();
+        }
+        whole
+    }
+
+    /// The runs that this agent is shown.
+    #[track_caller]
+    pub fn list(&self) -> Vec<Value> {
+        let request = self.signed(json!({"action": "list", "limit": 200}));
+        let reply = self.api.post("/v1/process", &request).is(200).json();
+        reply["runs"].as_array().expect("runs").clone()
+    }
+
+    /// The only run there is, once it is there.
+    #[track_caller]
+    pub fn only_run(&self) -> String {
+        eventually("a run", || self.list().first().map(|run| text(&run["runId"])))
+    }
+}

@@ -1,0 +1,310 @@
+//! The end of a command in the background is told to its owner once, or was seen by it: never both, never neither.
+
+use rustix::process::Signal;
+use serde_json::json;
+use tenure_it::agent::Agent;
+use tenure_it::api::text;
+use tenure_it::home::Home;
+use tenure_it::install::Install;
+use tenure_it::notices::{self, Standing};
+use tenure_it::{PATIENCE, eventually, proc};
+
+const OWNER: &str = "agent:a:main";
+
+fn daemon() -> (Home, Agent) {
+    let home = Home::of(Install::new().with_env("TENURE_RUN_GRACE", "200ms"));
+    home.begin();
+    let agent = Agent::of(&home).acting_as(OWNER);
+    (home, agent)
+}
+
+/// Waits until a poll of this run is under way: a second one hears of it.
+#[track_caller]
+fn wait_for_poll(agent: &Agent, run: &str) {
+    eventually("a poll that waits", || {
+        let reply = agent.process("poll", run, &json!({"timeoutMs": 0}));
+        reply["message"].as_str().is_some_and(|said| said.starts_with("Another poll")).then_some(())
+    });
+}
+
+fn end_input(agent: &Agent, run: &str) {
+    agent.process("write", run, &json!({"eof": true}));
+}
+
+/// How a run stands once nothing is owed to anybody.
+#[track_caller]
+fn settled(home: &Home, run: &str) -> Standing {
+    home.wait(run);
+    notices::settled(home).remove(run).expect("a run of exec")
+}
+
+#[test]
+fn an_end_in_the_background_is_told_once_in_words() {
+    let (home, agent) = daemon();
+    for pty in [false, true] {
+        let command = "read line; echo hello; echo \"last  words\"; exit 3";
+        let run = agent.start_with(json!({"command": command, "pty": pty}));
+        agent.process("write", &run, &json!({"data": "go\n"}));
+        let end = settled(&home, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{end:?}");
+        let told = &end.told[0];
+        let said = text(&told["text"]);
+        for part in [run.as_str(), command, "hello last words"] {
+            assert!(said.contains(part), "{part:?} in {said:?}");
+        }
+        let how = (&told["status"], &told["exitCode"], &told["session"]);
+        assert_eq!(how, (&json!("completed"), &json!(3), &json!(OWNER)), "{told}");
+    }
+    // Whoever comes later tells nothing again, and neither does who reads it later.
+    home.kill();
+    home.begin();
+    for run in home.runs() {
+        agent.poll_to_the_end(&run);
+        assert_eq!(settled(&home, &run).told.len(), 1);
+    }
+    home.finish();
+}
+
+#[test]
+fn one_that_yielded_is_told_of_like_one_that_began_in_the_background() {
+    let (home, agent) = daemon();
+    let reply = agent.exec(json!({"command": "read line; exit 3", "yieldMs": 10}));
+    let run = text(&reply["runId"]);
+    assert_eq!(reply["status"], "running", "{reply}");
+    end_input(&agent, &run);
+    assert_eq!(settled(&home, &run).notice, "told");
+    home.finish();
+}
+
+#[test]
+fn an_end_that_the_owner_saw_is_not_told() {
+    let (home, agent) = daemon();
+    let waits = "read line; exit 3";
+    let polled = agent.start(waits);
+    let mut poll = agent.begin_process("poll", &polled, &json!({"timeoutMs": 30_000}));
+    wait_for_poll(&agent, &polled);
+    end_input(&agent, &polled);
+    assert_eq!(poll.answer().is(200).json()["exitCode"], 3);
+
+    let killed = agent.start(waits);
+    assert_eq!(agent.process("kill", &killed, &json!({}))["failureKind"], "aborted");
+
+    // Nobody's run is the operator's own, and `wait` is how it hears of its end.
+    let operator = Agent::of(&home);
+    let waited = operator.start(waits);
+    let mut wire = operator.api.connect();
+    wire.request("POST", &format!("/v1/runs/{waited}/wait"), &[], b"{}");
+    end_input(&operator, &waited);
+    assert_eq!(wire.answer().is(200).json()["termination"]["exitCode"], 3);
+
+    for run in [polled, killed, waited] {
+        let end = settled(&home, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("acknowledged", 0), "{end:?}");
+    }
+    home.finish();
+}
+
+/// One who asked to see the end and left before it came has seen nothing.
+#[test]
+fn an_owner_who_hung_up_before_the_end_is_told() {
+    let (home, agent) = daemon();
+    let run = agent.start("read line; exit 3");
+    let poll = agent.begin_process("poll", &run, &json!({"timeoutMs": 30_000}));
+    wait_for_poll(&agent, &run);
+    drop(poll);
+    // The next reader gets its turn when the daemon has noticed.
+    eventually("that nobody polls", || {
+        let reply = agent.process("poll", &run, &json!({"timeoutMs": 0}));
+        reply["message"].as_str().is_some_and(|said| !said.starts_with("Another")).then_some(())
+    });
+    end_input(&agent, &run);
+    assert_eq!(settled(&home, &run).notice, "told");
+    home.finish();
+}
+
+#[test]
+fn what_others_saw_is_told_nevertheless() {
+    let (home, agent) = daemon();
+    let operator = Agent::of(&home);
+    let waits = "read line; exit 3";
+    let polled = agent.start(waits);
+    let mut poll = operator.begin_process("poll", &polled, &json!({"timeoutMs": 30_000}));
+    wait_for_poll(&operator, &polled);
+    end_input(&agent, &polled);
+    assert_eq!(poll.answer().is(200).json()["exitCode"], 3);
+    let waited = agent.start(waits);
+    let mut wait = operator.api.connect();
+    wait.request("POST", &format!("/v1/runs/{waited}/wait"), &[], b"{}");
+    end_input(&agent, &waited);
+    assert_eq!(wait.answer().is(200).json()["state"], "exited");
+    let killed = agent.start(waits);
+    operator.process("kill", &killed, &json!({}));
+    for run in [polled, waited, killed] {
+        let end = settled(&home, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{end:?}");
+    }
+    home.finish();
+}
+
+#[test]
+fn a_success_without_a_word_is_told_only_if_that_was_asked() {
+    let (home, agent) = daemon();
+    for (notify, command, notice) in [
+        (None, "read line; exit 0", "acknowledged"),
+        (Some("auto"), "read line; exit 0", "acknowledged"),
+        (Some("auto"), "read line; echo word; exit 0", "told"),
+        (Some("auto"), "read line; exit 1", "told"),
+        (Some("auto"), "read line; kill -9 $$", "told"),
+        (Some("always"), "read line; exit 0", "told"),
+        (Some("never"), "read line; exit 0", "none"),
+        (Some("never"), "read line; echo word; exit 1", "none"),
+    ] {
+        let mut request = json!({"command": command});
+        if let Some(notify) = notify {
+            request["notify"] = notify.into();
+        }
+        let run = agent.start_with(request);
+        end_input(&agent, &run);
+        assert_eq!(settled(&home, &run).notice, notice, "{notify:?} {command}");
+    }
+    home.finish();
+}
+
+#[test]
+fn the_end_of_a_command_that_was_waited_for_is_not_told() {
+    let (home, agent) = daemon();
+    for request in [json!({"command": "echo a; exit 3"}), json!({"command": "exit 3", "notify": "always"})] {
+        let reply = agent.exec(request);
+        assert_eq!(reply["exitCode"], 3, "{reply}");
+        let end = settled(&home, &text(&reply["runId"]));
+        assert_eq!((end.notice.as_str(), end.background), ("none", false), "{end:?}");
+    }
+    // Nor is that of one whose caller hung up.
+    let wire = agent.begin_exec(json!({"command": "sleep 600", "notify": "always", "yieldMs": 120_000}));
+    let is_running = |run: &&serde_json::Value| run["status"] == "running";
+    let run = eventually("the run", || agent.list().iter().find(is_running).map(|run| text(&run["runId"])));
+    drop(wire);
+    assert_eq!(settled(&home, &run).notice, "none");
+    home.finish();
+}
+
+/// Whoever ends a run and forgets it need not be told that it has ended.
+#[test]
+fn an_owner_who_removes_a_run_is_not_told_of_its_end() {
+    let (home, agent) = daemon();
+    for _ in 0..10 {
+        let run = agent.start_with(json!({"command": "sleep 600", "notify": "always"}));
+        agent.process("remove", &run, &json!({}));
+        agent.ask("poll", &run, &json!({})).refused(404, "no-such-run");
+        assert_eq!(notices::count(&home), 0);
+    }
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    assert_eq!(notices::count(&home), 0);
+    home.find_nothing();
+}
+
+#[test]
+fn a_daemon_that_dies_around_an_ending_tells_of_it_once_in_the_end() {
+    for point in ["daemon-before-ending", "daemon-after-ending"] {
+        let home = Home::of(Install::new());
+        let daemon = home.begin_paused(point);
+        let agent = Agent::of(&home).acting_as(OWNER);
+        let gate = home.dir().join("gate");
+        let waits = format!("while [ ! -e {} ]; do sleep 0.02; done", gate.display());
+        let loud = agent.start(&format!("{waits}; echo word; exit 3"));
+        std::fs::write(&gate, "").expect("a gate");
+        eventually(&format!("a daemon at {point}"), || proc::is_stopped(daemon.pid).then_some(()));
+        daemon.send(Signal::KILL);
+        daemon.wait_dead(PATIENCE);
+        assert_eq!(notices::of(&home, &loud).told.len(), 0, "{point}: nothing is told before it is recorded");
+        home.begin();
+        let end = settled(&home, &loud);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{point}: {end:?}");
+        home.kill();
+        home.begin();
+        assert_eq!(settled(&home, &loud), end, "{point}: and never again");
+        home.finish();
+    }
+}
+
+/// Its caller heard nothing, so it goes on as if it had yielded, and its end is told.
+#[test]
+fn a_command_whose_caller_lost_the_daemon_goes_on_and_its_end_is_told() {
+    let (home, agent) = daemon();
+    for ends_meanwhile in [false, true] {
+        let gate = home.dir().join(format!("gate-{ends_meanwhile}"));
+        let waits = format!("while [ ! -e {} ]; do sleep 0.02; done; exit 3", gate.display());
+        let mut wire = agent.begin_exec(json!({"command": waits, "yieldMs": 120_000}));
+        let is_running = |run: &&serde_json::Value| run["status"] == "running";
+        let run =
+            eventually("the run", || agent.list().iter().find(is_running).map(|run| text(&run["runId"])));
+        home.kill();
+        assert!(wire.is_closed());
+        if ends_meanwhile {
+            std::fs::write(&gate, "").expect("a gate");
+            eventually("its ending", || home.run_path(&run).join("ending").exists().then_some(()));
+        }
+        home.begin();
+        assert_eq!(agent.list().iter().filter(is_running).count(), usize::from(!ends_meanwhile));
+        std::fs::write(&gate, "").expect("a gate");
+        let end = settled(&home, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{ends_meanwhile}: {end:?}");
+    }
+    home.finish();
+}
+
+/// A number of one's own for each step of each run, the same every time.
+fn random(seed: u64) -> u64 {
+    let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x ^ (x >> 32)
+}
+
+#[test]
+fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
+    const RUNS: u64 = 200;
+    const AT_ONCE: u64 = 8;
+    let (home, agent) = daemon();
+    let operator = Agent::of(&home);
+    std::thread::scope(|scope| {
+        for first in 0..AT_ONCE {
+            let (agent, operator) = (&agent, &operator);
+            scope.spawn(move || {
+                for number in (first..RUNS).step_by(AT_ONCE as usize) {
+                    live_through(agent, operator, number);
+                }
+            });
+        }
+    });
+    eventually("every end", || {
+        agent.list().iter().all(|run| run["status"] != "running").then_some(())
+    });
+    let all = notices::settled(&home);
+    assert_eq!(all.len() as u64, RUNS);
+    // One that had ended before it was answered never went to the background.
+    let all: Vec<&Standing> = all.values().filter(|one| one.background).collect();
+    let count = |notice: &str| all.iter().filter(|one| one.notice == notice).count();
+    assert_eq!(count("told") + count("acknowledged"), all.len());
+    assert!(count("told") > 0 && count("acknowledged") > 0, "both happened");
+    home.finish();
+}
+
+/// One run, and what its owner and others happen to ask while it lives.
+fn live_through(agent: &Agent, operator: &Agent, number: u64) {
+    let millis = random(number) % 60;
+    let command = format!("sleep 0.0{millis:02}; echo {number}; exit 3");
+    let run = text(&agent.exec(json!({"command": command, "background": true}))["runId"]);
+    for step in 0..random(number * 31) % 6 {
+        let chance = random(number * 1000 + step);
+        let timeout = json!({"timeoutMs": chance % 70});
+        match chance >> 8 & 7 {
+            0..=2 => drop(agent.process("poll", &run, &timeout)),
+            3 => drop(agent.begin_process("poll", &run, &timeout)),
+            4 => drop(operator.process("poll", &run, &timeout)),
+            5 => drop(agent.process("log", &run, &json!({}))),
+            6 => drop(agent.begin_process("kill", &run, &json!({}))),
+            _ => drop(agent.process("kill", &run, &json!({}))),
+        }
+    }
+}
