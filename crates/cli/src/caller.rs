@@ -1,0 +1,46 @@
+//! The process that asks: its directory, environment and limits, which what it asks for starts from.
+
+use crate::failure::Failure;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use std::env;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use tenure_core::api::Exact;
+use tenure_os::{descriptors, file};
+use tenure_settings::Settings;
+
+/// What this process hands down, in exact bytes.
+pub(crate) fn exact(settings: &Settings) -> Result<Exact, Failure> {
+    let here = env::current_dir()
+        .map_err(|error| Failure::refused(format!("there is no current directory: {error}")))?;
+    let (cwd, env) = (here.into_os_string().into_vec(), environment(settings));
+    Ok(Exact {
+        words: packed([&cwd].into_iter().chain(&env)),
+        argc: 0,
+        umask: file::umask(),
+        nofile: descriptors::limit(),
+        env_names: Vec::new(),
+    })
+}
+
+/// The entries of the environment, with paths that mean the same files from anywhere.
+pub(crate) fn environment(settings: &Settings) -> Vec<Vec<u8>> {
+    let mut env: Vec<Vec<u8>> =
+        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
+    for (name, path) in settings.pinned() {
+        let setting = format!("{name}=");
+        env.retain(|entry| !entry.starts_with(setting.as_bytes()));
+        env.push([setting, path].concat().into_bytes());
+    }
+    env
+}
+
+/// Words as one text, each ended by a NUL.
+pub(crate) fn packed<'a>(words: impl IntoIterator<Item = &'a Vec<u8>>) -> String {
+    let mut bytes = Vec::new();
+    for word in words {
+        bytes.extend_from_slice(word);
+        bytes.push(0);
+    }
+    BASE64_STANDARD.encode(bytes)
+}
