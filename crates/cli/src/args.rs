@@ -13,7 +13,7 @@ mod view;
 pub(crate) use approvals::{AllowArgs, AllowlistArgs, AllowlistVerb, ApprovalsArgs, ApprovalsVerb};
 pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
 pub(crate) use exec::ExecArgs;
-pub(crate) use operate::{BackupArgs, EventsArgs, MetricsArgs, ReapArgs, WhyArgs};
+pub(crate) use operate::{BackupArgs, EventsArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs};
 #[cfg(test)]
 pub(crate) use parse::words;
 pub(crate) use parse::{Parsed, parse};
@@ -112,6 +112,8 @@ Examples:
     Metrics(MetricsArgs),
     /// Write a copy of the registry to a new file.
     Backup(BackupArgs),
+    /// Serve the agent's tools to an MCP client, on standard input and output.
+    Mcp(McpArgs),
 }
 
 /// The whole command line, for what is made from it.

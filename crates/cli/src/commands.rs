@@ -14,6 +14,7 @@ mod json_in;
 mod keyboard;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod metrics;
 pub(crate) mod nursery;
 pub(crate) mod paste;

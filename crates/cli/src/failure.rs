@@ -51,6 +51,10 @@ impl Failure {
         if matches!(self.code, 4 | 121 | 123) { self } else { Self { code: 125, ..self } }
     }
 
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn code(&self) -> u8 {
         self.code
     }

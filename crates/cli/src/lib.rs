@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod caller;
 mod commands;
 mod doctor;
 mod failure;
+mod here;
 mod print;
 mod reach;
 mod settings;
@@ -60,6 +60,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Events(args) => commands::events::run(&args),
         Command::Metrics(args) => commands::metrics::run(&args),
         Command::Backup(args) => commands::backup::run(&args),
+        Command::Mcp(args) => commands::mcp::run(&args),
         Command::Nursery(args) => commands::nursery::run(&args),
     }
 }

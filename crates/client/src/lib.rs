@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
+use hyper::http::request::Builder;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -22,8 +23,10 @@ use tenure_core::api::{
     RunRequest, Selector, ShutdownRequest, StoryLine, WaitRequest,
 };
 use tenure_core::run_json::RunJson;
+use tenure_core::tools::{ClientRequest, MCP_PROTOCOL};
 use tenure_os::file::Dir;
 use tenure_os::socket::Conn;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
 /// The socket's name in the state root.
@@ -96,19 +99,21 @@ impl Client {
     }
 
     async fn send(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
+        self.exchange(Request::builder().method(method).uri(path), body).await
+    }
+
+    async fn exchange(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
         let stream = std::os::unix::net::UnixStream::from(self.connect()?.into_fd());
         let stream = UnixStream::from_std(stream)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
+        tokio::spawn(connection.with_upgrades());
+        let request = head
             .header(header::HOST, "localhost")
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body)))
             .map_err(|error| Failed::NotUnderstood(error.to_string()))?;
         let response = sender.send_request(request).await?;
-        if response.status().is_success() {
+        if response.status().is_success() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(response);
         }
         let status = response.status();
@@ -133,6 +138,24 @@ impl Client {
         let response = self.send(Method::GET, path, Vec::new()).await?;
         let body = response.into_body().collect().await?.to_bytes();
         serde_json::from_slice(&body).map_err(|error| Failed::NotUnderstood(error.to_string()))
+    }
+
+    /// Becomes an MCP client: JSON, a message a line, until one of both goes.
+    pub async fn mcp(
+        &self,
+        who: &ClientRequest,
+    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static, Failed> {
+        let body = serde_json::to_vec(who).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+        let head = Request::builder()
+            .method(Method::POST)
+            .uri("/v1/mcp")
+            .header(header::CONNECTION, "upgrade")
+            .header(header::UPGRADE, MCP_PROTOCOL);
+        let response = self.exchange(head, body).await?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Failed::NotUnderstood(format!("{} to an MCP client", response.status())));
+        }
+        Ok(TokioIo::new(hyper::upgrade::on(response).await?))
     }
 
     /// How the daemon is.

@@ -1,9 +1,11 @@
 //! The agent's tools: what `exec` and `process` are asked and what they answer, the same for every face.
 
+mod client;
 mod exec;
 mod outcome;
 mod process;
 
+pub use client::{ClientRequest, MCP_PROTOCOL, MCP_SESSION};
 pub use exec::{ExecReply, ExecRequest, Notify};
 pub use outcome::{FailureKind, Outcome, Status, outcome};
 pub use process::{Action, Listed, ProcessReply, ProcessRequest, Waiting};

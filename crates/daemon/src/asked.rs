@@ -11,6 +11,7 @@ use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
 use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::tools::Notify;
+use tenure_policy::executable::Bound;
 use tenure_store::RunRow;
 
 /// The variables of the daemon's own environment that runs from the API begin with.
@@ -46,6 +47,8 @@ pub(crate) struct Asked {
 pub(crate) struct OfExec {
     pub(crate) run_id: Option<RunId>,
     pub(crate) notify: Notify,
+    /// The programs that it was allowed by: they must be the same when it is executed.
+    pub(crate) bound: Vec<Bound>,
 }
 
 impl Asked {

@@ -65,6 +65,12 @@ impl Daemon {
         if let Err(error) = self.registry.trim_events(before, events.count.unwrap_or(u64::MAX)).await {
             tracing::error!(%error, "old events cannot be removed");
         }
+        if let Err(refusal) = self.expire().await {
+            tracing::error!(why = refusal.detail, "old questions cannot be closed");
+        }
+        if let Err(error) = self.registry.trim_approvals(before).await {
+            tracing::error!(%error, "old questions cannot be removed");
+        }
         let limits = self.settings.log;
         log::rotate(&self.state.path().join("daemon.log"), limits.bytes, limits.files);
         // Every nursery and keeper has this one open for as long as it lives.

@@ -6,9 +6,10 @@ use crate::held::{self, Held, Keeping, Orders};
 use crate::latency::Latency;
 use crate::lease::Sweep;
 use crate::link::Link;
+use crate::mcp::Clients;
 use crate::reconcile::Claims;
 use crate::scopes::Scopes;
-use crate::tools::{Indexes, Noticed, Witnesses};
+use crate::tools::{Indexes, Noticed, Waiting, Witnesses};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::ids::{InstanceId, RunId};
@@ -37,6 +38,7 @@ pub(crate) struct Daemon {
     pub(crate) readers: Scopes,
     pub(crate) witnesses: Witnesses,
     pub(crate) indexes: Indexes,
+    pub(crate) waiting: Waiting,
     /// That runs in the background have ended, for clients that listen.
     pub(crate) noticed: broadcast::Sender<Noticed>,
     pub(crate) phase: watch::Sender<Phase>,
@@ -49,6 +51,7 @@ pub(crate) struct Daemon {
     /// What is known of the heartbeats of others who share the registry.
     pub(crate) observer: Mutex<Observer>,
     pub(crate) sweep: Sweep,
+    pub(crate) clients: Clients,
     /// The runs that are being started or judged.
     pub(crate) claims: Claims,
     /// The runs that are looked at again and again.
@@ -99,6 +102,7 @@ impl Daemon {
             readers: Scopes::default(),
             witnesses: Witnesses::default(),
             indexes: Indexes::default(),
+            waiting: Waiting::default(),
             noticed: broadcast::Sender::new(NOTICES),
             phase: watch::Sender::new(Phase::Serving),
             starting: RwLock::new(()),
@@ -108,6 +112,7 @@ impl Daemon {
             changes: watch::Sender::new(0),
             observer,
             sweep: Sweep::default(),
+            clients: Clients::default(),
             claims: Claims::default(),
             watched: Claims::default(),
             verdicts: Mutex::default(),

@@ -1,12 +1,14 @@
 //! The API: HTTP with JSON on a Unix socket in the state root and, if switched on, on a loopback address.
 
 mod answer;
+mod approvals;
 mod attach;
 mod door;
 mod events;
 mod foreground;
 mod guard;
 mod input;
+mod mcp;
 mod operate;
 mod output;
 mod receipt;
@@ -48,7 +50,14 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(attach::attach))
         .routes(routes!(tools::exec))
         .routes(routes!(tools::process))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::allow_once))
+        .routes(routes!(approvals::allow_always))
+        .routes(routes!(approvals::deny))
+        .routes(routes!(approvals::allowlist, approvals::allow))
+        .routes(routes!(approvals::disallow))
         .routes(routes!(events::events))
+        .routes(routes!(mcp::client))
         .routes(routes!(operate::reap))
         .routes(routes!(operate::backup))
         .routes(routes!(operate::shutdown))
@@ -75,7 +84,7 @@ pub fn description() -> OpenApi {
 
 fn router(daemon: &Arc<Daemon>) -> Router {
     let (router, _) = routes().split_for_parts();
-    router
+    mcp::add(router, daemon)
         .fallback(async || {
             Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is")
         })

@@ -14,6 +14,7 @@ use tenure_core::wire::{self, Role, Tell};
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_os::pause;
 use tenure_os::socket::Conn;
+use tenure_policy::executable::Bound;
 use tenure_store::{NewRun, RunRow};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::block_in_place;
@@ -112,13 +113,9 @@ impl Daemon {
         self.announce(&run);
         let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
         let directory = run.directory.to_string_lossy().into_owned();
-        let new = NewRun {
-            ticket: run.ticket.clone(),
-            directory,
-            asked_by,
-            exec: asked.exec.map(|exec| exec.notify),
-        };
-        let begun = match self.bring_to_life(&order, new, caller).await {
+        let (notify, bound) = asked.exec.map(|exec| (exec.notify, exec.bound)).unzip();
+        let new = NewRun { ticket: run.ticket.clone(), directory, asked_by, exec: notify };
+        let begun = match self.bring_to_life(&order, (new, &bound.unwrap_or_default()), caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
             Err(refusal) => {
                 run.let_go("it could not be started".to_owned());
@@ -135,7 +132,7 @@ impl Daemon {
     async fn bring_to_life(
         &self,
         order: &Order<'_>,
-        new: NewRun,
+        (new, bound): (NewRun, &[Bound]),
         caller: Option<Conn>,
     ) -> Result<Link, Refusal> {
         let ticket = order.ticket;
@@ -153,8 +150,12 @@ impl Daemon {
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
         peers.extend(caller.map(|conn| (Role::Caller, conn)));
         // A slow disk, or a nursery that does not listen, holds up nobody else.
-        block_in_place(|| self.launch(order, peers)).map_err(|error| {
-            Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id))
+        block_in_place(|| {
+            // What it was allowed by must be what is executed.
+            bound.iter().try_for_each(Bound::check).map_err(Refusal::denied)?;
+            self.launch(order, peers).map_err(|error| {
+                Refusal::internal(format!("run {} could not be started: {error}", ticket.run_id))
+            })
         })?;
         pause::point("daemon-launched");
         Ok(link)

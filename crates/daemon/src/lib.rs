@@ -17,6 +17,7 @@ mod launch;
 mod lease;
 mod link;
 pub mod log;
+mod mcp;
 mod metrics;
 mod reconcile;
 mod refusal;

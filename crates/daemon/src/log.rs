@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 /// Sends what the daemon has to say to its log, or to standard error if it runs in somebody's sight.
 pub fn begin(path: Option<&Path>, limits: Log) {
-    let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new("info,rmcp=error"));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_ansi(false);
     // A second beginning, as in a test, changes nothing.
     let _ = match path {

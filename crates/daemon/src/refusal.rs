@@ -30,8 +30,12 @@ refusals! {
     unauthorized = 401 "unauthorized";
     /// Who asks may not.
     forbidden = 403 "forbidden";
+    /// The exec policy does not allow it.
+    denied = 403 "denied";
     /// There is no such run, or none that this requester may see.
     no_such_run = 404 "no-such-run";
+    /// The allowlist has no such entry.
+    no_such_entry = 404 "no-such-entry";
     /// There is nothing at this address.
     no_such_route = 404 "no-such-route";
     /// More than one run is meant.

@@ -103,6 +103,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let _ = tokio::time::timeout(SETTLING, settling).await;
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
+    tokio::spawn(Arc::clone(&daemon).await_clients());
     daemon.tell_what_is_owed().await;
     tokio::spawn(bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));

@@ -1,10 +1,14 @@
 //! The agent's tools: `exec` runs a command line, `process` does what is to be done with it afterwards. Every face
 //! comes here: HTTP, MCP and, over HTTP, the command line.
 
+mod allowlist;
+mod approvals;
+mod asked;
 mod end;
 mod exec;
 mod foreground;
 mod input;
+mod judge;
 mod list;
 mod log;
 mod notice;
@@ -14,6 +18,7 @@ mod shell;
 mod wanted;
 mod witness;
 
+pub(crate) use approvals::Waiting;
 pub(crate) use log::Indexes;
 pub(crate) use notice::Noticed;
 pub(crate) use witness::Witnesses;

@@ -238,3 +238,40 @@ fn whom_a_daemon_kills_for_a_fallen_keeper_and_nursery_is_told_with_the_proof_an
         );
     }
 }
+
+/// Nobody is left but the foreground caller, to whom its processes do not come back.
+#[test]
+fn a_caller_whose_daemon_keeper_and_nursery_fell_closes_its_run_and_the_next_daemon_tells_how() {
+    for wanted in [true, false] {
+        let mut served = served(wanted);
+        let script = "setsid sleep 600 & echo ready; exec sleep 600";
+        let words = [&["run", "--quiet", "--"], &OUTLIVING[..], &["sh", "-c", script]].concat();
+        let mut caller = served.install.start(&words);
+        caller.wait_for("ready");
+        let run = served.install.only_run();
+        let keepers = served.keepers(&run);
+        let members: Vec<Known> =
+            proc::descendants(keepers[0].pid).into_iter().filter_map(Known::hold).collect();
+        let daemon = served.process();
+        let victims = [&daemon].into_iter().chain(&keepers);
+        victims.clone().for_each(Known::stop);
+        victims.for_each(|one| one.send(Signal::KILL));
+        assert_eq!(caller.code(), 123, "{}", caller.err());
+        members.iter().for_each(|one| one.wait_dead(PATIENCE));
+        let ending = served.dir(&run).ending().expect("a record").expect("an ending");
+        assert_eq!(ending.termination.detail.as_deref(), Some("keeper-killed"));
+        assert!(!ending.kills.is_none(), "{ending:?}");
+        served.bury();
+        served.restart();
+        assert_eq!(served.ending(&run)["reason"], "owner-lost");
+        assert_eq!(served.verdicts(&run), ["take-ending"]);
+        let journal = served.dir(&run).journal().expect("a journal");
+        let told = |is: fn(&What) -> bool| journal.iter().filter(|entry| is(&entry.what)).count();
+        assert_eq!(told(|what| matches!(what, What::Exiting { .. })), 1, "{journal:?}");
+        assert!(told(|what| matches!(what, What::Signalled { .. })) > 0, "{journal:?}");
+        let metrics = Api::of(&served.install).get("/metrics").is(200).text();
+        let kills =
+            |mode: &str| metric(&metrics, &format!("tenure_run_cleanup_kill_total{{mode=\"{mode}\"}}"));
+        assert_eq!(kills("pid") + kills("cgroup"), u64::from(ending.kills.pid + ending.kills.cgroup));
+    }
+}

@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 use std::time::Duration;
 use tenure_it::home::{Home, TRANSPORTS};
+use tenure_it::ledger::metric;
 use tenure_it::started::Started;
 use tenure_it::{PATIENCE, eventually, proc};
 
@@ -224,6 +225,34 @@ fn a_daemon_of_another_program_file_takes_the_runs_over() {
         assert_eq!(String::from_utf8_lossy(&home.logs(&[&id])), written(flags));
         home.ask_to_cancel(&[&kept]);
         assert_eq!(home.wait(&kept), 123);
+        home.finish();
+    }
+}
+
+/// A keeper says once that its run leaves; whoever comes later finds out by asking.
+#[test]
+fn a_run_that_began_to_leave_while_no_daemon_lived_is_known_to_leave() {
+    for flags in TRANSPORTS {
+        let home = Home::unwatched();
+        let stays = ["sh", "-c", "trap '' TERM HUP; echo ready; while :; do sleep 600; done"];
+        let id = home.start_in_background(&[flags, &["--grace", "1h"]].concat(), &stays);
+        home.wait_ready(&id);
+        home.kill();
+        home.ask_to_cancel(&[&id]);
+        home.begin();
+        let listed = |state: &str| {
+            let runs = home.tenure(&["ps", "--json"]);
+            let runs: Vec<serde_json::Value> = serde_json::from_slice(&runs.stdout).expect("a list");
+            runs.iter().any(|run| run["runId"] == id.as_str() && run["state"] == state)
+        };
+        eventually("the run is said to leave", || listed("exiting").then_some(()));
+        assert_eq!(home.audit().run(&id).told("run-leaving"), 1);
+        home.ask_to_cancel(&["--now", &id]);
+        assert_eq!(home.wait(&id), 123);
+        let metrics = home.tenure(&["metrics"]);
+        let metrics = String::from_utf8_lossy(&metrics.stdout).into_owned();
+        assert_eq!(metric(&metrics, "tenure_run_stop_seconds_count"), 1);
+        assert_eq!(home.audit().run(&id).told("run-leaving"), 1);
         home.finish();
     }
 }

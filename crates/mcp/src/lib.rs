@@ -1,10 +1,23 @@
 //! The agent's tools over MCP, with the official SDK. What the tools do is behind [`Tools`]; nothing here knows a
-//! process or a record.
+//! process or a record. One client is served over a stream ([`serve_stream`]) or each of many over HTTP
+//! ([`service`]).
 #![forbid(unsafe_code)]
 
 mod answered;
+mod call;
+mod catalog;
+mod handle;
+mod http;
+mod receipts;
+mod say;
+mod schema;
+mod server;
+mod stream;
 
 pub use answered::{Answered, Written};
+pub use handle::Handle;
+pub use http::{Receipted, Service, service};
+pub use stream::serve_stream;
 
 use std::future::Future;
 use tenure_core::api::Problem;
@@ -20,7 +33,7 @@ pub struct Progress {
 }
 
 /// The tools of one client, who is bound to a session. A call whose future is dropped was given up: a command that it
-/// waited for is ended.
+/// waited for is ended. When the last clone is dropped, the client is gone.
 pub trait Tools: Clone + Send + Sync + 'static {
     /// Runs a command line. `progress` is called now and then while it is waited for.
     fn exec(
@@ -34,4 +47,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
         &self,
         request: ProcessRequest,
     ) -> impl Future<Output = Result<Answered<ProcessReply>, Problem>> + Send;
+
+    /// The client is ready: from now on it can be told things unasked.
+    fn connected(&self, _client: Handle) {}
 }

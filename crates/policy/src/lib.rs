@@ -2,6 +2,30 @@
 //! variables that would smuggle in code, [`shell`] takes a command line apart, [`executable`] finds and pins its
 //! programs, [`allowlist`] says whether each is allowed. The decision itself is `tenure_core::policy::decide`.
 //! Nothing here starts a process.
+//!
+//! ```
+//! use std::{ffi::OsStr, path::Path};
+//! use tenure_policy::allowlist::{Allowlist, Call, Entry};
+//! use tenure_policy::executable::{Bound, resolve};
+//! use tenure_policy::shell::{analyse, render};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let entry = |program: &str| Entry { id: None, program: program.into(), args: None, exact: None, agent: None };
+//! let allowlist = Allowlist::new(vec![entry("echo"), entry("/usr/bin/wc")])?;
+//! let (cwd, path) = (Path::new("/"), OsStr::new("/usr/bin:/bin"));
+//! let analysis = analyse("echo 'a b' | wc -c")?;
+//! let find = |segment: &tenure_policy::shell::Segment| resolve(segment.program(), cwd, path);
+//! let programs = analysis.segments().iter().map(find).collect::<Result<Vec<_>, _>>()?;
+//! let calls: Vec<_> = analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at)).collect();
+//! assert_eq!(allowlist.matches(None, cwd, &calls)?, [0, 1]);
+//! let bounds = programs.iter().map(Bound::of_executable).collect::<Result<Vec<_>, _>>()?;
+//! // Somebody may be asked here. Then, right before it is executed:
+//! bounds.iter().try_for_each(Bound::check)?;
+//! let called: Vec<_> = programs.into_iter().map(|program| program.called).collect();
+//! assert_eq!(render(&analysis, &called)?, "'/usr/bin/echo' 'a b' | '/usr/bin/wc' '-c'");
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod allowlist;

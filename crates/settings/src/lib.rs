@@ -14,6 +14,7 @@ mod tests;
 pub use kind::size;
 pub use origin::{BadSettings, Origin, Shown};
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub struct Settings {
     pub lease: Lease,
     /// The limits of a run that was given none.
     pub run: RunDefaults,
+    /// MCP clients.
+    pub mcp: Mcp,
     /// The exec tool.
     pub exec: Exec,
     config: Option<PathBuf>,
@@ -124,6 +127,23 @@ pub struct Lease {
     pub heartbeat: Duration,
 }
 
+/// MCP clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mcp {
+    /// What becomes of a client's runs when it leaves.
+    pub on_leave: OnLeave,
+}
+
+/// What becomes of the runs of a client that leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnLeave {
+    /// They are ended.
+    End,
+    /// They go on.
+    Keep,
+}
+
 /// The limits of a run that was given none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunDefaults {
@@ -173,6 +193,7 @@ impl Settings {
             api: Api { listen: None, token: None },
             lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
             run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
+            mcp: Mcp { on_leave: OnLeave::End },
             exec: Exec {
                 mode: Mode::Full,
                 ask: Ask::Off,

@@ -1,6 +1,6 @@
 //! The table of settings: one line each.
 
-use crate::Settings;
+use crate::{OnLeave, Settings};
 use crate::kind::{Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Size, Switch, Word};
 use tenure_core::policy::{Ask, Mode};
 use tenure_core::tools::Notify;
@@ -79,6 +79,7 @@ settings! {
     "lease.heartbeat"  Is("TENURE_HEARTBEAT"), Length, lease.heartbeat, "how often leases are renewed";
     "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.timeout, "how long a run may take";
     "run.grace"        Is("TENURE_RUN_GRACE"), Length, run.grace, "from SIGTERM to SIGKILL";
+    "mcp.on-leave"     Is("TENURE_MCP_ON_LEAVE"), Word<OnLeave>, mcp.on_leave, "what becomes of an MCP client's runs when it leaves: end or keep";
     "exec.mode"        Is("TENURE_EXEC_MODE"), Word<Mode>, exec.mode, "what the exec tool may run: deny, allowlist, ask or full";
     "exec.ask"         Is("TENURE_EXEC_ASK"), Word<Ask>, exec.ask, "when a person is asked first: off, on-miss or always";
     "exec.timeout"     Is("TENURE_EXEC_TIMEOUT"), Off<Length>, exec.timeout, "how long a command of the exec tool may take";

@@ -90,8 +90,8 @@ pub struct NewAnswer {
     pub by: String,
     /// What is kept of the question from now on.
     pub asked: Value,
-    /// An entry for the allowlist that comes with it.
-    pub entry: Option<Value>,
+    /// Entries for the allowlist that come with it.
+    pub entries: Vec<Value>,
 }
 
 /// An entry of the allowlist.

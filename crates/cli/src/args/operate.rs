@@ -77,3 +77,18 @@ pub(crate) struct BackupArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+This is for an agent's configuration: it speaks JSON-RPC and nothing else. Commands start in the directory and with
+the environment that it was started with. What still runs when the client leaves is ended; `mcp.on-leave = \"keep\"`
+in config.toml keeps it.
+
+Examples:
+  claude mcp add tenure -- tenure mcp
+  tenure mcp --session agent:main:7")]
+pub(crate) struct McpArgs {
+    /// The session to act as [default: one of its own].
+    #[arg(long, value_name = "KEY")]
+    pub(crate) session: Option<String>,
+}

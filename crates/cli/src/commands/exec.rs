@@ -7,7 +7,7 @@ mod request;
 use super::json_in;
 use crate::args::ExecArgs;
 use crate::failure::Failure;
-use crate::{caller, print, reach, settings};
+use crate::{here, print, reach, settings};
 use serde::Serialize;
 use tenure_client::{Client, Failed};
 use tenure_core::ending::{Exit, Termination};
@@ -17,7 +17,7 @@ use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
-    let process = caller::exact(&settings)?;
+    let process = here::process(&settings)?;
     let reply = if let Some(from) = &args.json_in {
         let mut request = json_in::read(from)?;
         if let Some(fields) = request.as_object_mut() {
@@ -68,12 +68,10 @@ fn notes(reply: &ExecReply) -> Vec<String> {
             "it goes on as run {run}: `tenure process poll {id}` waits for its output and end, `tenure process kill {id}` \
              ends it"
         )),
-        Status::ApprovalPending => {
-            let why = reply.follow_up.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-            notes.push(format!(
-                "it waits for approval as run {run}: `tenure approvals allow-once {id}` lets it run{why}"
-            ));
-        }
+        Status::ApprovalPending => notes.push(format!(
+            "a person is asked first: `tenure approvals allow-once {id}` lets it run, as run {run} in the background, and \
+             `tenure process poll {id}` waits for that"
+        )),
         Status::Failed => match reply.failure_kind {
             Some(FailureKind::OverallTimeout) => notes.push(
                 "it took too long and was ended; part of its work may be done. --timeout gives it more time, 0 all of it"

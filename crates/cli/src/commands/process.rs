@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 use tenure_client::Client;
-use tenure_core::tools::{POLL_MS, ProcessReply, ProcessRequest, Status};
+use tenure_core::tools::{Listed, POLL_MS, ProcessReply, ProcessRequest, Status};
 use tenure_os::clock;
 use tenure_os::complaint::complain;
 
@@ -64,9 +64,10 @@ fn poll(client: &Client, args: &PollArgs, request: &mut ProcessRequest) -> Resul
         let left = deadline.saturating_sub(clock::awake());
         request.timeout_ms = u64::try_from(left.min(Duration::from_millis(POLL_MS)).as_millis()).ok();
         let reply = reach::wait(client.process(request))?;
-        let runs = reply.run.as_ref().is_some_and(|run| run.status == Status::Running);
+        let waits = |run: &Listed| matches!(run.status, Status::Running | Status::ApprovalPending);
+        let goes_on = reply.run.as_ref().is_some_and(waits);
         let is_silent = reply.output.as_deref().is_none_or(str::is_empty);
-        if !(runs && is_silent) || clock::awake() >= deadline {
+        if !(goes_on && is_silent) || clock::awake() >= deadline {
             return Ok(reply);
         }
     }

@@ -7,7 +7,7 @@ mod typing;
 
 use crate::args::{Limit, RunArgs, StdinArg};
 use crate::failure::Failure;
-use crate::{caller, print, reach, settings};
+use crate::{here, print, reach, settings};
 use std::env;
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -117,7 +117,7 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
     } else {
         Transport::Pipes { command, stdin: stdin(args) != StdinArg::Closed }
     };
-    let mut env = caller::environment(settings);
+    let mut env = here::environment(settings);
     let mut env_names = Vec::new();
     for setting in &args.env {
         let setting = setting.as_bytes();

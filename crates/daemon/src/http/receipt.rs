@@ -55,7 +55,9 @@ impl HttpBody for Receipted {
                 Poll::Pending
             }
             Next::End => {
-                self.written.take().map(Written::done);
+                if let Some(written) = self.written.take() {
+                    written.done();
+                }
                 Poll::Ready(None)
             }
         }

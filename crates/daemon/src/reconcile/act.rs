@@ -124,21 +124,28 @@ impl Daemon {
                 }
             },
         };
-        // The note is there before the command executes; whether it does, the keeper knows, and will tell.
-        let executes = match link.ask(&Ask::Status, &[]).await {
-            Ok(Tell::Status { state, .. }) => state > State::Starting,
+        // The note is there before the command executes; whether it does, the keeper knows, and will tell. That it
+        // leaves was told once, to nobody, or came before this answer and was passed over.
+        let (state, cause) = match link.ask(&Ask::Status, &[]).await {
+            Ok(Tell::Status { state, cause, .. }) => (state, cause),
             Ok(Tell::Ended { .. }) | Err(_) => return Outcome::Unsettled,
-            Ok(_) => true,
+            Ok(_) => (State::Running, None),
         };
-        let note = dir.note().ok().flatten().filter(|_| executes);
+        let note = dir.note().ok().flatten().filter(|_| state > State::Starting);
         if !self.record_start(row, &hold, note.as_ref()).await {
             return Outcome::Unsettled;
         }
-        let status = Status {
-            note,
-            leaving_since_ms: (row.state == State::Exiting).then_some(row.updated_at_ms),
-            ..Status::default()
+        let leaving_since_ms = match (row.state, state) {
+            (State::Exiting, _) => Some(row.updated_at_ms),
+            (_, State::Exiting) => {
+                if !self.record(row, &hold, Change::Leaving { cause, detail: None }).await {
+                    return Outcome::Unsettled;
+                }
+                Some(clock::unix_ms())
+            }
+            (State::Starting | State::Running | State::Exited, _) => None,
         };
+        let status = Status { note, leaving_since_ms, ..Status::default() };
         let run = Held::new(row.ticket.clone(), hold, PathBuf::from(&row.directory), status);
         self.take_on(run, link, self.admission.seat());
         Outcome::Held
@@ -147,14 +154,24 @@ impl Daemon {
     /// The row of a command that executed while nobody held it; whether it says so now.
     async fn record_start(&self, row: &RunRow, hold: &Hold, note: Option<&KeeperNote>) -> bool {
         let Some(note) = note.filter(|_| row.note.is_none()) else { return true };
-        let change = Change::Started(Box::new(note.clone()));
+        self.record(row, hold, Change::Started(Box::new(note.clone()))).await
+    }
+
+    /// Records what happened to a run before it is held; whether the registry answered.
+    async fn record(&self, row: &RunRow, hold: &Hold, change: Change) -> bool {
         let run = row.ticket.run_id.clone();
-        let recorded = self.registry.record(run, hold.clone(), change, clock::unix_ms()).await;
-        recorded
-            .inspect_err(
-                |error| tracing::error!(run = %row.ticket.run_id, %error, "a start could not be recorded"),
-            )
-            .is_ok()
+        match self.registry.record(run, hold.clone(), change, clock::unix_ms()).await {
+            Ok(taken) => {
+                if taken {
+                    self.something_happened();
+                }
+                true
+            }
+            Err(error) => {
+                tracing::error!(run = %row.ticket.run_id, %error, "the registry did not take a change");
+                false
+            }
+        }
     }
 
     /// Ends whoever is left of a run that nobody keeps, and closes it.

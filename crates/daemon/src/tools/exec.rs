@@ -1,8 +1,9 @@
 //! `exec`: a command line is run; its end is waited for until it goes on in the background.
 
 use super::foreground::Foreground;
+use super::judge::{Judged, Line};
+use super::reading;
 use super::wanted::{self, Wanted};
-use super::{reading, shell};
 use crate::daemon::Daemon;
 use crate::follower::Follower;
 use crate::held::Held;
@@ -33,9 +34,11 @@ impl Daemon {
         who: &Requester,
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<Answered<ExecReply>, Refusal> {
-        let wanted = wanted::read(self, request, who)?;
-        let words = shell::words(&wanted.command, &wanted.process.env);
-        let reply = self.run_wanted(wanted, words, who, progress).await?;
+        let wanted = wanted::read(self, &request, who)?;
+        let reply = match self.judge_command(&wanted).await? {
+            Judged::Run(line) => self.run_wanted(wanted, line, who, progress).await?,
+            Judged::Ask(question) => self.ask_about(&request, wanted, *question).await?,
+        };
         Ok(Answered::plain(reply))
     }
 
@@ -43,31 +46,27 @@ impl Daemon {
     async fn run_wanted(
         self: &Arc<Self>,
         mut wanted: Wanted,
-        words: Vec<Vec<u8>>,
+        line: Line,
         who: &Requester,
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<ExecReply, Refusal> {
-        let mut begun = Foreground::begin(self, wanted.asked(words.clone(), None)?, who).await?;
+        let mut begun = Foreground::begin(self, wanted.asked(line.clone(), None)?, who).await?;
         if wanted.pty && lacked_pty(&begun.1) {
             wanted.pty = false;
             wanted.warnings.push("no terminal could be had, so it runs on pipes".to_owned());
-            begun = Foreground::begin(self, wanted.asked(words, None)?, who).await?;
+            begun = Foreground::begin(self, wanted.asked(line, None)?, who).await?;
         }
         let (foreground, held) = begun;
         let deadline = Instant::now() + wanted.window;
         watch(&held, deadline, progress).await;
-        match held.status().ending {
-            Some(ending) => {
-                foreground.release();
-                ended(&held, &ending, wanted.warnings).await
-            }
-            None => {
-                self.registry.go_background(held.ticket.run_id.clone()).await?;
-                foreground.release();
-                self.tell_end_of(&held);
-                running(&held, wanted.warnings).await
-            }
+        if let Some(ending) = held.status().ending {
+            foreground.release();
+            return ended(&held, &ending, wanted.warnings).await;
         }
+        self.registry.go_background(held.ticket.run_id.clone()).await?;
+        foreground.release();
+        self.tell_end_of(&held);
+        running(&held, wanted.warnings).await
     }
 }
 
@@ -115,17 +114,17 @@ fn lacked_pty(held: &Held) -> bool {
 async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
     let run_id = held.ticket.run_id.clone();
     let dir = held.directory.join("output");
-    let (head, tail) = reading(move || {
-        let head = text::head(&dir, REPLY_CHARS, true)?;
-        let tail = if head.truncated { text::last(&dir, TAIL_CHARS, true)? } else { String::new() };
-        Ok((head, tail))
+    let (first, tail) = reading(move || {
+        let first = text::head(&dir, REPLY_CHARS, true)?;
+        let tail = if first.truncated { text::last(&dir, TAIL_CHARS, true)? } else { String::new() };
+        Ok((first, tail))
     })
     .await?;
     let outcome = outcome(&ending.termination);
     let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
     let mut follow_up: Vec<String> =
         outcome.failure_kind.map(|kind| advice(kind, ending)).into_iter().collect();
-    if let (true, Some(line)) = (head.truncated, head.next_line) {
+    if let (true, Some(line)) = (first.truncated, first.next_line) {
         follow_up.push(format!("There is more output: process log with offset {line}."));
     }
     Ok(ExecReply {
@@ -136,10 +135,10 @@ async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<Ex
         exit_reason: Some(outcome.exit_reason),
         failure_kind: outcome.failure_kind,
         duration_ms: ending.ended_at_ms.saturating_sub(began),
-        output: head.text,
-        truncated: head.truncated,
-        next_line: head.next_line,
-        next_offset: head.next_offset,
+        output: first.text,
+        truncated: first.truncated,
+        next_line: first.next_line,
+        next_offset: first.next_offset,
         tail,
         follow_up: (!follow_up.is_empty()).then(|| follow_up.join(" ")),
         warnings,

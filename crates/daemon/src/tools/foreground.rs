@@ -75,8 +75,11 @@ impl Drop for Foreground {
 }
 
 impl Daemon {
-    /// Ends a command whose caller is gone.
+    /// Ends a command whose caller is gone. One whose daemon goes is left to the next.
     fn abort(self: &Arc<Self>, held: &Held) {
+        if self.phase.borrow().leaves_runs() {
+            return;
+        }
         held.cancel(false);
         let telling =
             self.registry.tell(self.cancel_asked(&held.ticket, "its caller, who stopped waiting", false));

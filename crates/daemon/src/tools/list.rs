@@ -28,7 +28,8 @@ pub(super) async fn list(
     let query = Query { limit: usize::try_from(limit).unwrap_or(usize::MAX), ..Query::default() };
     let (rows, next) = daemon.list(query, who).await?;
     let listing = rows.iter().map(|row| daemon.listed(row, LIST_TAIL));
-    let runs: Vec<Listed> = futures_util::future::join_all(listing).await;
+    let mut runs = daemon.listed_asked(who).await?;
+    runs.extend(futures_util::future::join_all(listing).await);
     let lines: Vec<String> = runs.iter().map(line).collect();
     let message = match (lines.is_empty(), next) {
         (true, _) => "No runs.".to_owned(),

@@ -1,5 +1,6 @@
 //! `process`: finds the run that is meant, as the one who asks may see it, and does what is asked.
 
+use super::asked::Asked;
 use super::{end, input, list, log, poll};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -32,7 +33,16 @@ impl Daemon {
         let Some(id) = &request.run_id else {
             return Err(Refusal::invalid("say which run: runId, as exec gave it or process list shows it"));
         };
-        let row = self.find(id, &who).await?;
+        let row = match self.find(id, &who).await {
+            Err(unknown) if unknown.code == "no-such-run" => {
+                match self.about_asked(id, &request, &who).await? {
+                    Asked::Unknown => return Err(unknown),
+                    Asked::Answer(reply) => return Ok(Answered::plain(*reply)),
+                    Asked::Started => self.find(id, &who).await?,
+                }
+            }
+            found => found?,
+        };
         let call = Call { daemon: Arc::clone(self), row, request, who };
         match call.request.action {
             Action::List => Err(Refusal::internal("list is about no run")),

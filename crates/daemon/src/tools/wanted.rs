@@ -1,5 +1,6 @@
 //! What an exec request means: the command, where and with what it runs, how long it is waited for.
 
+use super::judge::Line;
 use crate::asked::{self, Asked, OfExec, Process, named, session_of};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -13,6 +14,7 @@ use tenure_core::policy::Ask;
 use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
+use tenure_policy::environment;
 
 /// An exec request that is understood.
 #[derive(Debug, Clone)]
@@ -36,12 +38,14 @@ pub(crate) struct Wanted {
 }
 
 /// Understands a request, or says what is wrong with it.
-pub(crate) fn read(daemon: &Daemon, request: ExecRequest, who: &Requester) -> Result<Wanted, Refusal> {
+pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> Result<Wanted, Refusal> {
     check_command(&request.command)?;
+    environment::check(request.env.keys()).map_err(Refusal::invalid)?;
     let mut process = match &request.process {
         Some(exact) => asked::unpack(exact)?,
         None => asked::handed_down(&daemon.state_text()),
     };
+    process.env = environment::scrub(std::mem::take(&mut process.env));
     for (name, value) in &request.env {
         process.set(name, value)?;
     }
@@ -51,10 +55,10 @@ pub(crate) fn read(daemon: &Daemon, request: ExecRequest, who: &Requester) -> Re
     }
     let mut warnings = Vec::new();
     let settings = &daemon.settings;
-    let window = window(&request, settings.exec.yield_after, &mut warnings);
+    let window = window(request, settings.exec.yield_after, &mut warnings);
     let limits = Limits {
-        overall: seconds("timeoutSeconds", request.timeout_seconds)?.unwrap_or(settings.exec.timeout),
-        no_output: seconds("noOutputTimeoutSeconds", request.no_output_timeout_seconds)?.flatten(),
+        overall: seconds("timeoutSeconds", request.timeout_seconds, settings.exec.timeout)?,
+        no_output: seconds("noOutputTimeoutSeconds", request.no_output_timeout_seconds, None)?,
         activity: Activity::default(),
         grace: settings.run.grace,
         give_up: defaults::GIVE_UP,
@@ -72,7 +76,7 @@ pub(crate) fn read(daemon: &Daemon, request: ExecRequest, who: &Requester) -> Re
         ask: request.ask,
         window,
         warnings,
-        command: request.command,
+        command: request.command.clone(),
     })
 }
 
@@ -119,12 +123,11 @@ fn window(request: &ExecRequest, usual: Duration, warnings: &mut Vec<String>) ->
     Duration::from_millis(taken)
 }
 
-/// A time limit in seconds: not given, off, or so long.
-fn seconds(what: &str, given: Option<f64>) -> Result<Option<Option<Duration>>, Refusal> {
-    let Some(given) = given else { return Ok(None) };
+/// A time limit in seconds; 0 is none, and without one it is the usual.
+fn seconds(what: &str, given: Option<f64>, usual: Option<Duration>) -> Result<Option<Duration>, Refusal> {
+    let Some(given) = given else { return Ok(usual) };
     match Duration::try_from_secs_f64(given) {
-        Ok(Duration::ZERO) => Ok(Some(None)),
-        Ok(length) => Ok(Some(Some(length))),
+        Ok(length) => Ok((!length.is_zero()).then_some(length)),
         Err(_) => {
             Err(Refusal::invalid(format!("{what} is a number of seconds, 0 for no limit, not {given}")))
         }
@@ -132,8 +135,17 @@ fn seconds(what: &str, given: Option<f64>) -> Result<Option<Option<Duration>>, R
 }
 
 impl Wanted {
-    /// The run that executes these words.
-    pub(crate) fn asked(&self, words: Vec<Vec<u8>>, run_id: Option<RunId>) -> Result<Asked, Refusal> {
+    /// Whether another wants the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let Self { command, process, pty, session, scope, .. } = other;
+        let Process { cwd, env, .. } = process;
+        (&self.command, &self.pty, &self.session, &self.scope) == (command, pty, session, scope)
+            && (&self.process.cwd, &self.process.env) == (cwd, env)
+    }
+
+    /// The run that executes this line.
+    pub(crate) fn asked(&self, line: Line, run_id: Option<RunId>) -> Result<Asked, Refusal> {
+        let words = line.words.into_iter().map(String::into_bytes).collect();
         let command = Argv::new(words).map_err(Refusal::invalid)?;
         let mut process = self.process.clone();
         let transport = if self.pty {
@@ -164,7 +176,7 @@ impl Wanted {
             return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));
         }
         spec.check().map_err(Refusal::invalid)?;
-        let exec = Some(OfExec { run_id, notify: self.notify });
+        let exec = Some(OfExec { run_id, notify: self.notify, bound: line.bound });
         Ok(Asked { spec, replace: self.replace, only_session: self.session.clone(), exec })
     }
 }

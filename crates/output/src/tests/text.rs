@@ -208,6 +208,8 @@ fn a_gap_is_told_with_its_size_wherever_one_reads() {
     assert_eq!(last(&place.dir, 1 << 20, true).unwrap(), new.text);
     // The first look back ends inside the gap.
     assert_eq!(last(&place.dir, 20_000, true).unwrap(), new.text);
+    let all = new.text.chars().count();
+    assert_eq!(last(&place.dir, all - 6, true).unwrap(), new.text["head\n[".len()..]);
     assert!(head(&place.dir, 100, true).unwrap().text.starts_with(told));
 }
 

@@ -50,6 +50,9 @@ fn a_bare_name_allows_only_what_was_called_so_through_the_path() {
     for line in ["/usr/bin/git status", "./git status", "/tmp/git", "gitk", "Git"] {
         assert_eq!(why(&list, line), MissWhy::Program, "{line}");
     }
+    let elsewhere = Executable { through_path: false, ..found("git") };
+    let call = Call { argv: &["git".into()], program: &elsewhere };
+    assert_eq!(list.matches(None, Path::new("/"), &[call]).unwrap_err().why, MissWhy::Program);
 }
 
 #[test]

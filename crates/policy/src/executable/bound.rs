@@ -241,9 +241,13 @@ fn read(mut file: File, path: &Path, metadata: &Metadata) -> io::Result<(Content
     Ok((Content::Sha256(hex), first))
 }
 
-/// Whether this user can change the file, or put another one in its place.
+/// Whether this user can change the file, or put another one in its place. An owner can give itself the permission.
 fn writable(path: &Path) -> bool {
-    let can = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+    let user = rustix::process::geteuid().as_raw();
+    let can = |path: &Path| {
+        access(path, Access::WRITE_OK).is_ok()
+            || path.metadata().is_ok_and(|it| it.uid() == user && user != 0)
+    };
     can(path) || path.parent().is_some_and(can)
 }
 

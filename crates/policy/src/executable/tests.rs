@@ -54,7 +54,11 @@ fn relative_and_empty_directories_of_the_path_do_not_count() {
     let place = Place::new();
     place.file("tool", "x", 0o755);
     place.file("bin/tool", "x", 0o755);
-    for path in ["", ":", ".", "bin", "./bin:", ":bin:."] {
+    // Neither those that begin in the workdir nor those that begin where we are.
+    let depth = std::env::current_dir().unwrap().components().count();
+    let from_here = format!("{}{}", "../".repeat(depth), place.root.strip_prefix("/").unwrap().display());
+    assert!(Path::new(&from_here).join("tool").exists());
+    for path in ["", ":", ".", "bin", "./bin:", ":bin:.", &from_here] {
         assert!(matches!(place.resolve("tool", path), Err(NotFound::NotInPath { .. })), "{path:?}");
     }
 }
@@ -203,4 +207,33 @@ fn a_writable_program_that_is_too_large_is_bound_without_its_hash() {
     let tool = place.file("tool", "", 0o755);
     fs::File::options().write(true).open(&tool).unwrap().set_len((64 << 20) + 1).unwrap();
     assert_eq!(Bound::of(&tool).unwrap().content, Content::TooLarge);
+}
+
+#[test]
+fn a_program_that_only_the_system_can_change_is_not_hashed() {
+    let path = Path::new("/usr/bin/env");
+    let bound = Bound::of(path).unwrap();
+    bound.check().unwrap();
+    // Root can change every file, except where the disk is read-only.
+    let root = rustix::process::geteuid().is_root();
+    assert!(bound.content == Content::NotWritable || root, "{:?}", bound.content);
+}
+
+#[test]
+fn a_program_that_may_be_executed_but_not_read_is_bound_if_it_cannot_be_changed() {
+    let place = Place::new();
+    let tool = place.file("tool", "x", 0o111);
+    let bound = Bound::of(&tool);
+    // Its directory can be written to, so it would have to be hashed, which only root can do here.
+    assert_eq!(bound.is_ok(), rustix::process::geteuid().is_root(), "{bound:?}");
+}
+
+#[test]
+fn an_owner_without_the_permission_to_write_counts_as_a_writer() {
+    let place = Place::new();
+    let tool = place.file("dir/tool", "x", 0o555);
+    fs::set_permissions(place.at("dir"), fs::Permissions::from_mode(0o555)).unwrap();
+    let bound = Bound::of(&tool).unwrap();
+    fs::set_permissions(place.at("dir"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(matches!(bound.content, Content::Sha256(_)), "{:?}", bound.content);
 }

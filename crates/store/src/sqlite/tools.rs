@@ -150,12 +150,13 @@ pub(super) fn answer(db: &Connection, id: &RunId, answer: &NewAnswer) -> Result<
             &answer.by,
             answer.asked.to_string(),
         ))?;
-    if changed > 0
-        && let Some(entry) = &answer.entry
-    {
+    if changed == 0 {
+        return Ok(false);
+    }
+    for entry in &answer.entries {
         allow(db, entry, &answer.by, answer.at_ms)?;
     }
-    Ok(changed > 0)
+    Ok(true)
 }
 
 pub(super) fn expire_approvals(db: &Connection, now_ms: u64) -> Result<Vec<RunId>, Trouble> {

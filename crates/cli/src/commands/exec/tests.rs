@@ -39,13 +39,9 @@ fn what_has_no_end_yet_is_no_failure_unless_somebody_must_answer() {
     let going_on = reply(&json!({"status": "running"}));
     assert_eq!(code(&going_on), 0);
     assert!(notes(&going_on)[0].contains("tenure process poll 0123456789ab"));
-    let asked = reply(&json!({"status": "approval-pending", "followUp": "rm is not listed"}));
+    let asked = reply(&json!({"status": "approval-pending"}));
     assert_eq!(code(&asked), 1);
-    let said = &notes(&asked)[0];
-    assert!(
-        said.contains("tenure approvals allow-once 0123456789ab") && said.contains("rm is not"),
-        "{said}"
-    );
+    assert!(notes(&asked)[0].contains("tenure approvals allow-once 0123456789ab"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A run as the daemon is asked for it: the caller's own process, in exact bytes, and the flags.
 
 use crate::args::RunArgs;
-use crate::caller;
+use crate::here;
 use std::time::Duration;
 use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::spec::{Spec, Transport};
@@ -11,7 +11,7 @@ use tenure_os::descriptors;
 pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
     let argv = spec.transport.argv();
     let exact = Exact {
-        words: caller::packed([&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env)),
+        words: here::packed([&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env)),
         argc: argv.words().len(),
         umask: spec.umask,
         nofile: descriptors::limit(),

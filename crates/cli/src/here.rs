@@ -1,4 +1,4 @@
-//! The process that asks: its directory, environment and limits, which what it asks for starts from.
+//! This process, as what is started for it begins: its directory, its environment, its limits.
 
 use crate::failure::Failure;
 use base64::Engine;
@@ -9,8 +9,8 @@ use tenure_core::api::Exact;
 use tenure_os::{descriptors, file};
 use tenure_settings::Settings;
 
-/// What this process hands down, in exact bytes.
-pub(crate) fn exact(settings: &Settings) -> Result<Exact, Failure> {
+/// This process, without a command.
+pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
     let here = env::current_dir()
         .map_err(|error| Failure::refused(format!("there is no current directory: {error}")))?;
     let (cwd, env) = (here.into_os_string().into_vec(), environment(settings));

@@ -1,0 +1,171 @@
+//! `tenure mcp`: a bridge between an MCP client's pipes and the daemon's socket. It outlives the daemon: the client
+//! hears what became of its calls, and speaks to the next one.
+
+mod memory;
+mod pipes;
+
+use crate::args::McpArgs;
+use crate::failure::Failure;
+use crate::{here, reach, settings};
+use memory::Memory;
+use pipes::Pipes;
+use std::io;
+use std::time::Duration;
+use tenure_client::{Client, Failed};
+use tenure_core::tools::{ClientRequest, MCP_SESSION};
+use tenure_os::random;
+use tenure_settings::Settings;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Split};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a client's request waits for a daemon.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long answers are still carried to a client that has said its last word.
+const COURTESY: Duration = Duration::from_secs(1);
+/// How long between two looks whether there is one: at first, and at most.
+const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+pub(crate) fn run(args: &McpArgs) -> Result<u8, Failure> {
+    let settings = settings::load()?;
+    let daemon = reach::needed(&settings)?;
+    let session_key = match &args.session {
+        Some(key) => key.clone(),
+        None => new_session().map_err(Failure::refused)?,
+    };
+    let who = ClientRequest { session_key: Some(session_key), process: Some(here::process(&settings)?) };
+    let bridge = Bridge { settings, daemon, who, memory: Memory::default(), pipes: Pipes::open()? };
+    reach::try_wait(bridge.serve())??;
+    Ok(0)
+}
+
+fn new_session() -> io::Result<String> {
+    let bytes: [u8; 12] = random::bytes()?;
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    Ok(format!("{MCP_SESSION}{digits}"))
+}
+
+struct Bridge {
+    settings: Settings,
+    daemon: Client,
+    who: ClientRequest,
+    memory: Memory,
+    pipes: Pipes,
+}
+
+/// Who went first.
+enum Over {
+    Client,
+    Daemon,
+}
+
+impl Bridge {
+    /// Until the client goes.
+    async fn serve(mut self) -> Result<(), Failure> {
+        while let Some(stream) = self.next_daemon().await?
+            && let Over::Daemon = self.carry(stream).await
+        {
+            for answer in self.memory.lost() {
+                self.pipes.say(answer).await;
+            }
+        }
+        self.pipes.close(COURTESY).await;
+        Ok(())
+    }
+
+    /// Carries messages both ways. What the next daemon must know is said first.
+    async fn carry(&mut self, stream: impl AsyncRead + AsyncWrite) -> Over {
+        let (read, mut write) = tokio::io::split(stream);
+        let mut lines = BufReader::new(read).split(b'\n');
+        for line in self.memory.replay() {
+            if write.write_all(&line).await.is_err() {
+                return Over::Daemon;
+            }
+        }
+        loop {
+            tokio::select! {
+                line = self.pipes.next() => {
+                    let Some(line) = line else {
+                        // What is nearly done is still said; whoever closes its end may read on.
+                        let _ = timeout(COURTESY, self.hear_out(lines)).await;
+                        return Over::Client;
+                    };
+                    self.memory.client_said(&line);
+                    if write.write_all(&line).await.is_err() {
+                        return Over::Daemon;
+                    }
+                }
+                line = lines.next_segment() => {
+                    let Ok(Some(mut line)) = line else { return Over::Daemon };
+                    line.push(b'\n');
+                    if self.memory.daemon_said(&line) && !self.pipes.say(line).await {
+                        return Over::Client;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says what the daemon still answers, until nothing waits for an answer.
+    async fn hear_out(&mut self, mut lines: Split<BufReader<impl AsyncRead + Unpin>>) {
+        while self.memory.waits()
+            && let Ok(Some(mut line)) = lines.next_segment().await
+        {
+            line.push(b'\n');
+            if self.memory.daemon_said(&line) && !self.pipes.say(line).await {
+                return;
+            }
+        }
+    }
+
+    /// The next daemon; nothing, if the client goes first. Whoever stopped the last one may not want another, so one
+    /// is started only when the client wants something.
+    async fn next_daemon(
+        &mut self,
+    ) -> Result<Option<impl AsyncRead + AsyncWrite + Send + Unpin + 'static>, Failure> {
+        let mut pause = LOOK.0;
+        let mut wanted_since: Option<Instant> = None;
+        loop {
+            match self.daemon.mcp(&self.who).await {
+                Ok(stream) => return Ok(Some(stream)),
+                Err(failed) if passes(&failed) => {}
+                Err(failed) => return Err(reach::failure(&failed)),
+            }
+            if let Some(since) = wanted_since {
+                if let Err(why) = self.start().await
+                    && since.elapsed() > PATIENCE
+                {
+                    let Some(line) = self.pipes.next().await else { return Ok(None) };
+                    for answer in self.memory.unanswerable(&line, &why) {
+                        self.pipes.say(answer).await;
+                    }
+                    wanted_since = None;
+                    continue;
+                }
+            }
+            tokio::select! {
+                () = sleep(pause) => pause = (pause * 2).min(LOOK.1),
+                more = self.pipes.wait(), if wanted_since.is_none() => {
+                    if !more {
+                        return Ok(None);
+                    }
+                    wanted_since = Some(Instant::now());
+                }
+            }
+        }
+    }
+
+    /// Starts a daemon, if that is allowed.
+    async fn start(&self) -> Result<(), String> {
+        let settings = self.settings.clone();
+        let started = tokio::task::spawn_blocking(move || reach::needed(&settings).map(drop));
+        match started.await {
+            Ok(started) => started.map_err(|failure| failure.text().to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Whether the next daemon may take what this one did not.
+fn passes(failed: &Failed) -> bool {
+    failed.is_lost() || failed.code() == Some("draining")
+}

@@ -1,0 +1,156 @@
+//! What the bridge remembers of a conversation: how it began, so that the next daemon can be told, and which requests
+//! wait for an answer.
+
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// What is remembered.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The client's `initialize`, and the id of it.
+    initialize: Option<(Vec<u8>, String)>,
+    initialized: Option<Vec<u8>>,
+    /// The ids of the requests that wait for an answer.
+    waiting: HashMap<String, Value>,
+    /// An answer that the client has had from an earlier daemon.
+    had: Option<String>,
+}
+
+const LOST: &str = "the daemon went away while this was done. Commands that were started go on: call process with \
+                    action list to see them, and poll to hear how they end";
+
+impl Memory {
+    /// Remembers what matters of a line of the client's.
+    pub(super) fn client_said(&mut self, line: &[u8]) {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
+        let method = message.get("method").and_then(Value::as_str);
+        match (method, message.get("id")) {
+            (Some(method), Some(id)) => {
+                self.waiting.insert(id.to_string(), id.clone());
+                if method == "initialize" {
+                    self.initialize = Some((line.to_vec(), id.to_string()));
+                }
+            }
+            (Some("notifications/initialized"), None) => self.initialized = Some(line.to_vec()),
+            (Some("notifications/cancelled"), None) => {
+                // A request that was cancelled is not answered.
+                if let Some(id) = message.pointer("/params/requestId") {
+                    self.waiting.remove(&id.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Remembers what matters of a line of the daemon's. Whether it is for the client.
+    pub(super) fn daemon_said(&mut self, line: &[u8]) -> bool {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return true };
+        let (None, Some(id)) = (message.get("method"), message.get("id")) else { return true };
+        let id = id.to_string();
+        self.waiting.remove(&id);
+        let had = self.had.as_ref() == Some(&id);
+        if had {
+            self.had = None;
+        }
+        !had
+    }
+
+    /// Whether anybody waits for an answer.
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The daemon is gone: answers for all who wait, but for who waits to begin: the next daemon answers that.
+    pub(super) fn lost(&mut self) -> Vec<Vec<u8>> {
+        let begins = self.initialize.as_ref().map(|(_, id)| id.clone());
+        let is_begin = |id: &String| begins.as_ref() == Some(id);
+        let (kept, lost): (HashMap<_, _>, _) = self.waiting.drain().partition(|(id, _)| is_begin(id));
+        self.waiting = kept;
+        lost.into_values().map(|id: Value| error(&id, LOST)).collect()
+    }
+
+    /// What the next daemon must be told to go on.
+    pub(super) fn replay(&mut self) -> Vec<Vec<u8>> {
+        let Some((initialize, id)) = &self.initialize else { return Vec::new() };
+        self.had = (!self.waiting.contains_key(id)).then(|| id.clone());
+        let mut said = vec![initialize.clone()];
+        said.extend(self.initialized.clone());
+        said
+    }
+
+    /// There is no daemon for this line: what the client hears.
+    pub(super) fn unanswerable(&mut self, line: &[u8], why: &str) -> Option<Vec<u8>> {
+        let message = serde_json::from_slice::<Value>(line).ok()?;
+        let (_, id) = (message.get("method")?, message.get("id")?);
+        Some(error(id, &format!("there is no daemon to do this: {why}")))
+    }
+}
+
+fn error(id: &Value, why: &str) -> Vec<u8> {
+    let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": why}});
+    format!("{answer}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{}}\n";
+    const BEGUN: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n";
+    const READY: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    const CALL: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/call\",\"params\":{}}\n";
+
+    fn begun() -> Memory {
+        let mut memory = Memory::default();
+        assert!(memory.replay().is_empty());
+        memory.client_said(BEGIN);
+        assert!(memory.daemon_said(BEGUN));
+        memory.client_said(READY);
+        memory
+    }
+
+    #[test]
+    fn the_next_daemon_is_told_how_it_began_and_the_client_does_not_hear_it_twice() {
+        let mut memory = begun();
+        assert!(memory.lost().is_empty());
+        assert_eq!(memory.replay(), [BEGIN, READY]);
+        assert!(!memory.daemon_said(BEGUN));
+        assert!(memory.daemon_said(BEGUN), "only once");
+    }
+
+    #[test]
+    fn who_waits_when_the_daemon_goes_hears_what_to_do() {
+        let mut memory = begun();
+        memory.client_said(CALL);
+        let answers = memory.lost();
+        let [answer] = &answers[..] else { panic!("{answers:?}") };
+        let answer: Value = serde_json::from_slice(answer).unwrap();
+        assert_eq!(answer["id"], "a");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("action list"));
+        assert!(memory.lost().is_empty());
+    }
+
+    #[test]
+    fn who_waits_to_begin_is_answered_by_the_next_daemon() {
+        let mut memory = Memory::default();
+        memory.client_said(BEGIN);
+        assert!(memory.lost().is_empty());
+        assert_eq!(memory.replay(), [BEGIN]);
+        assert!(memory.daemon_said(BEGUN));
+    }
+
+    #[test]
+    fn a_cancelled_call_does_not_wait() {
+        let mut memory = begun();
+        memory.client_said(CALL);
+        memory.client_said(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"a\"}}");
+        assert!(memory.lost().is_empty());
+    }
+
+    #[test]
+    fn a_question_of_the_daemons_is_not_an_answer() {
+        let mut memory = begun();
+        memory.replay();
+        assert!(memory.daemon_said(b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}"));
+    }
+}

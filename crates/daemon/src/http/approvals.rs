@@ -1,0 +1,119 @@
+//! What a person is asked before it runs, and what needs no asking.
+
+use super::answer::{Asks, Body, Id};
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use std::sync::Arc;
+use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList, Problem};
+use tenure_store::ApprovalState;
+use utoipa::IntoParams;
+
+/// Which questions.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ApprovalAsks {
+    /// Also those that are answered or expired.
+    all: bool,
+}
+
+/// List the commands that wait for a person.
+#[utoipa::path(get, path = "/v1/approvals", params(ApprovalAsks), responses(
+    (status = 200, body = ApprovalList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Asks(asks): Asks<ApprovalAsks>,
+) -> Result<Json<ApprovalList>, Refusal> {
+    Ok(Json(ApprovalList { approvals: daemon.approvals(asks.all, &who).await? }))
+}
+
+/// Let a command run, this time.
+#[utoipa::path(post, path = "/v1/approvals/{id}/allow-once", params(("id" = String, Path)), responses(
+    (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn allow_once(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Id(id): Id,
+) -> Result<Json<Approval>, Refusal> {
+    answer(daemon, &who, &id, ApprovalState::AllowedOnce).await
+}
+
+/// Let a command run, and the same again without asking.
+#[utoipa::path(post, path = "/v1/approvals/{id}/allow-always", params(("id" = String, Path)), responses(
+    (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn allow_always(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Id(id): Id,
+) -> Result<Json<Approval>, Refusal> {
+    answer(daemon, &who, &id, ApprovalState::AllowedAlways).await
+}
+
+/// Do not let a command run.
+#[utoipa::path(post, path = "/v1/approvals/{id}/deny", params(("id" = String, Path)), responses(
+    (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn deny(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Id(id): Id,
+) -> Result<Json<Approval>, Refusal> {
+    answer(daemon, &who, &id, ApprovalState::Denied).await
+}
+
+async fn answer(
+    daemon: Arc<Daemon>,
+    who: &Requester,
+    id: &str,
+    state: ApprovalState,
+) -> Result<Json<Approval>, Refusal> {
+    person(who)?;
+    Ok(Json(daemon.answer(id, state, who).await?))
+}
+
+/// What an agent may run is not for agents to say, nor for anything that runs under us.
+fn person(who: &Requester) -> Result<(), Refusal> {
+    match who {
+        Requester::Operator { .. } => Ok(()),
+        Requester::Client { .. } | Requester::Member { .. } => Err(Refusal::forbidden(format!(
+            "{who} cannot say what may run: a person can, from outside of any run"
+        ))),
+    }
+}
+
+/// List what needs no asking.
+#[utoipa::path(get, path = "/v1/allowlist", responses(
+    (status = 200, body = AllowedList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn allowlist(State(daemon): State<Arc<Daemon>>) -> Result<Json<AllowedList>, Refusal> {
+    Ok(Json(AllowedList { entries: daemon.allowed().await? }))
+}
+
+/// Let something run without asking.
+#[utoipa::path(post, path = "/v1/allowlist", request_body = AllowRequest, responses(
+    (status = 201, body = Allowed), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn allow(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<AllowRequest>,
+) -> Result<(StatusCode, Json<Allowed>), Refusal> {
+    person(&who)?;
+    Ok((StatusCode::CREATED, Json(daemon.allow(request, &who).await?)))
+}
+
+/// Take an entry off the allowlist.
+#[utoipa::path(delete, path = "/v1/allowlist/{id}", params(("id" = String, Path)), responses(
+    (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn disallow(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Id(id): Id,
+) -> Result<StatusCode, Refusal> {
+    person(&who)?;
+    daemon.disallow(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

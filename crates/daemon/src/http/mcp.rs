@@ -1,0 +1,74 @@
+//! MCP: one client's connection on the Unix socket becomes its stream; over HTTP there are many at `/mcp`.
+
+use super::answer::Body;
+use super::door::Local;
+use crate::daemon::{Daemon, Phase, until};
+use crate::mcp::Client;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::Router;
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::api::Problem;
+use tenure_core::tools::{ClientRequest, MCP_PROTOCOL};
+use tokio_util::sync::CancellationToken;
+
+/// How long a session over HTTP stays that nobody uses.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// Become an MCP client on the Unix socket: JSON, a message a line.
+#[utoipa::path(post, path = "/v1/mcp", request_body = ClientRequest, responses(
+    (status = 101, description = "with `Upgrade: tenure-mcp`: the client's stream"),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"), (status = "5XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn client(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    let upgrade = request.extensions_mut().remove::<OnUpgrade>();
+    let local = request.extensions().get::<Local>().is_some();
+    let asked = request.headers().get(header::UPGRADE);
+    let asked = asked.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(MCP_PROTOCOL.as_bytes()));
+    let Body(asked_for) = Body::<ClientRequest>::from_request(request, &daemon).await?;
+    let (Some(upgrade), true, true) = (upgrade, local, asked) else {
+        return Err(Refusal::bad_request(
+            "this is for clients on the Unix socket that ask for `Upgrade: tenure-mcp`; over HTTP MCP is at /mcp",
+        ));
+    };
+    if daemon.is_draining() {
+        return Err(Refusal::draining("the daemon is leaving: connect again in a moment"));
+    }
+    let tools = Client::local(&daemon, asked_for, &who)?;
+    tokio::spawn(async move {
+        let Ok(upgraded) = upgrade.await else { return };
+        let mut phase = daemon.phase.subscribe();
+        tokio::select! {
+            () = tenure_mcp::serve_stream(tools, TokioIo::new(upgraded)) => {}
+            // Not before its runs were left to go on.
+            () = until(&mut phase, |phase| *phase == Phase::Gone) => {}
+        }
+    });
+    let switched = Response::builder()
+        .status(StatusCode::SWITCHING_PROTOCOLS)
+        .header(header::CONNECTION, "upgrade")
+        .header(header::UPGRADE, MCP_PROTOCOL)
+        .body(axum::body::Body::empty());
+    switched.map_err(Refusal::internal)
+}
+
+/// Adds `/mcp`. The daemon's guard has let its requests in.
+pub(super) fn add(router: Router<Arc<Daemon>>, daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
+    let leaving = CancellationToken::new();
+    let (mut phase, left) = (daemon.phase.subscribe(), leaving.clone());
+    tokio::spawn(async move {
+        until(&mut phase, |phase| *phase == Phase::Gone).await;
+        left.cancel();
+    });
+    let daemon = Arc::clone(daemon);
+    router.route_service("/mcp", tenure_mcp::service(move || Client::over_http(&daemon), IDLE, leaving))
+}

@@ -1,0 +1,272 @@
+//! MCP clients. Each acts as a session of its own; when the last client of a session has gone, what still runs in it
+//! is ended, unless the settings say otherwise. A daemon that leaves is no client that does: its successor gives the
+//! clients time to come back.
+
+use crate::daemon::{Daemon, lock, until};
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use crate::runs::LIVE;
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenure_core::api::{Exact, Problem, Selector};
+use tenure_core::tools::{ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest};
+use tenure_mcp::{Answered, Handle, Progress, Tools};
+use tenure_os::random;
+use tenure_settings::OnLeave;
+use tenure_store::Query;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+/// How long the clients of an earlier daemon have to come back.
+const COME_BACK: Duration = Duration::from_secs(60);
+/// How many runs are looked at together.
+const BATCH: usize = 500;
+
+/// How many clients speak for each session.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<HashMap<String, usize>>);
+
+impl Clients {
+    fn enter(&self, session: &str) {
+        *lock(&self.0).entry(session.to_owned()).or_default() += 1;
+    }
+
+    /// Whether it was the last of its session.
+    fn leave(&self, session: &str) -> bool {
+        let mut all = lock(&self.0);
+        let Some(count) = all.get_mut(session) else { return true };
+        *count -= 1;
+        let last = *count == 0;
+        if last {
+            all.remove(session);
+        }
+        last
+    }
+
+    fn has(&self, session: &str) -> bool {
+        lock(&self.0).contains_key(session)
+    }
+}
+
+/// A client while it is there.
+struct Presence {
+    daemon: Arc<Daemon>,
+    session: String,
+    /// Whether its runs end with it.
+    ends: bool,
+    /// Whether the session can have runs: it had a client before, or this one has asked for something.
+    used: AtomicBool,
+    /// Ends when it does.
+    here: watch::Sender<()>,
+}
+
+impl Presence {
+    fn begin(daemon: &Arc<Daemon>, session: String, ends: bool, used: bool) -> Arc<Self> {
+        daemon.clients.enter(&session);
+        let (used, here) = (AtomicBool::new(used), watch::Sender::new(()));
+        Arc::new(Self { daemon: Arc::clone(daemon), session, ends, used, here })
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let last = self.daemon.clients.leave(&self.session);
+        let ends = self.ends && self.daemon.settings.mcp.on_leave == OnLeave::End;
+        if !last || !ends || !self.used.load(Ordering::Relaxed) || self.daemon.is_draining() {
+            return;
+        }
+        // A runtime that is no more has a daemon that has left.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (daemon, session) = (Arc::clone(&self.daemon), self.session.clone());
+        runtime.spawn(async move { daemon.end_left(session).await });
+    }
+}
+
+/// The tools of one client.
+#[derive(Clone)]
+pub(crate) struct Client {
+    who: Requester,
+    /// Where its commands start from; without it, from the daemon's own cleaned environment.
+    process: Option<Exact>,
+    presence: Arc<Presence>,
+}
+
+impl Client {
+    /// A client with a process on this machine.
+    pub(crate) fn local(
+        daemon: &Arc<Daemon>,
+        request: ClientRequest,
+        who: &Requester,
+    ) -> Result<Self, Refusal> {
+        let named = request.session_key;
+        if let Some(key) = &named
+            && (key.is_empty() || key.len() > 512 || key.chars().any(char::is_control))
+        {
+            return Err(Refusal::invalid(format!(
+                "the session is to be one line of 1 to 512 bytes, not {key:?}"
+            )));
+        }
+        let ends = match (&named, who.only_session()) {
+            // The session's own run would be among those that end.
+            (Some(named), Some(own)) if named == own => false,
+            (Some(named), Some(own)) if !named.starts_with(MCP_SESSION) => {
+                let why = format!("a process of session {own} cannot speak for session {named}");
+                return Err(Refusal::forbidden(why));
+            }
+            _ => true,
+        };
+        if request.process.as_ref().is_some_and(|process| process.argc != 0) {
+            return Err(Refusal::invalid("process.argc is to be 0: exec says what to run"));
+        }
+        let used = named.is_some();
+        let session = named.map_or_else(new_session, Ok).map_err(Refusal::internal)?;
+        let about = format!("an MCP client, {who}");
+        let who = Requester::Client { session: session.clone(), about };
+        let presence = Presence::begin(daemon, session, ends, used);
+        Ok(Self { who, process: request.process, presence })
+    }
+
+    /// A client over HTTP.
+    pub(crate) fn over_http(daemon: &Arc<Daemon>) -> io::Result<Self> {
+        let session = new_session()?;
+        let about = "an MCP client over HTTP".to_owned();
+        let who = Requester::Client { session: session.clone(), about };
+        Ok(Self { who, process: None, presence: Presence::begin(daemon, session, true, false) })
+    }
+
+    fn daemon(&self) -> &Arc<Daemon> {
+        self.presence.used.store(true, Ordering::Relaxed);
+        &self.presence.daemon
+    }
+}
+
+fn new_session() -> io::Result<String> {
+    let bytes: [u8; 12] = random::bytes()?;
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    Ok(format!("{MCP_SESSION}{digits}"))
+}
+
+impl Tools for Client {
+    async fn exec(
+        &self,
+        mut request: ExecRequest,
+        progress: impl Fn(Progress) + Send + Sync + 'static,
+    ) -> Result<Answered<ExecReply>, Problem> {
+        request.process.clone_from(&self.process);
+        self.daemon().exec(request, &self.who, progress).await.map_err(|refusal| refusal.problem())
+    }
+
+    async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {
+        self.daemon().process(request, &self.who).await.map_err(|refusal| refusal.problem())
+    }
+
+    fn connected(&self, client: Handle) {
+        let mut noticed = self.presence.daemon.noticed.subscribe();
+        let mut here = self.presence.here.subscribe();
+        let session = self.presence.session.clone();
+        tokio::spawn(async move {
+            loop {
+                let notice = tokio::select! {
+                    notice = noticed.recv() => notice,
+                    // Nothing is ever said: it ends when the client does.
+                    () = until(&mut here, |()| false) => return,
+                };
+                match notice {
+                    Ok(notice) if notice.session.as_deref() == Some(&session) => {
+                        client.notice(&notice.text).await;
+                    }
+                    // What was missed is among the events.
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        });
+    }
+}
+
+impl Daemon {
+    /// Ends what the clients of a session left behind.
+    async fn end_left(self: &Arc<Self>, session: String) {
+        if self.clients.has(&session) {
+            return;
+        }
+        let who = Requester::Client { session: session.clone(), about: "its MCP client has left".to_owned() };
+        let which = Selector { session: Some(session.clone()), ..Selector::default() };
+        match self.cancel_many(&which, false, &who).await {
+            Ok(runs) if runs.is_empty() => {}
+            Ok(runs) => {
+                tracing::info!(session, runs = runs.len(), "an MCP client has left; its runs are ended")
+            }
+            Err(refusal) => {
+                tracing::error!(session, error = refusal.detail, "an MCP client's runs could not be ended");
+            }
+        }
+    }
+
+    /// Ends the runs of clients of an earlier daemon that do not come back.
+    pub(crate) async fn await_clients(self: Arc<Self>) {
+        if self.settings.mcp.on_leave == OnLeave::Keep {
+            return;
+        }
+        let left = match self.sessions_left().await {
+            Ok(left) => left,
+            Err(refusal) => {
+                return tracing::error!(error = refusal.detail, "the sessions of MCP clients cannot be read");
+            }
+        };
+        if left.is_empty() {
+            return;
+        }
+        tokio::time::sleep(COME_BACK).await;
+        for session in left {
+            if !self.is_draining() {
+                self.end_left(session).await;
+            }
+        }
+    }
+
+    /// The sessions of MCP clients that have live runs of an earlier daemon.
+    async fn sessions_left(&self) -> Result<Vec<String>, Refusal> {
+        let mut query = Query {
+            states: LIVE.to_vec(),
+            session: None,
+            scope: None,
+            agent: None,
+            after: None,
+            limit: BATCH,
+        };
+        let mut left = Vec::new();
+        loop {
+            let page = self.registry.runs(query.clone()).await?;
+            for row in page.runs {
+                let own = row.hold.instance == self.instance;
+                let session = row.ticket.session_id.filter(|key| own && key.starts_with(MCP_SESSION));
+                left.extend(session.filter(|key| !left.contains(key)));
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(left),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_client_of_a_session_leaves_it() {
+        let clients = Clients::default();
+        clients.enter("a");
+        clients.enter("a");
+        clients.enter("b");
+        assert!(!clients.leave("a"));
+        assert!(clients.has("a"));
+        assert!(clients.leave("a"));
+        assert!(!clients.has("a") && clients.has("b"));
+    }
+}

@@ -1,0 +1,40 @@
+//! What needs no asking, as an operator sees and changes it.
+
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use tenure_core::api::{AllowRequest, Allowed};
+use tenure_os::clock;
+use tenure_policy::allowlist::{Allowlist, Entry};
+use tenure_store::AllowRow;
+
+impl Daemon {
+    /// The whole allowlist.
+    pub(crate) async fn allowed(&self) -> Result<Vec<Allowed>, Refusal> {
+        Ok(self.registry.allowlist().await?.into_iter().map(json_of).collect())
+    }
+
+    /// Adds an entry that is understood.
+    pub(crate) async fn allow(&self, request: AllowRequest, who: &Requester) -> Result<Allowed, Refusal> {
+        let AllowRequest { program, args, agent } = request;
+        let entry = Entry { id: None, program, args, exact: None, agent };
+        Allowlist::new(vec![entry.clone()]).map_err(|error| Refusal::invalid(error.why))?;
+        let value = serde_json::to_value(&entry).map_err(Refusal::internal)?;
+        let id = self.registry.allow(value, who.to_string(), clock::unix_ms()).await?;
+        let row = self.registry.allowlist().await?.into_iter().find(|row| row.id == id);
+        row.map(json_of).ok_or_else(|| Refusal::internal("the entry is gone"))
+    }
+
+    /// Takes an entry off.
+    pub(crate) async fn disallow(&self, id: &str) -> Result<(), Refusal> {
+        let unknown =
+            || Refusal::no_such_entry(format!("no entry has the number {id}: `tenure allowlist` lists them"));
+        let number = id.parse().map_err(|_| unknown())?;
+        if self.registry.disallow(number).await? { Ok(()) } else { Err(unknown()) }
+    }
+}
+
+fn json_of(row: AllowRow) -> Allowed {
+    let AllowRow { id, added_at_ms, added_by, last_used_at_ms, uses, entry } = row;
+    Allowed { id, entry, added_at_ms, added_by, last_used_at_ms, uses }
+}

@@ -1,0 +1,176 @@
+//! Whether a command line runs, is asked about, or is refused, and as what it is executed. What the allowlist lets
+//! through is not the line as it was written but what was understood of it: each program by its path, each word quoted.
+
+use super::shell;
+use super::wanted::Wanted;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use tenure_core::policy::{Ask, Decision, Listed, Mode, decide};
+use tenure_core::session::agent_of;
+use tenure_policy::allowlist::{Allowlist, Call, Entry};
+use tenure_policy::executable::{Bound, Executable, resolve};
+use tenure_policy::shell::{Analysis, analyse, render};
+use tokio::task::block_in_place;
+
+/// What is executed, and the files that must still be the same then.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Line {
+    /// The words, the program first.
+    pub(crate) words: Vec<String>,
+    /// The programs that it was judged by.
+    pub(crate) bound: Vec<Bound>,
+}
+
+/// What becomes of a command.
+pub(super) enum Judged {
+    /// It runs.
+    Run(Line),
+    /// A person is asked.
+    Ask(Box<Question>),
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Question {
+    /// Why.
+    pub(crate) why: String,
+    /// The programs that it executes; empty if that cannot be told.
+    pub(crate) programs: Vec<PathBuf>,
+    /// What is executed if it is allowed.
+    pub(crate) line: Line,
+    /// What lets it run without asking from then on, or why there is no such thing.
+    pub(crate) always: Result<Vec<Entry>, String>,
+}
+
+/// A line whose commands are known.
+struct Known {
+    analysis: Analysis,
+    programs: Vec<Executable>,
+}
+
+impl Known {
+    fn calls(&self) -> Vec<Call<'_>> {
+        self.analysis
+            .segments()
+            .iter()
+            .zip(&self.programs)
+            .map(|(segment, at)| Call::of(segment, at))
+            .collect()
+    }
+
+    /// The same line with each program by its path.
+    fn line(&self) -> Result<Line, String> {
+        let paths: Vec<PathBuf> = self.programs.iter().map(|program| program.called.clone()).collect();
+        let text = render(&self.analysis, &paths).map_err(|error| error.to_string())?;
+        let bound = self.programs.iter().map(Bound::of_executable).collect::<Result<_, _>>();
+        let words = vec!["/bin/sh".to_owned(), "-c".to_owned(), text];
+        Ok(Line { words, bound: bound.map_err(|error| error.to_string())? })
+    }
+}
+
+impl Daemon {
+    /// Judges a command.
+    pub(super) async fn judge_command(&self, wanted: &Wanted) -> Result<Judged, Refusal> {
+        let exec = self.settings.exec;
+        if exec.mode == Mode::Full && exec.ask.max(wanted.ask.unwrap_or_default()) < Ask::Always {
+            return Ok(Judged::Run(raw(wanted)?));
+        }
+        let (numbers, allowlist) = self.allowlist().await?;
+        let agent = wanted.session.as_deref().and_then(agent_of);
+        // Programs are looked for, read and hashed.
+        let known = block_in_place(|| understand(wanted));
+        let cwd = Path::new(OsStr::from_bytes(&wanted.process.cwd));
+        let matched = known
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|known| allowlist.matches(agent, cwd, &known.calls()).map_err(|miss| miss.to_string()));
+        let listed = match &matched {
+            Ok(_) => Listed::Every,
+            Err(why) => Listed::No { why: why.clone() },
+        };
+        match decide(exec.mode, exec.ask, wanted.ask, &listed) {
+            Decision::Deny { why } => Err(Refusal::denied(why)),
+            Decision::Run => {
+                let used =
+                    matched.unwrap_or_default().iter().filter_map(|&at| numbers.get(at).copied()).collect();
+                self.registry.used(used, tenure_os::clock::unix_ms()).await?;
+                // It runs by the allowlist, so it is known.
+                let known = known.map_err(Refusal::denied)?;
+                Ok(Judged::Run(block_in_place(|| known.line()).map_err(Refusal::denied)?))
+            }
+            Decision::Ask => {
+                let why = matched.err().unwrap_or_else(|| "every command is asked about".to_owned());
+                Ok(Judged::Ask(Box::new(block_in_place(|| question(wanted, known, why))?)))
+            }
+        }
+    }
+
+    /// The allowlist, and the numbers of its entries. One that cannot be used allows nothing.
+    async fn allowlist(&self) -> Result<(Vec<u64>, Allowlist), Refusal> {
+        let mut numbers = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for row in self.registry.allowlist().await? {
+            match serde_json::from_value::<Entry>(row.entry) {
+                Ok(entry) if Allowlist::new(vec![entry.clone()]).is_ok() => {
+                    numbers.push(row.id);
+                    entries.push(entry);
+                }
+                _ => tracing::warn!(
+                    entry = row.id,
+                    "an entry of the allowlist is not understood, and allows nothing"
+                ),
+            }
+        }
+        Ok((numbers, Allowlist::new(entries).map_err(Refusal::internal)?))
+    }
+}
+
+/// The line as it was written, for the user's shell.
+fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
+    let words = shell::words(&wanted.command, &wanted.process.env).into_iter().map(String::from_utf8);
+    let words = words.collect::<Result<_, _>>().map_err(Refusal::internal)?;
+    Ok(Line { words, bound: Vec::new() })
+}
+
+/// Takes a line apart and finds its programs, or says why that cannot be done.
+fn understand(wanted: &Wanted) -> Result<Known, String> {
+    let analysis = analyse(&wanted.command).map_err(|error| error.to_string())?;
+    let cwd = Path::new(OsStr::from_bytes(&wanted.process.cwd));
+    let path = shell::variable(&wanted.process.env, "PATH").unwrap_or_default();
+    let find = |program: &str| resolve(program, cwd, OsStr::new(path)).map_err(|error| error.to_string());
+    let programs = analysis.segments().iter().map(|segment| find(segment.program()));
+    Ok(Known { programs: programs.collect::<Result<_, _>>()?, analysis })
+}
+
+fn question(wanted: &Wanted, known: Result<Known, String>, why: String) -> Result<Question, Refusal> {
+    let known = match known {
+        Ok(known) => known,
+        Err(unknown) => {
+            return Ok(Question {
+                why,
+                programs: Vec::new(),
+                line: raw_bound(wanted)?,
+                always: Err(unknown),
+            });
+        }
+    };
+    let cwd = Path::new(OsStr::from_bytes(&wanted.process.cwd));
+    let agent = wanted.session.as_deref().and_then(agent_of);
+    let entries = known.calls().into_iter().map(|call| Entry::allow_always(call, cwd, agent));
+    let always = entries.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string());
+    let programs = known.programs.iter().map(|program| program.called.clone()).collect();
+    Ok(Question { why, programs, line: known.line().map_err(Refusal::denied)?, always })
+}
+
+/// The line as it was written, and the shell that a person was told of.
+fn raw_bound(wanted: &Wanted) -> Result<Line, Refusal> {
+    let mut line = raw(wanted)?;
+    if let Some(shell) = line.words.first() {
+        line.bound.push(Bound::of(Path::new(shell)).map_err(Refusal::denied)?);
+    }
+    Ok(line)
+}

@@ -1,0 +1,204 @@
+//! One call of a tool: what was sent is read, the tool is waited for, and given up if nobody waits any more.
+
+use crate::receipts::{Gone, Receipts};
+use crate::{Answered, Progress, Tools, Written, say};
+use hyper::http::request::Parts;
+use rmcp::model::{
+    CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject, ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::RequestContext;
+use rmcp::{Peer, RoleServer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::time::Duration;
+use tenure_core::api::Problem;
+use tenure_core::tools::{Action, ExecRequest, ProcessRequest, Status};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// The shortest time between two words on a command's progress.
+const PACE: Duration = Duration::from_millis(250);
+/// How long a client may take to read one before it is not told this time.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What whoever still listens hears when the connection ends under a call.
+const LEFT: &str = "the server is leaving. Commands that were started go on: call process with action list to see \
+                    them, and poll to hear how they end";
+
+/// `exec`.
+pub(crate) async fn exec<T: Tools>(
+    tools: &T,
+    arguments: JsonObject,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let request = match read::<ExecRequest>(arguments, &["process"]) {
+        Ok(request) if request.command.trim().is_empty() => {
+            return Ok(failed(&not_understood("command is missing or empty: give the command line to run")));
+        }
+        Ok(request) => request,
+        Err(problem) => return Ok(failed(&problem)),
+    };
+    let (progress, news) = watch::channel(None);
+    let work = tools.exec(request, move |now| {
+        progress.send_replace(Some(now));
+    });
+    match waited_for(work, Some(news), &context).await? {
+        Ok(Answered { reply, written }) => {
+            let is_error = reply.status == Status::Failed;
+            Ok(answer(&context, written, (say::exec(&reply), is_error), &reply))
+        }
+        Err(problem) => Ok(failed(&problem)),
+    }
+}
+
+/// `process`.
+pub(crate) async fn process<T: Tools>(
+    tools: &T,
+    arguments: JsonObject,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let request = match read::<ProcessRequest>(arguments, &[]) {
+        Ok(request) => request,
+        Err(problem) => return Ok(failed(&problem)),
+    };
+    let action = request.action;
+    match waited_for(tools.process(request), None, &context).await? {
+        Ok(Answered { reply, written }) => {
+            // That a run has failed is an error of what asks how it does, not of what looks at its log or ends it.
+            let is_error =
+                action == Action::Poll && reply.run.as_ref().is_some_and(|run| run.status == Status::Failed);
+            Ok(answer(&context, written, (say::process(action, &reply), is_error), &reply))
+        }
+        Err(problem) => Ok(failed(&problem)),
+    }
+}
+
+/// What was sent, as a request. A null is a field that was left out. `hidden` fields are not for clients.
+fn read<T: DeserializeOwned>(mut arguments: JsonObject, hidden: &[&str]) -> Result<T, Problem> {
+    arguments.retain(|_, value| !value.is_null());
+    let unlisted =
+        |text: String| hidden.iter().fold(text, |text, name| text.replace(&format!(", `{name}`"), ""));
+    if let Some(name) = hidden.iter().find(|name| arguments.contains_key(**name)) {
+        return Err(not_understood(&format!("unknown field `{name}`")));
+    }
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| not_understood(&unlisted(error.to_string())))
+}
+
+fn not_understood(why: &str) -> Problem {
+    Problem {
+        status: 400,
+        code: "bad-request".to_owned(),
+        title: "Bad Request".to_owned(),
+        detail: format!("the arguments are not understood: {why}"),
+    }
+}
+
+/// Waits for a call, and tells the client how it comes along, if it asked for that. Dropping `work` gives it up.
+async fn waited_for<F: Future>(
+    work: F,
+    news: Option<watch::Receiver<Option<Progress>>>,
+    context: &RequestContext<RoleServer>,
+) -> Result<F::Output, ErrorData> {
+    let gone = context.extensions.get::<Gone>().cloned().unwrap_or_default();
+    let given_up = async {
+        tokio::select! {
+            biased;
+            () = gone.0.cancelled() => ErrorData::internal_error(LEFT, None),
+            () = context.ct.cancelled() => ErrorData::internal_error("the request was cancelled", None),
+        }
+    };
+    let mut news = News::new(news, context);
+    let (mut work, mut given_up) = (pin!(work), pin!(given_up));
+    loop {
+        tokio::select! {
+            biased;
+            why = &mut given_up => return Err(why),
+            done = &mut work => return Ok(done),
+            progress = news.next() => {
+                // Whoever is told the end is told nothing after it, so this is waited for.
+                let telling = timeout(PATIENCE, news.tell(progress));
+                tokio::select! {
+                    why = &mut given_up => return Err(why),
+                    _ = telling => {}
+                }
+            }
+        }
+    }
+}
+
+/// How a call comes along, for a client that asked.
+struct News<'a> {
+    from: Option<(watch::Receiver<Option<Progress>>, ProgressToken)>,
+    peer: &'a Peer<RoleServer>,
+    told: u32,
+    not_before: Instant,
+}
+
+impl<'a> News<'a> {
+    fn new(from: Option<watch::Receiver<Option<Progress>>>, context: &'a RequestContext<RoleServer>) -> Self {
+        let from = from.zip(context.meta.get_progress_token());
+        Self { from, peer: &context.peer, told: 0, not_before: Instant::now() }
+    }
+
+    /// The next that is worth telling; never, if nobody asked.
+    async fn next(&mut self) -> Progress {
+        let Some((from, _)) = &mut self.from else { return pending().await };
+        sleep_until(self.not_before).await;
+        loop {
+            if from.changed().await.is_err() {
+                return pending().await;
+            }
+            let now = from.borrow_and_update().clone();
+            if let Some(now) = now {
+                return now;
+            }
+        }
+    }
+
+    async fn tell(&mut self, progress: Progress) {
+        let Some((_, token)) = &self.from else { return };
+        self.told += 1;
+        self.not_before = Instant::now() + PACE;
+        let message = if progress.line.is_empty() { say::bytes(progress.bytes) } else { progress.line };
+        let news = ProgressNotificationParam::new(token.clone(), f64::from(self.told)).with_message(message);
+        // A client that cannot be told is gone, and heard of elsewhere.
+        let _ = self.peer.notify_progress(news).await;
+    }
+}
+
+fn answer(
+    context: &RequestContext<RoleServer>,
+    written: Written,
+    (text, is_error): (String, bool),
+    reply: &impl Serialize,
+) -> CallToolResult {
+    leave_receipt(context, written);
+    let text = vec![ContentBlock::text(text)];
+    let mut result = if is_error { CallToolResult::error(text) } else { CallToolResult::success(text) };
+    result.structured_content = serde_json::to_value(reply).ok();
+    result
+}
+
+/// Over HTTP a reply is written when the body of its own response was taken; on a stream, when it was sent.
+fn leave_receipt(context: &RequestContext<RoleServer>, written: Written) {
+    let of_body = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Receipts>());
+    if let Some(receipts) = of_body.or_else(|| context.extensions.get::<Receipts>()) {
+        receipts.put(context.id.clone(), written);
+    }
+}
+
+/// A refusal: the tool's own error, for the model to read.
+fn failed(problem: &Problem) -> CallToolResult {
+    let mut result = CallToolResult::error(vec![ContentBlock::text(say::problem(problem))]);
+    let mut meta = MetaObject::default();
+    // Not the structured content: clients hold that against the schema of a reply.
+    if let Ok(problem) = serde_json::to_value(problem) {
+        meta.insert("tenure/problem".to_owned(), problem);
+    }
+    result.meta = Some(meta);
+    result
+}

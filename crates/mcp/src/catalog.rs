@@ -1,0 +1,61 @@
+//! What a client is told of the server and its tools.
+#![expect(
+    deprecated,
+    reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
+)]
+
+use crate::schema;
+use rmcp::model::{Implementation, ServerCapabilities, ServerConfig, Tool, ToolAnnotations};
+use std::sync::{Arc, LazyLock};
+use tenure_core::tools::{ExecReply, ExecRequest, ProcessRequest};
+
+pub(crate) const EXEC: &str = "exec";
+pub(crate) const PROCESS: &str = "process";
+
+const INSTRUCTIONS: &str = "\
+Tenure runs shell commands and holds their whole process trees. `exec` runs a command line and waits for it, 10 seconds \
+unless `yieldMs` says otherwise; what takes longer goes on in the background and has a `runId`. Start servers and \
+watchers with `background: true`. `process` does the rest by that id: `poll` waits for new output or the end, `log` \
+shows any lines again, `write`, `send-keys`, `submit` and `paste` give input, `screen` shows a terminal, `kill` ends the \
+whole tree, `list` shows what there is. Use `pty: true` for programs that need a terminal. Commands that still run when \
+the client leaves are ended.";
+
+const ABOUT_EXEC: &str = "\
+Runs a command line in the user's shell and returns its output. Waits `yieldMs` for the end; after that, or at once with \
+`background`, the command goes on and the answer has status `running` and a `runId` for `process`. A non-zero exit code \
+is status `completed`; `failed` means that it did not get to its end.";
+
+const ABOUT_PROCESS: &str = "\
+Works with commands that `exec` started: list them, poll for new output or the end, read the log, give input, see the \
+terminal, kill. Every action but `list` needs `runId`.";
+
+static TOOLS: LazyLock<[Tool; 2]> = LazyLock::new(|| {
+    let acts = |title: &str| {
+        ToolAnnotations::with_title(title)
+            .read_only(false)
+            .destructive(true)
+            .idempotent(false)
+            .open_world(true)
+    };
+    let mut exec = Tool::new(EXEC, ABOUT_EXEC, schema::input::<ExecRequest>(&["command"]));
+    exec.title = Some("Run a command".to_owned());
+    exec.output_schema = Some(Arc::new(schema::output::<ExecReply>()));
+    exec.annotations = Some(acts("Run a command"));
+    let mut process = Tool::new(PROCESS, ABOUT_PROCESS, schema::input::<ProcessRequest>(&["action"]));
+    process.title = Some("Work with running commands".to_owned());
+    process.annotations = Some(acts("Work with running commands"));
+    [exec, process]
+});
+
+/// The tools.
+pub(crate) fn tools() -> &'static [Tool] {
+    &*TOOLS
+}
+
+/// The server.
+pub(crate) fn server() -> ServerConfig {
+    let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
+    let mut own = Implementation::new("tenure", env!("CARGO_PKG_VERSION"));
+    own.title = Some("Tenure".to_owned());
+    ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)
+}

@@ -1,0 +1,49 @@
+//! A client, for whoever has something to tell it unasked.
+#![expect(
+    deprecated,
+    reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
+)]
+
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+use rmcp::{Peer, RoleServer};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A client that can be told things.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    peer: Peer<RoleServer>,
+    quiet: Quiet,
+}
+
+/// Whether the client wants to hear of nothing below a warning.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Quiet(Arc<AtomicBool>);
+
+impl Quiet {
+    pub(crate) fn set(&self, level: LoggingLevel) {
+        let hears = matches!(level, LoggingLevel::Debug | LoggingLevel::Info);
+        self.0.store(!hears, Ordering::Relaxed);
+    }
+}
+
+impl Handle {
+    pub(crate) fn new(peer: Peer<RoleServer>, quiet: Quiet) -> Self {
+        Self { peer, quiet }
+    }
+
+    /// Tells it something. Whether that was sent: a client may be gone, or not want to hear.
+    pub async fn notice(&self, text: &str) -> bool {
+        if self.quiet.0.load(Ordering::Relaxed) {
+            return false;
+        }
+        let message =
+            LoggingMessageNotificationParam::new(LoggingLevel::Info, text.into()).with_logger("tenure");
+        self.peer.notify_logging_message(message).await.is_ok()
+    }
+
+    /// Whether the client is gone.
+    pub fn is_gone(&self) -> bool {
+        self.peer.is_transport_closed()
+    }
+}

@@ -1,0 +1,205 @@
+//! Replies as text for a model: the output first, then what became of the command and what to do next. Whoever reads
+//! only this misses nothing that the JSON has and that one can act on.
+
+use serde_json::Value;
+use std::fmt::{Display, Write};
+use tenure_core::api::Problem;
+use tenure_core::ids::RunId;
+use tenure_core::tools::{Action, ExecReply, FailureKind, Listed, ProcessReply, Status, Waiting};
+
+/// How much of a command line a list shows.
+const SHOWN: usize = 120;
+
+/// What `exec` answers.
+pub(crate) fn exec(reply: &ExecReply) -> String {
+    let mut text = Text::default();
+    text.block(&reply.output);
+    if reply.truncated {
+        text.cut(&reply.run_id, reply.next_line, &reply.tail);
+    } else if !reply.tail.is_empty() && !reply.output.ends_with(&reply.tail) {
+        text.line("[the last of its output:]\n");
+        text.block(&reply.tail);
+    }
+    text.line(format_args!("[{}]", exec_status(reply)));
+    if let Some(next) = &reply.follow_up {
+        text.line(next);
+    }
+    for warning in &reply.warnings {
+        text.line(format_args!("warning: {warning}"));
+    }
+    text.0
+}
+
+fn exec_status(reply: &ExecReply) -> String {
+    let ended = Ended {
+        exit_code: reply.exit_code,
+        exit_signal: reply.exit_signal.as_deref(),
+        exit_reason: reply.exit_reason.map(|reason| reason.to_string()),
+        failure_kind: reply.failure_kind,
+    };
+    [word(&reply.status), ended.parts(), format!("runId {}", reply.run_id), duration(reply.duration_ms)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// What `process` answers. Its message has in words what the fields of its action have.
+pub(crate) fn process(action: Action, reply: &ProcessReply) -> String {
+    let mut text = Text::default();
+    if action == Action::Poll
+        && reply.truncated == Some(true)
+        && let (Some(run), Some(line)) = (&reply.run, reply.next_line)
+    {
+        text.line(format_args!("[there was more; {} from there on]\n", log_from(&run.run_id, line)));
+    }
+    if let Some(output) = &reply.output {
+        text.block(output);
+    }
+    if let Some(screen) = &reply.screen {
+        text.screen(screen);
+    } else if !reply.message.is_empty() {
+        text.line(&reply.message);
+    } else if let Some(runs) = &reply.runs {
+        runs.iter().for_each(|run| text.line(listed(run)));
+    }
+    if let Some(run) = &reply.run {
+        text.line(format_args!("[{}]", run_status(run)));
+    }
+    if let Some(ms) = reply.retry_in_ms {
+        text.line(format_args!("Poll again in {}, or wait with timeoutMs.", duration(ms)));
+    }
+    text.0
+}
+
+/// How the lines from this one on are read.
+fn log_from(run: &RunId, line: u64) -> String {
+    format!("process {{\"action\":\"log\",\"runId\":\"{run}\",\"offset\":{line}}} shows it")
+}
+
+fn run_status(run: &Listed) -> String {
+    let mut parts =
+        vec![word(&run.status), ended(run), format!("runId {}", run.run_id), duration(run.duration_ms)];
+    if run.status == Status::Running {
+        parts.push(match run.waiting_for_input {
+            Waiting::Yes => "waiting for input".to_owned(),
+            Waiting::No => "not waiting for input".to_owned(),
+            Waiting::Unknown => "whether it waits for input is unknown".to_owned(),
+        });
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+fn listed(run: &Listed) -> String {
+    let mut command: String = run.command.chars().take(SHOWN).collect();
+    if command.len() < run.command.len() {
+        command.push('…');
+    }
+    let pty = if run.pty { " (pty)" } else { "" };
+    format!("{}{pty}: {}", run_status(run), command.replace('\n', " "))
+}
+
+fn ended(run: &Listed) -> String {
+    Ended {
+        exit_code: run.exit_code,
+        exit_signal: run.exit_signal.as_deref(),
+        exit_reason: run.exit_reason.map(|reason| reason.to_string()),
+        failure_kind: run.failure_kind,
+    }
+    .parts()
+}
+
+/// How a run ended, if it has.
+struct Ended<'a> {
+    exit_code: Option<i32>,
+    exit_signal: Option<&'a str>,
+    exit_reason: Option<String>,
+    failure_kind: Option<FailureKind>,
+}
+
+impl Ended<'_> {
+    fn parts(&self) -> String {
+        let code = self.exit_code.map(|code| format!("exit code {code}"));
+        let signal = self.exit_signal.map(|name| format!("signal {name}"));
+        let failure = self.failure_kind.map(|kind| format!("failureKind {}", word(&kind)));
+        // An exit and a signal speak for themselves.
+        let reason =
+            self.exit_reason.as_ref().filter(|reason| !["exit", "signal"].contains(&reason.as_str()));
+        let reason = reason.map(|reason| format!("because of {reason}"));
+        [code, signal, failure, reason].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// A refusal.
+pub(crate) fn problem(problem: &Problem) -> String {
+    format!("{}: {}", problem.code, problem.detail)
+}
+
+/// A command without a line of output yet.
+pub(crate) fn bytes(count: u64) -> String {
+    if count == 0 { "running, no output yet".to_owned() } else { format!("running, {count} bytes of output") }
+}
+
+/// A frozen word, as the JSON has it.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn duration(ms: u64) -> String {
+    if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
+}
+
+/// Text that is put together line by line.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    /// A whole text; what follows begins on a line of its own.
+    fn block(&mut self, text: &str) {
+        self.0.push_str(text);
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.0.push('\n');
+        }
+    }
+
+    fn line(&mut self, line: impl Display) {
+        if !self.0.is_empty() && !self.0.ends_with('\n') {
+            self.0.push('\n');
+        }
+        // A String takes everything.
+        let _ = write!(self.0, "{line}");
+    }
+
+    fn cut(&mut self, run: &RunId, next_line: Option<u64>, tail: &str) {
+        match next_line {
+            Some(line) => self.line(format_args!("[cut here; {} from there on]", log_from(run, line))),
+            None => self.line("[cut here]"),
+        }
+        if !tail.is_empty() {
+            self.line("[the last of it:]\n");
+            self.block(tail);
+        }
+    }
+
+    /// What a terminal shows, row by row, and where the cursor is.
+    fn screen(&mut self, screen: &Value) {
+        for row in screen.get("lines").and_then(Value::as_array).into_iter().flatten() {
+            self.0.push_str(row.as_str().unwrap_or_default());
+            self.0.push('\n');
+        }
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
+        let cursor = screen.get("cursor");
+        let at = |name| number(cursor.and_then(|cursor| cursor.get(name)));
+        let hidden = cursor.and_then(|cursor| cursor.get("visible")) == Some(&Value::Bool(false));
+        let (cols, rows) = (number(screen.get("cols")), number(screen.get("rows")));
+        let hidden = if hidden { ", hidden" } else { "" };
+        let (row, col) = (at("row"), at("col"));
+        self.line(format_args!(
+            "[screen of {cols}x{rows}; cursor at row {row}, column {col}, counted from 0{hidden}]"
+        ));
+    }
+}

@@ -1,0 +1,130 @@
+//! The tools' words as JSON Schema, put so that strict clients take them: nothing is referred to, no format that only
+//! Rust knows, no null where a field may be left out, and a choice of words is a plain `enum`.
+
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// What a client may send. It is bound to a session, and need not know that there are others.
+pub(crate) fn input<T: JsonSchema>(required: &[&str]) -> JsonObject {
+    let mut schema = of::<T>();
+    tidy(&mut schema, Nulls::Drop);
+    let mut schema = object(schema);
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.remove("sessionKey");
+    }
+    schema.insert("required".to_owned(), json!(required));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema
+}
+
+/// What a client is answered; there, a null is a null.
+pub(crate) fn output<T: JsonSchema>() -> JsonObject {
+    let mut schema = of::<T>();
+    tidy(&mut schema, Nulls::Keep);
+    object(schema)
+}
+
+fn of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+fn object(schema: Value) -> JsonObject {
+    let Value::Object(mut schema) = schema else { return JsonObject::new() };
+    // The tool has a description of its own.
+    for word in ["title", "description"] {
+        schema.remove(word);
+    }
+    schema
+}
+
+/// What becomes of a null beside a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Keep,
+    Drop,
+}
+
+fn tidy(schema: &mut Value, nulls: Nulls) {
+    let Value::Object(map) = schema else { return };
+    for word in ["format", "default", "$schema"] {
+        map.remove(word);
+    }
+    choice(map);
+    alternative(map, nulls);
+    if let Some(Value::String(about)) = map.get_mut("description") {
+        *about = about.replace('\n', " ");
+    }
+    if nulls == Nulls::Drop
+        && let Some(Value::Array(types)) = map.get("type")
+        && let [one] = &types.iter().filter(|name| *name != "null").cloned().collect::<Vec<_>>()[..]
+    {
+        let one = one.clone();
+        map.insert("type".to_owned(), one);
+    }
+    for below in ["properties", "$defs"] {
+        if let Some(Value::Object(named)) = map.get_mut(below) {
+            named.values_mut().for_each(|value| tidy(value, nulls));
+        }
+    }
+    for below in ["items", "additionalProperties"] {
+        if let Some(value) = map.get_mut(below) {
+            tidy(value, nulls);
+        }
+    }
+}
+
+/// Words with a description each become one list of words, and one description.
+fn choice(map: &mut JsonObject) {
+    let Some(Value::Array(words)) = map.get("oneOf") else { return };
+    let named: Option<Vec<(String, String)>> = words
+        .iter()
+        .map(|word| {
+            let about = word.get("description").and_then(Value::as_str).unwrap_or_default();
+            Some((word.get("const")?.as_str()?.to_owned(), about.trim_end_matches('.').to_owned()))
+        })
+        .collect();
+    let Some(named) = named else { return };
+    let listed: Vec<_> = named.iter().map(|(word, about)| format!("{word}: {about}")).collect();
+    let about = map.get("description").and_then(Value::as_str).unwrap_or_default();
+    let about = format!("{about} {}.", listed.join(". ")).trim().to_owned();
+    map.remove("oneOf");
+    map.insert("type".to_owned(), json!("string"));
+    map.insert("enum".to_owned(), named.into_iter().map(|(word, _)| word).collect());
+    map.insert("description".to_owned(), json!(about));
+}
+
+/// Something or null: the something, with the null as one more type of it if it is kept.
+fn alternative(map: &mut JsonObject, nulls: Nulls) {
+    let Some(Value::Array(either)) = map.get("anyOf") else { return };
+    let is_null = |schema: &Value| schema.get("type") == Some(&json!("null"));
+    let [something] = &either.iter().filter(|schema| !is_null(schema)).cloned().collect::<Vec<_>>()[..]
+    else {
+        return;
+    };
+    let Value::Object(mut something) = something.clone() else { return };
+    if map.contains_key("description") {
+        something.remove("description");
+    }
+    choice(&mut something);
+    if nulls == Nulls::Keep {
+        let of = something.get("type").cloned().unwrap_or_default();
+        something.insert("type".to_owned(), json!([of, "null"]));
+        if let Some(Value::Array(words)) = something.get_mut("enum") {
+            words.push(Value::Null);
+        }
+    }
+    let own = map.remove("description");
+    let about = [own.as_ref(), something.get("description")].into_iter().flatten().filter_map(Value::as_str);
+    let about = about.collect::<Vec<_>>().join(" ");
+    map.remove("anyOf");
+    map.extend(something);
+    if !about.is_empty() {
+        map.insert("description".to_owned(), json!(about));
+    }
+}

@@ -1,0 +1,104 @@
+//! One client's server: what the SDK asks, answered from the catalogue and by [`Tools`].
+#![expect(
+    deprecated,
+    reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
+)]
+
+use crate::handle::{Handle, Quiet};
+use crate::receipts::Receipts;
+use crate::{Tools, call, catalog};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ErrorData, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ServerConfig, SetLevelRequestParams, Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{RoleServer, ServerHandler};
+use std::borrow::Cow;
+
+/// How a client's requests hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// By the connection.
+    Connection,
+    /// By a session that `initialize` begins: a version without one cannot be spoken.
+    Session,
+}
+
+/// The server of one client.
+pub(crate) struct Server<T> {
+    tools: T,
+    bond: Bond,
+    quiet: Quiet,
+}
+
+impl<T: Tools> Server<T> {
+    pub(crate) fn new(tools: T, bond: Bond) -> Self {
+        Self { tools, bond, quiet: Quiet::default() }
+    }
+}
+
+impl<T: Tools> ServerHandler for Server<T> {
+    fn get_info(&self) -> ServerConfig {
+        catalog::server()
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(match self.bond {
+            Bond::Connection => ProtocolVersion::KNOWN_VERSIONS,
+            Bond::Session => ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25),
+        })
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(catalog::tools().to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        catalog::tools().iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let result = match &*request.name {
+            catalog::EXEC => call::exec(&self.tools, arguments, context).await,
+            catalog::PROCESS => call::process(&self.tools, arguments, context).await,
+            other => {
+                let why = format!("there is no tool {other:?}: there are exec and process");
+                return Err(ErrorData::invalid_params(why, None));
+            }
+        };
+        result.map(CallToolResponse::from)
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.quiet.set(request.level);
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.tools.connected(Handle::new(context.peer, self.quiet.clone()));
+    }
+
+    async fn on_cancelled(
+        &self,
+        cancelled: CancelledNotificationParam,
+        context: NotificationContext<RoleServer>,
+    ) {
+        // A reply that was ready is not sent any more.
+        if let (Some(receipts), Some(id)) = (context.extensions.get::<Receipts>(), cancelled.request_id) {
+            receipts.take(&id);
+        }
+    }
+}

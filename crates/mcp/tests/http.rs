@@ -1,0 +1,144 @@
+//! Many clients over HTTP: sessions, who is let in, and when a reply counts as written.
+
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
+mod fake;
+
+use bytes::Bytes;
+use fake::{Fake, Log, call, initialize};
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, Response};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tenure_mcp::{Receipted, Service, service};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+const LONG: Duration = Duration::from_secs(3600);
+
+fn serve(log: &Log, idle: Duration) -> Service<Fake> {
+    let log = log.clone();
+    service(move || Ok(Fake::new(&log)), idle, CancellationToken::new())
+}
+
+fn request(method: &str, session: Option<&str>, body: &Value) -> Request<Full<Bytes>> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri("/mcp")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    if let Some(session) = session {
+        request = request.header("mcp-session-id", session);
+    }
+    request.body(Full::new(Bytes::from(body.to_string()))).unwrap()
+}
+
+async fn send(service: &Service<Fake>, request: Request<Full<Bytes>>) -> Response<Receipted> {
+    service.clone().oneshot(request).await.unwrap()
+}
+
+/// Opens a session.
+async fn open(service: &Service<Fake>) -> String {
+    let answer = send(service, request("POST", None, &initialize())).await;
+    assert_eq!(answer.status(), 200);
+    let session = answer.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+    answer.into_body().collect().await.unwrap();
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(send(service, request("POST", Some(&session), &ready)).await.status(), 202);
+    session
+}
+
+#[tokio::test]
+async fn each_session_has_tools_of_its_own_until_it_is_deleted() {
+    let log = Log::new();
+    let service = serve(&log, LONG);
+    let (one, other) = (open(&service).await, open(&service).await);
+    assert_ne!(one, other);
+    log.until(|seen| seen.connected == 2).await;
+    let hanging =
+        send(&service, request("POST", Some(&one), &call(3, "exec", &json!({"command": "hang"})))).await;
+    log.until(|seen| seen.begun == 1).await;
+    assert_eq!(send(&service, request("DELETE", Some(&one), &json!({}))).await.status(), 202);
+    log.until(|seen| seen.dropped == 1 && seen.gone == 1).await;
+    drop(hanging);
+    let again =
+        send(&service, request("POST", Some(&one), &call(4, "exec", &json!({"command": "echo"})))).await;
+    assert_eq!(again.status(), 404);
+    assert_eq!(log.seen().gone, 1, "the other is still there");
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_uses_ends() {
+    let log = Log::new();
+    let service = serve(&log, Duration::from_millis(50));
+    open(&service).await;
+    log.until(|seen| seen.gone == 1).await;
+}
+
+#[tokio::test]
+async fn a_reply_counts_as_written_when_its_body_was_taken() {
+    let log = Log::new();
+    let service = serve(&log, LONG);
+    let session = open(&service).await;
+    let answer =
+        send(&service, request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"}))))
+            .await;
+    log.until(|seen| seen.returned == 1).await;
+    assert_eq!(log.seen().written, 0);
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&body).contains("structuredContent"));
+    assert_eq!(log.seen().written, 1);
+}
+
+#[tokio::test]
+async fn a_reply_whose_body_was_dropped_does_not_count_as_written() {
+    let log = Log::new();
+    let service = serve(&log, LONG);
+    let session = open(&service).await;
+    let answer =
+        send(&service, request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"}))))
+            .await;
+    log.until(|seen| seen.returned == 1).await;
+    drop(answer);
+    send(&service, request("DELETE", Some(&session), &json!({}))).await;
+    log.until(|seen| seen.gone == 1).await;
+    assert_eq!(log.seen().written, 0);
+}
+
+#[tokio::test]
+async fn a_rebound_name_or_a_foreign_page_is_refused() {
+    let service = serve(&Log::new(), LONG);
+    for (name, value, status) in [
+        ("host", "evil.example", 403),
+        ("origin", "http://evil.example", 403),
+        ("origin", "null", 403),
+        ("origin", "http://localhost:8000", 200),
+    ] {
+        let mut request = request("POST", None, &initialize());
+        request.headers_mut().insert(name, value.parse().unwrap());
+        assert_eq!(send(&service, request).await.status(), status, "{name}: {value}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_without_sessions_is_not_spoken_here() {
+    let log = Log::new();
+    let service = serve(&log, LONG);
+    let mut ask = call(1, "exec", &json!({"command": "echo"}));
+    ask["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let mut request = request("POST", None, &ask);
+    for (name, value) in
+        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "exec")]
+    {
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    let answer = send(&service, request).await;
+    assert_eq!(answer.status(), 400);
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&body).contains("2025-11-25"), "{body:?}");
+    assert_eq!(log.seen().begun, 0);
+}
