@@ -1,15 +1,23 @@
 //! The command line.
 
+mod approvals;
 mod daemon;
+mod exec;
 mod operate;
 mod parse;
+mod process;
 mod terminal;
 mod values;
 mod view;
 
+pub(crate) use approvals::{AllowArgs, AllowlistArgs, AllowlistVerb, ApprovalsArgs, ApprovalsVerb};
 pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
+pub(crate) use exec::ExecArgs;
 pub(crate) use operate::{BackupArgs, EventsArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs};
+#[cfg(test)]
+pub(crate) use parse::words;
 pub(crate) use parse::{Parsed, parse};
+pub(crate) use process::{PollArgs, ProcessAction, ProcessArgs};
 pub(crate) use terminal::{AttachArgs, PasteArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
@@ -41,6 +49,14 @@ struct Cli {
 pub(crate) enum Command {
     /// Run a command and own its whole process tree until it is gone.
     Run(RunArgs),
+    /// Run a command line as agents do: its output is waited for until it goes on in the background.
+    Exec(ExecArgs),
+    /// Do what agents do with commands that were started.
+    Process(ProcessArgs),
+    /// What people are asked before exec runs it.
+    Approvals(ApprovalsArgs),
+    /// What exec runs without asking.
+    Allowlist(AllowlistArgs),
     /// List runs.
     Ps(PsArgs),
     /// Show one run's record.

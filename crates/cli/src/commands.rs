@@ -1,5 +1,7 @@
 //! One file a verb.
 
+pub(crate) mod allowlist;
+pub(crate) mod approvals;
 pub(crate) mod attach;
 pub(crate) mod backup;
 pub(crate) mod cancel;
@@ -7,6 +9,8 @@ pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod exec;
+mod json_in;
 mod keyboard;
 pub(crate) mod logs;
 pub(crate) mod man;
@@ -15,6 +19,7 @@ pub(crate) mod metrics;
 pub(crate) mod nursery;
 pub(crate) mod paste;
 mod printer;
+pub(crate) mod process;
 mod progress;
 pub(crate) mod ps;
 pub(crate) mod reap;

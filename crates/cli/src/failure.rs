@@ -21,6 +21,11 @@ impl Failure {
         Self { code: 1, text: error.to_string() }
     }
 
+    /// The words of the command line do not say what to do.
+    pub(crate) fn usage(error: impl Display) -> Self {
+        Self { code: 2, text: error.to_string() }
+    }
+
     /// Somebody made us leave before there was anything to end.
     pub(crate) fn cancelled(error: impl Display) -> Self {
         Self { code: 123, text: error.to_string() }

@@ -4,29 +4,43 @@ use crate::failure::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::env;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use tenure_core::api::Exact;
-use tenure_os::descriptors;
+use tenure_os::{descriptors, file};
 use tenure_settings::Settings;
 
 /// This process, without a command.
 pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
-    let cwd = env::current_dir()
+    let here = env::current_dir()
         .map_err(|error| Failure::refused(format!("there is no current directory: {error}")))?;
-    let pinned = settings.pinned();
-    let mut words = [cwd.as_os_str().as_bytes(), b"\0"].concat();
-    for (name, value) in env::vars_os().filter(|(name, _)| !pinned.iter().any(|(known, _)| name == known)) {
-        words.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
-    }
-    for (name, path) in pinned {
-        // A command that starts elsewhere means the same files.
-        words.extend(format!("{name}={path}\0").into_bytes());
-    }
+    let (cwd, env) = (here.into_os_string().into_vec(), environment(settings));
     Ok(Exact {
-        words: BASE64_STANDARD.encode(words),
+        words: packed([&cwd].into_iter().chain(&env)),
         argc: 0,
-        umask: tenure_os::file::umask(),
+        umask: file::umask(),
         nofile: descriptors::limit(),
         env_names: Vec::new(),
     })
+}
+
+/// The entries of the environment, with paths that mean the same files from anywhere.
+pub(crate) fn environment(settings: &Settings) -> Vec<Vec<u8>> {
+    let mut env: Vec<Vec<u8>> =
+        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
+    for (name, path) in settings.pinned() {
+        let setting = format!("{name}=");
+        env.retain(|entry| !entry.starts_with(setting.as_bytes()));
+        env.push([setting, path].concat().into_bytes());
+    }
+    env
+}
+
+/// Words as one text, each ended by a NUL.
+pub(crate) fn packed<'a>(words: impl IntoIterator<Item = &'a Vec<u8>>) -> String {
+    let mut bytes = Vec::new();
+    for word in words {
+        bytes.extend_from_slice(word);
+        bytes.push(0);
+    }
+    BASE64_STANDARD.encode(bytes)
 }

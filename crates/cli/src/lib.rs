@@ -33,6 +33,10 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Exec(args) => commands::exec::run(&args),
+        Command::Process(args) => commands::process::run(&args),
+        Command::Approvals(args) => commands::approvals::run(&args),
+        Command::Allowlist(args) => commands::allowlist::run(&args),
         Command::Ps(args) => commands::ps::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Tree(args) => commands::tree::run(&args),

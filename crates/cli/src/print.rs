@@ -1,14 +1,20 @@
 //! What people read, and the one line of JSON that scripts do.
 
+mod approvals;
 mod face;
 mod forest;
+mod processes;
 mod runs;
+mod screen;
 mod table;
 mod units;
 
+pub(crate) use approvals::{allowed, approvals};
 pub(crate) use face::{Face, Tone};
 pub(crate) use forest::forest;
+pub(crate) use processes::processes;
 pub(crate) use runs::{exact, run, runs, state};
+pub(crate) use screen::screen;
 pub(crate) use table::Table;
 pub(crate) use units::{ago, bytes};
 
@@ -20,9 +26,15 @@ use tenure_core::duration::show;
 use tenure_core::record::{Ending, Ticket};
 use tenure_output::Cleaner;
 
-/// Prints one line; a reader that is gone has read enough.
+/// Prints one line.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    self::text(&format!("{text}\n"))
+}
+
+/// Prints a text as it is; a reader that is gone has read enough.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::refused(format!("cannot write to standard output: {error}")))
         }

@@ -123,7 +123,8 @@ pub(crate) fn try_wait<T>(asked: impl Future<Output = T>) -> Result<T, Failure> 
 /// A client's failure as a command's.
 pub(crate) fn failure(failed: &Failed) -> Failure {
     match failed.code() {
-        Some("no-such-run") => Failure::no_such(failed),
+        Some("no-such-route") => Failure::refused("the daemon is of another version, and cannot do that"),
+        Some(code) if code.starts_with("no-such-") => Failure::no_such(failed),
         _ => Failure::refused(failed),
     }
 }

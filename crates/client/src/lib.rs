@@ -2,6 +2,10 @@
 //! restarted meanwhile is found by the next.
 #![forbid(unsafe_code)]
 
+mod tools;
+
+pub use tools::Answer;
+
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;

@@ -50,3 +50,9 @@ fn one_line(text: &str) -> String {
     let meant = tips.iter().find(|tip| tip.contains("similar")).map(|tip| tip.replace("tip: ", "; "));
     format!("{}{} (see --help)", message.join(" "), meant.unwrap_or_default())
 }
+
+/// What these words come to, for tests.
+#[cfg(test)]
+pub(crate) fn words(words: &[&str]) -> Result<Command, clap::Error> {
+    Cli::try_parse_from(words).map(|cli| cli.command)
+}

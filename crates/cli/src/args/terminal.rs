@@ -40,7 +40,7 @@ pub(crate) struct PasteArgs {
     #[arg(long, conflicts_with = "bracket")]
     pub(crate) no_bracket: bool,
     /// With brackets, even if the program did not ask for them.
-    #[arg(long)]
+    #[arg(long, visible_alias = "bracketed")]
     pub(crate) bracket: bool,
 }
 
@@ -90,8 +90,9 @@ pub(crate) struct SendKeysArgs {
 /// One thing to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
-    Key(Key),
-    Bytes(Vec<u8>),
+    Key { name: String, key: Key },
+    Literal(String),
+    Hex { digits: String, bytes: Vec<u8> },
 }
 
 impl Args for SendKeysArgs {
@@ -142,14 +143,14 @@ impl FromArgMatches for SendKeysArgs {
 }
 
 fn key(text: &str) -> Result<Word, keys::UnknownKey> {
-    keys::parse(text).map(Word::Key)
+    keys::parse(text).map(|key| Word::Key { name: text.to_owned(), key })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a parser of the command line may fail")]
 fn literal_text(text: &str) -> Result<Word, String> {
-    Ok(Word::Bytes(text.as_bytes().to_vec()))
+    Ok(Word::Literal(text.to_owned()))
 }
 
 fn hex_bytes(text: &str) -> Result<Word, keys::BadHex> {
-    keys::hex(text).map(Word::Bytes)
+    keys::hex(text).map(|bytes| Word::Hex { digits: text.to_owned(), bytes })
 }

@@ -1,6 +1,6 @@
 //! What the README and `--help` say is what the program does.
 
-use super::definition;
+use super::{AllowlistVerb, ApprovalsVerb, Command, ProcessAction, definition, words};
 use tenure_core::ending::{Exit, Reason, SpawnError, Termination};
 
 const README: &str = include_str!("../../../../README.md");
@@ -56,7 +56,10 @@ fn the_listed_exit_codes_are_those_that_endings_have() {
 
 #[test]
 fn every_verb_that_is_shown_has_an_example() {
-    for verb in definition().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+    let whole = definition();
+    let shown = || whole.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let tools = shown().filter(|verb| ["process", "approvals", "allowlist"].contains(&verb.get_name()));
+    for verb in shown().chain(tools.flat_map(clap::Command::get_subcommands)) {
         let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
         assert!(help.contains("Example"), "{}", verb.get_name());
     }
@@ -65,4 +68,60 @@ fn every_verb_that_is_shown_has_an_example() {
 #[test]
 fn the_command_line_is_well_formed() {
     definition().debug_assert();
+}
+
+#[test]
+fn exec_takes_a_command_or_a_request_in_json() {
+    let read = |line: &[&str]| words(&[&["tenure", "exec"], line].concat());
+    let Ok(Command::Exec(args)) =
+        read(&["--yield", "1m", "--env", "A=b=c", "--ask", "on-miss", "--", "ls", "-l"])
+    else {
+        panic!("it is not understood")
+    };
+    assert_eq!(args.command, ["ls", "-l"]);
+    assert_eq!(args.env, [("A".to_owned(), "b=c".to_owned())]);
+    assert!(matches!(read(&["--json-in", "-", "--json"]), Ok(Command::Exec(_))));
+    for line in [
+        &[][..],
+        &["--json-in", "-", "--", "ls"],
+        &["--json-in", "-", "--pty"],
+        &["--replace", "--", "ls"],
+        &["--env", "A", "--", "ls"],
+        &["--yield", "soon", "--", "ls"],
+        &["--notify", "perhaps", "--", "ls"],
+    ] {
+        assert!(read(line).is_err(), "{line:?}");
+    }
+}
+
+#[test]
+fn what_is_common_to_all_actions_stands_anywhere() {
+    for line in [
+        &["process", "--session", "s", "--json", "kill", "3f2"][..],
+        &["process", "kill", "3f2", "--json", "--session", "s"],
+        &["process", "kill", "--session", "s", "3f2", "--json"],
+    ] {
+        let Ok(Command::Process(args)) = words(&[&["tenure"], line].concat()) else { panic!("{line:?}") };
+        assert!(matches!(args.action, Some(ProcessAction::Kill(run)) if run.id == "3f2"), "{line:?}");
+        assert!(args.json && args.session.as_deref() == Some("s"), "{line:?}");
+    }
+}
+
+#[test]
+fn approvals_and_the_allowlist_are_listed_unless_told_otherwise() {
+    let approvals = |line: &[&str]| match words(&[&["tenure", "approvals"], line].concat()) {
+        Ok(Command::Approvals(args)) => Some(args),
+        _ => None,
+    };
+    assert!(approvals(&["--json"]).is_some_and(|args| args.verb.is_none() && args.json));
+    let all = approvals(&["list", "--all"]).and_then(|args| args.verb);
+    assert!(matches!(all, Some(ApprovalsVerb::List(list)) if list.all));
+    let two = approvals(&["deny", "a", "b", "--json"]).and_then(|args| args.verb);
+    assert!(matches!(two, Some(ApprovalsVerb::Deny(which)) if which.ids == ["a", "b"]));
+    assert!(approvals(&["allow-once"]).is_none());
+    let Ok(Command::Allowlist(args)) = words(&["tenure", "allowlist", "add", "git", "--args", "-v"]) else {
+        panic!("it is not understood")
+    };
+    assert!(matches!(args.verb, Some(AllowlistVerb::Add(what)) if what.args.as_deref() == Some("-v")));
+    assert!(words(&["tenure", "allowlist", "remove"]).is_err());
 }

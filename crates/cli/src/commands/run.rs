@@ -7,7 +7,7 @@ mod typing;
 
 use crate::args::{Limit, RunArgs, StdinArg};
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{here, print, reach, settings};
 use std::env;
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -117,15 +117,8 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
     } else {
         Transport::Pipes { command, stdin: stdin(args) != StdinArg::Closed }
     };
-    let mut env: Vec<Vec<u8>> =
-        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
+    let mut env = here::environment(settings);
     let mut env_names = Vec::new();
-    for (name, path) in settings.pinned() {
-        // A run that starts elsewhere means the same files.
-        let setting = format!("{name}=");
-        env.retain(|entry| !entry.starts_with(setting.as_bytes()));
-        env.push([setting, path].concat().into_bytes());
-    }
     for setting in &args.env {
         let setting = setting.as_bytes();
         check_env(setting)?;

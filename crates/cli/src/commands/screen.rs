@@ -20,8 +20,7 @@ pub(crate) fn run(args: &ScreenArgs) -> Result<u8, Failure> {
         print::json(&serde_json::to_value(&view).map_err(Failure::refused)?)?;
         return Ok(0);
     }
-    let used = view.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
-    view.lines[..used].iter().try_for_each(|line| print::line(line))?;
+    print::screen(&view.lines)?;
     Ok(0)
 }
 

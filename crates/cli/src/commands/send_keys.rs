@@ -16,7 +16,7 @@ pub(crate) fn run(args: &SendKeysArgs) -> Result<u8, Failure> {
         )));
     };
     // Only these may depend on what the program asked for, and a long output takes a moment to read.
-    let depends = |word: &Word| matches!(word, Word::Key(_));
+    let depends = |word: &Word| matches!(word, Word::Key { .. });
     let mut modes = Modes::default();
     if args.words.iter().any(depends) {
         let asked = screen::open(&dir, size)?.modes();
@@ -24,8 +24,9 @@ pub(crate) fn run(args: &SendKeysArgs) -> Result<u8, Failure> {
         modes.application_keypad = asked.application_keypad;
     }
     let typed = |word: &Word| match word {
-        Word::Key(key) => encode(key, modes),
-        Word::Bytes(bytes) => bytes.clone(),
+        Word::Key { key, .. } => encode(key, modes),
+        Word::Literal(text) => text.clone().into_bytes(),
+        Word::Hex { bytes, .. } => bytes.clone(),
     };
     let bytes: Vec<u8> = args.words.iter().flat_map(typed).collect();
     keyboard::type_to(&dir, &bytes)?;

@@ -143,7 +143,7 @@ pub(super) fn name(view: &RunJson) -> String {
 }
 
 /// A key is often long; its end says more than its middle.
-fn shortened(key: &str) -> String {
+pub(super) fn shortened(key: &str) -> String {
     const MOST: usize = 24;
     let count = key.chars().count();
     if count <= MOST {

@@ -91,6 +91,29 @@ pub struct ProcessRequest {
     pub session_key: Option<String>,
 }
 
+impl ProcessRequest {
+    /// A request that says what to do, and nothing more.
+    pub fn new(action: Action) -> Self {
+        Self {
+            action,
+            run_id: None,
+            data: None,
+            keys: Vec::new(),
+            hex: Vec::new(),
+            literal: None,
+            text: None,
+            bracketed: None,
+            eof: None,
+            offset: None,
+            limit: None,
+            timeout_ms: None,
+            cols: None,
+            rows: None,
+            session_key: None,
+        }
+    }
+}
+
 /// A list of texts; one text alone is taken for a list of it.
 fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     struct Texts;

@@ -1,8 +1,7 @@
 //! A run as the daemon is asked for it: the caller's own process, in exact bytes, and the flags.
 
 use crate::args::RunArgs;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use crate::here;
 use std::time::Duration;
 use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::spec::{Spec, Transport};
@@ -11,13 +10,8 @@ use tenure_os::descriptors;
 /// The request that means this spec.
 pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
     let argv = spec.transport.argv();
-    let mut words = Vec::new();
-    for word in [&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env) {
-        words.extend_from_slice(word);
-        words.push(0);
-    }
     let exact = Exact {
-        words: BASE64_STANDARD.encode(words),
+        words: here::packed([&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env)),
         argc: argv.words().len(),
         umask: spec.umask,
         nofile: descriptors::limit(),

@@ -1,0 +1,103 @@
+//! The command lines of `tenure approvals` and `tenure allowlist`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A command that waits for approval has the id that its run will have.
+Allowed always: the same command in the same directory needs no asking from then on.
+
+Examples:
+  tenure approvals
+  tenure approvals allow-once 3f2
+  tenure approvals deny 3f2 a07")]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ApprovalsVerb>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsVerb {
+    /// List the commands that wait for an answer; what `tenure approvals` alone does.
+    #[command(after_help = "Examples:\n  tenure approvals list\n  tenure approvals list --all --json")]
+    List(ApprovalsListArgs),
+    /// Let commands run this time.
+    #[command(after_help = "Example:\n  tenure approvals allow-once 3f2")]
+    AllowOnce(ApprovalIds),
+    /// Let commands run, now and without asking from then on.
+    #[command(after_help = "Example:\n  tenure approvals allow-always 3f2")]
+    AllowAlways(ApprovalIds),
+    /// Let commands not run.
+    #[command(after_help = "Example:\n  tenure approvals deny 3f2 a07")]
+    Deny(ApprovalIds),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsListArgs {
+    /// Also those that were answered or have expired.
+    #[arg(long, short)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalIds {
+    /// The commands; any unique beginnings of their ids.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A program is an absolute path, which may hold *, or a bare name that is looked up in the PATH.
+
+Examples:
+  tenure allowlist
+  tenure allowlist add git --args 'status|diff( .*)?'
+  tenure allowlist add '/usr/bin/*sum' --agent builder
+  tenure allowlist remove 7")]
+pub(crate) struct AllowlistArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<AllowlistVerb>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AllowlistVerb {
+    /// List what needs no asking; what `tenure allowlist` alone does.
+    #[command(after_help = "Examples:\n  tenure allowlist list\n  tenure allowlist list --json")]
+    List,
+    /// Let a program run without asking.
+    #[command(after_help = "\
+Examples:
+  tenure allowlist add /usr/bin/make
+  tenure allowlist add git --args 'status|diff( .*)?' --agent builder")]
+    Add(AllowArgs),
+    /// Take entries out of it.
+    #[command(after_help = "Example:\n  tenure allowlist remove 7")]
+    Remove(AllowedIds),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    /// The program: an absolute path, which may hold *, or a bare name.
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: String,
+    /// A regular expression that its arguments match as a whole, joined by blanks [default: any arguments].
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    pub(crate) args: Option<String>,
+    /// Only for this agent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowedIds {
+    /// The entries' numbers, as the list shows them.
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+}

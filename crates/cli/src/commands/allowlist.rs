@@ -1,0 +1,31 @@
+//! `tenure allowlist`: what exec runs without asking.
+
+use crate::args::{AllowArgs, AllowlistArgs, AllowlistVerb};
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use tenure_client::Client;
+use tenure_core::api::AllowRequest;
+
+pub(crate) fn run(args: &AllowlistArgs) -> Result<u8, Failure> {
+    let client = reach::needed(&settings::load()?)?;
+    match &args.verb {
+        None | Some(AllowlistVerb::List) => list(&client, args.json),
+        Some(AllowlistVerb::Add(what)) => add(&client, what, args.json),
+        Some(AllowlistVerb::Remove(which)) => {
+            which.ids.iter().try_for_each(|id| reach::wait(client.disallow(id)))
+        }
+    }?;
+    Ok(0)
+}
+
+fn list(client: &Client, json: bool) -> Result<(), Failure> {
+    let entries = reach::wait(client.allowlist())?.entries;
+    if json { print::json(&entries) } else { print::allowed(&entries) }
+}
+
+fn add(client: &Client, what: &AllowArgs, json: bool) -> Result<(), Failure> {
+    let request =
+        AllowRequest { program: what.program.clone(), args: what.args.clone(), agent: what.agent.clone() };
+    let allowed = reach::wait(client.allow(&request))?;
+    if json { print::json(&allowed) } else { print::line(&allowed.id.to_string()) }
+}

@@ -1,0 +1,49 @@
+//! `tenure approvals`: what people are asked before exec runs it, and their answers.
+
+use crate::args::{ApprovalsArgs, ApprovalsVerb};
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use tenure_client::{Answer, Client};
+use tenure_core::api::Approval;
+
+pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
+    let client = reach::needed(&settings::load()?)?;
+    match &args.verb {
+        None => list(&client, false, args.json),
+        Some(ApprovalsVerb::List(list_args)) => list(&client, list_args.all, args.json),
+        Some(ApprovalsVerb::AllowOnce(which)) => answer(&client, &which.ids, Answer::AllowOnce, args.json),
+        Some(ApprovalsVerb::AllowAlways(which)) => {
+            answer(&client, &which.ids, Answer::AllowAlways, args.json)
+        }
+        Some(ApprovalsVerb::Deny(which)) => answer(&client, &which.ids, Answer::Deny, args.json),
+    }?;
+    Ok(0)
+}
+
+fn list(client: &Client, all: bool, json: bool) -> Result<(), Failure> {
+    let list = reach::wait(client.approvals(all))?.approvals;
+    if json { print::json(&list) } else { print::approvals(&list) }
+}
+
+/// Each answer is given and printed before the next: one that is refused undoes none before it.
+fn answer(client: &Client, ids: &[String], answer: Answer, json: bool) -> Result<(), Failure> {
+    for id in ids {
+        let answered = reach::wait(client.answer(id, answer))?;
+        if json {
+            print::json(&answered)?;
+        } else {
+            print::line(&said(&answered, answer))?;
+        }
+    }
+    Ok(())
+}
+
+fn said(approval: &Approval, answer: Answer) -> String {
+    let command = print::plain(&approval.command);
+    let id = print::short(approval.id.as_str());
+    match answer {
+        Answer::AllowOnce => format!("run {id} is started: {command}"),
+        Answer::AllowAlways => format!("run {id} is started, and needs no asking from now on: {command}"),
+        Answer::Deny => format!("run {id} is denied: {command}"),
+    }
+}

@@ -1,0 +1,71 @@
+//! The agent's tools, what people are asked before `exec` runs it, and what needs no asking.
+
+use crate::{Client, Failed, escaped};
+use hyper::Method;
+use serde::Serialize;
+use serde_json::json;
+use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
+use tenure_core::tools::{ExecReply, ProcessReply};
+
+/// What a person answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It runs this time.
+    AllowOnce,
+    /// It runs, and needs no asking from now on.
+    AllowAlways,
+    /// It does not run.
+    Deny,
+}
+
+impl Answer {
+    fn word(self) -> &'static str {
+        match self {
+            Answer::AllowOnce => "allow-once",
+            Answer::AllowAlways => "allow-always",
+            Answer::Deny => "deny",
+        }
+    }
+}
+
+impl Client {
+    /// Runs a command line; answers when it has ended, or goes on in the background. Whoever stops waiting before ends it.
+    ///
+    /// The request is an `ExecRequest`, or JSON that the daemon is to judge.
+    pub async fn exec(&self, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failed> {
+        self.call(Method::POST, "/v1/exec", request).await
+    }
+
+    /// Does something with commands that were started.
+    ///
+    /// The request is a `ProcessRequest`, or JSON that the daemon is to judge.
+    pub async fn process(&self, request: &(impl Serialize + Sync)) -> Result<ProcessReply, Failed> {
+        self.call(Method::POST, "/v1/process", request).await
+    }
+
+    /// What people are asked about; with `all` also what was answered or has expired.
+    pub async fn approvals(&self, all: bool) -> Result<ApprovalList, Failed> {
+        self.get(&format!("/v1/approvals?all={all}")).await
+    }
+
+    /// Answers what a person is asked about, by a unique beginning of its id.
+    pub async fn answer(&self, id: &str, answer: Answer) -> Result<Approval, Failed> {
+        let path = format!("/v1/approvals/{}/{}", escaped(id), answer.word());
+        self.call(Method::POST, &path, &json!({})).await
+    }
+
+    /// What needs no asking.
+    pub async fn allowlist(&self) -> Result<AllowedList, Failed> {
+        self.get("/v1/allowlist").await
+    }
+
+    /// Adds an entry to what needs no asking.
+    pub async fn allow(&self, request: &AllowRequest) -> Result<Allowed, Failed> {
+        self.call(Method::POST, "/v1/allowlist", request).await
+    }
+
+    /// Takes an entry out of what needs no asking.
+    pub async fn disallow(&self, id: &str) -> Result<(), Failed> {
+        self.call(Method::DELETE, &format!("/v1/allowlist/{}", escaped(id)), &json!({})).await
+    }
+}
