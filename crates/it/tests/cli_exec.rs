@@ -72,6 +72,8 @@ fn the_exit_code_is_the_commands_own_or_says_what_became_of_it() {
         says(&home, line, 2);
     }
     says(&home, &["exec", "--", " "], 1);
+    let unprinted = home.shell("exec \"$TENURE\" exec -- 'echo x' > /dev/full");
+    assert_eq!(unprinted.status.code(), Some(125), "{unprinted:?}");
     home.finish();
 }
 
