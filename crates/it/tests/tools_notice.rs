@@ -277,9 +277,7 @@ fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
             });
         }
     });
-    eventually("every end", || {
-        agent.list().iter().all(|run| run["status"] != "running").then_some(())
-    });
+    eventually("every end", || agent.list().iter().all(|run| run["status"] != "running").then_some(()));
     let all = notices::settled(&home);
     assert_eq!(all.len() as u64, RUNS);
     // One that had ended before it was answered never went to the background.
