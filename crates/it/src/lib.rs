@@ -2,6 +2,7 @@
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
 pub mod aftermath;
+pub mod agent_tools;
 pub mod api;
 pub mod background;
 pub mod bystander;
