@@ -158,6 +158,32 @@ fn a_job_in_the_background_that_wants_to_read_is_not_waited_for() {
 }
 
 #[test]
+fn one_who_reads_on_after_the_terminal_was_taken_from_it_does_not_wait() {
+    let (install, tools) = Tools::new();
+    let script = r#"
+import os, signal
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    os.read(0, 1)
+sleeps = lambda: open(f"/proc/{child}/stat").read().rsplit(")", 1)[1].split()[0] == "S"
+while not (os.tcgetpgrp(0) == child and sleeps()):
+    pass
+os.tcsetpgrp(0, os.getpgrp())
+print("ready", flush=True)
+signal.pause()
+"#;
+    let file = install.dir().join("taken.py");
+    std::fs::write(&file, script).expect("write");
+    let run = tools.in_terminal(&format!("python3 {}", file.display()));
+    run.wait_for_log("ready");
+    assert_always(&run, &json!(false));
+    run.kill();
+}
+
+#[test]
 fn one_who_is_stopped_in_the_middle_of_reading_does_not_wait() {
     let (_install, tools) = Tools::new();
     let run = tools.on_pipes("exec cat");
