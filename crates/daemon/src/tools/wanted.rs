@@ -127,7 +127,9 @@ fn window(request: &ExecRequest, usual: Duration, warnings: &mut Vec<String>) ->
 fn seconds(what: &str, given: Option<f64>, usual: Option<Duration>) -> Result<Option<Duration>, Refusal> {
     let Some(given) = given else { return Ok(usual) };
     match Duration::try_from_secs_f64(given) {
-        Ok(length) => Ok((!length.is_zero()).then_some(length)),
+        // The shortest time is no time, and not none.
+        Ok(length) if given > 0.0 => Ok(Some(length.max(Duration::from_nanos(1)))),
+        Ok(_) => Ok(None),
         Err(_) => {
             Err(Refusal::invalid(format!("{what} is a number of seconds, 0 for no limit, not {given}")))
         }
