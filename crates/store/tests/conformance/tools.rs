@@ -437,14 +437,9 @@ fn each_use_of_an_entry_is_counted() {
             ids.push(one.allow(json!({"program": program}), "me".into(), NOW).await.unwrap());
         }
         // A line may use one entry twice; a time that went back is not the last.
-        let calls = [
-            one.used(vec![ids[0], ids[0], ids[1]], NOW + 7),
-            other.used(vec![ids[0], 4711], NOW + 3),
-            one.used(Vec::new(), NOW + 9),
-        ];
-        for call in calls {
-            call.await.unwrap();
-        }
+        one.used(vec![ids[0], ids[0], ids[1]], NOW + 7).await.unwrap();
+        other.used(vec![ids[0], 4711], NOW + 3).await.unwrap();
+        one.used(Vec::new(), NOW + 9).await.unwrap();
         let rows = other.allowlist().await.unwrap();
         let uses: Vec<_> = rows.iter().map(|row| (row.uses, row.last_used_at_ms)).collect();
         assert_eq!(uses, [(3, Some(NOW + 7)), (1, Some(NOW + 7)), (0, None)]);
