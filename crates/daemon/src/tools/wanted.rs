@@ -150,6 +150,9 @@ impl Wanted {
         let words = line.words.into_iter().map(String::into_bytes).collect();
         let command = Argv::new(words).map_err(Refusal::invalid)?;
         let mut process = self.process.clone();
+        if line.understood {
+            environment::TAME.iter().try_for_each(|(name, value)| process.set(name, value))?;
+        }
         let transport = if self.pty {
             if matches!(super::shell::variable(&process.env, "TERM"), None | Some("" | "dumb")) {
                 process.set("TERM", "xterm-256color")?;
