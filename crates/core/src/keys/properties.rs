@@ -86,9 +86,10 @@ fn all_modes() -> impl Iterator<Item = Modes> {
 fn expected(base: Base, modifiers: u8, modes: Modes) -> Read {
     let (shift, alt, ctrl) = ((modifiers - 1) & 1 != 0, (modifiers - 1) & 2 != 0, (modifiers - 1) & 4 != 0);
     match base {
+        Base::Keypad(_, last) if modes.application_keypad => Read::Letter(last, 1),
         Base::Char(' ') if ctrl => Read::Control(0, alt),
-        Base::Char(c) => Read::Char(c, alt),
-        Base::Enter => Read::Control(b'\r', alt),
+        Base::Enter | Base::Keypad('\r', _) => Read::Control(b'\r', alt),
+        Base::Char(c) | Base::Keypad(c, _) => Read::Char(c, alt),
         Base::Tab if shift => Read::Letter('Z', if alt { 3 } else { 1 }),
         Base::Tab => Read::Control(b'\t', alt),
         Base::Escape => Read::Control(0x1b, alt),
@@ -96,9 +97,6 @@ fn expected(base: Base, modifiers: u8, modes: Modes) -> Read {
         Base::Backspace => Read::Control(0x7f, alt),
         Base::Cursor(last) | Base::Function(last) => Read::Letter(last, modifiers),
         Base::Numbered(number) => Read::Number(number, modifiers),
-        Base::Keypad(_, last) if modes.application_keypad => Read::Letter(last, 1),
-        Base::Keypad('\r', _) => Read::Control(b'\r', alt),
-        Base::Keypad(c, _) => Read::Char(c, alt),
     }
 }
 
