@@ -67,7 +67,7 @@ fn vim_edits_a_file() {
     let run = tools.in_terminal(&format!("vim -N -u NONE -i NONE -n {}", file.display()));
     run.wait_for_line("third");
     assert_eq!(run.screen()["alternateScreen"], true);
-    // Vim asks for application cursor keys; in insert mode, others would come out as letters.
+    // Vim asks for application cursor keys, and gets them in every mode.
     run.keys(&["Down", "Down", "Right"]);
     run.wait_for_screen("the cursor in line 3", |screen| {
         screen["cursor"]["row"] == 2 && screen["cursor"]["col"] == 1
