@@ -70,10 +70,10 @@ fn no_such_run(id: &str) -> Refusal {
 
 /// A field that has no meaning for the action is a misunderstanding, and is named.
 fn check_fields(request: &ProcessRequest) -> Result<(), Refusal> {
+    use Action::{List, Log, Paste, Poll, Resize, SendKeys, Write};
     if request.limit == Some(0) {
         return Err(Refusal::invalid("limit is how many are shown: give 1 or more, or leave it out"));
     }
-    use Action::{List, Log, Paste, Poll, Resize, SendKeys, Write};
     let given: [(&str, bool, &[Action]); 12] = [
         ("data", request.data.is_some(), &[Write]),
         ("eof", request.eof.is_some(), &[Write]),
