@@ -256,8 +256,17 @@ fn a_plain_entry_for_what_runs_others_allows_nothing() {
         ("git", "git fetch --u=x"),
     ];
     for (name, _) in dangerous {
-        desk.allow(name, None);
+        let answer = desk.api.post("/v1/allowlist", &json!({"program": name}));
+        if answer.head.status != 201 {
+            let why = answer.refused(422, "invalid");
+            assert!(why.contains("pattern of its arguments"), "{name}: {why}");
+        }
     }
+    for name in ["sh", "/usr/bin/python3.11", "env"] {
+        desk.api.post("/v1/allowlist", &json!({"program": name})).refused(422, "invalid");
+    }
+    // A glob does not say what it means.
+    desk.allow(&format!("{}/*", range.dir.display()), None);
     for (name, line) in dangerous {
         let line = range.fill(line, "");
         let answer = desk.exec(&line);
