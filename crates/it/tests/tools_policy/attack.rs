@@ -142,9 +142,9 @@ fn replace_letter(text: &str, letter: char, with: &str) -> String {
             |other: Option<&char>| other.is_none_or(|other| !other.is_ascii_alphanumeric() && *other != '_');
         let before = at.checked_sub(1).and_then(|at| chars.get(at));
         if c == letter && before != Some(&'-') && alone(before) && alone(chars.get(at + 1)) {
-            out.push_str(with)
+            out.push_str(with);
         } else {
-            out.push(c)
+            out.push(c);
         }
     }
     out
