@@ -171,6 +171,19 @@ fn at_most_two_hundred_questions_wait_however_many_ask_and_whichever_daemon() {
 }
 
 #[test]
+fn a_secret_in_a_command_is_shown_to_whoever_decides_and_not_afterwards() {
+    let desk = Desk::with(&[("TENURE_EXEC_MODE", "ask"), ("TENURE_EXEC_APPROVAL", "3s")]);
+    desk.program("tool", "tool");
+    let line = "tool --password=h1dden";
+    let (denied, expired) = (desk.asks(line), desk.asks(&format!("{line} again")));
+    assert!(desk.questions().iter().all(|question| text(&question["command"]).contains("h1dden")));
+    let _ = desk.answer(&denied, "deny").is(200);
+    eventually("that the other is closed", || desk.questions().is_empty().then_some(()));
+    let all = desk.api.get("/v1/approvals?all=true").is(200).text();
+    assert!(all.contains(&denied) && all.contains(&expired) && !all.contains("h1dden"), "{all}");
+}
+
+#[test]
 fn whose_question_it_was_is_told_though_another_daemon_closes_it() {
     let mut desk = Desk::with(&[("TENURE_EXEC_MODE", "ask"), ("TENURE_EXEC_APPROVAL", "300ms")]);
     desk.program("tool", "tool");
