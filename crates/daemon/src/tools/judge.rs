@@ -82,11 +82,13 @@ impl Known {
 
 impl Daemon {
     /// Judges a command.
-    pub(super) async fn judge_command(&self, wanted: &Wanted) -> Result<Judged, Refusal> {
+    pub(super) async fn judge_command(&self, wanted: &mut Wanted) -> Result<Judged, Refusal> {
         let exec = self.settings.exec;
         if exec.mode == Mode::Full && exec.ask.max(wanted.ask.unwrap_or_default()) < Ask::Always {
             return Ok(Judged::Run(raw(wanted)?));
         }
+        block_in_place(|| wanted.follow_links());
+        let wanted = &*wanted;
         let (numbers, allowlist) = self.allowlist().await?;
         let agent = wanted.session.as_deref().and_then(agent_of);
         // Programs are looked for, read and hashed.

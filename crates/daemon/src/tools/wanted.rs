@@ -5,6 +5,8 @@ use crate::asked::{self, Asked, OfExec, Process, named, session_of};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
@@ -137,6 +139,14 @@ fn seconds(what: &str, given: Option<f64>, usual: Option<Duration>) -> Result<Op
 }
 
 impl Wanted {
+    /// Settles where it runs: a link in that may lead elsewhere by the time at which it is allowed. A directory that is
+    /// not there stays as it is written, and nothing can be started in it.
+    pub(super) fn follow_links(&mut self) {
+        if let Ok(real) = Path::new(OsStr::from_bytes(&self.process.cwd)).canonicalize() {
+            self.process.cwd = real.into_os_string().into_encoded_bytes();
+        }
+    }
+
     /// Whether another wants the same.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let Self { command, process, pty, session, scope, .. } = other;
