@@ -141,8 +141,8 @@ impl Daemon {
 
 /// The line as it was written, for the user's shell.
 fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
-    let process = &wanted.process;
-    let words = shell::words(&wanted.command, &process.cwd, &process.env).into_iter().map(String::from_utf8);
+    let Wanted { command, process, shell, .. } = wanted;
+    let words = shell::words(shell, command, &process.cwd, &process.env).into_iter().map(String::from_utf8);
     let words = words.collect::<Result<_, _>>().map_err(Refusal::internal)?;
     Ok(Line { words, bound: Vec::new(), understood: false })
 }
