@@ -166,6 +166,9 @@ fn holding(dir: &Path, secret: &str) -> Vec<String> {
     found
 }
 
+/// A run, and what it is given.
+type Given<'a> = (ToolRun, &'a dyn Fn(&ToolRun));
+
 #[test]
 fn a_password_is_written_down_nowhere() {
     const PASSWORD: &str = "xyzzy-Plugh-8841";
@@ -174,8 +177,7 @@ fn a_password_is_written_down_nowhere() {
         "python3 -c 'import getpass; p = getpass.getpass(); print(\"took\", len(p), p[::-1])'; sleep 1000";
     let bash = "bash -c 'read -s -p Password: p; echo; echo took ${#p} $(echo $p | rev); sleep 1000'";
     let terminal = |command: &str| tools.in_terminal(command);
-    type Told<'a> = (ToolRun, &'a dyn Fn(&ToolRun));
-    let given: [Told<'_>; 5] = [
+    let given: [Given<'_>; 5] = [
         (terminal(python), &|run| run.write(&format!("{PASSWORD}\n"))),
         (terminal(python), &|run| run.types(PASSWORD)),
         (terminal(bash), &|run| {
