@@ -192,7 +192,7 @@ fn a_hundred_who_poll_at_once_share_the_output_and_come_back_in_time() {
         }
     };
     let read: Vec<String> = std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(&read_all)).collect();
+        let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read_all)).collect();
         readers.into_iter().flat_map(|reader| reader.join().expect("a reader")).collect()
     });
     let rest = agent.poll_to_the_end(&run).0;
