@@ -310,11 +310,11 @@ fn random(seed: u64) -> u64 {
 #[test]
 fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
     const RUNS: u64 = 200;
-    const AT_ONCE: u64 = 8;
+    const AT_ONCE: usize = 8;
     let (home, agent) = daemon();
     let operator = Agent::of(&home);
     std::thread::scope(|scope| {
-        for first in 0..AT_ONCE {
+        for first in (0..RUNS).take(AT_ONCE) {
             let (agent, operator) = (&agent, &operator);
             scope.spawn(move || {
                 for number in (0..RUNS).filter(|number| number % AT_ONCE == first) {
