@@ -317,7 +317,7 @@ fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
         for first in (0..RUNS).take(AT_ONCE) {
             let (agent, operator) = (&agent, &operator);
             scope.spawn(move || {
-                for number in (0..RUNS).filter(|number| number % AT_ONCE == first) {
+                for number in (first..RUNS).step_by(AT_ONCE) {
                     live_through(agent, operator, number);
                 }
             });
