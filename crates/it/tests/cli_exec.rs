@@ -150,11 +150,7 @@ fn what_goes_on_in_the_background_is_polled_read_written_to_and_killed() {
     says_to(&home, &["process", "write", &id], "piped\n", 0);
     let (out, _) = says(&home, &["process", "poll", &id, "--timeout", "1m"], 0);
     assert_eq!(out, "piped\n");
-    says(
-        &home,
-        &["process", "send-keys", &id, "--literal", "typed", "Space", "--hex", "78", "--hex", "0a"],
-        0,
-    );
+    says(&home, &["process", "send-keys", &id, "--literal", "typed ", "--hex", "78", "--hex", "0a"], 0);
     let (out, _) = says(&home, &["process", "poll", &id, "--timeout", "1m"], 0);
     assert_eq!(out, "typed x\n");
     let (out, _) = says(&home, &["process", "list", "--session", "s"], 0);

@@ -50,7 +50,9 @@ fn a_tree_of_all_is_a_forest() {
     let two = install.start_in_background(&["--label", "two"], &["sleep", "1000"]);
     let both = tenure_it::eventually("the child of the first", || {
         let both = text(&install.tenure(&["tree"]));
-        both.contains("   └─ ").then_some(both)
+        // A shell's child is the shell's likeness until it executes its program.
+        let child = both.lines().find(|line| line.starts_with("   └─ "))?;
+        child.ends_with("child  sleep 1000").then_some(both)
     });
     let lines: Vec<&str> = both.lines().collect();
     assert!(lines[0].starts_with(&one[..12]) && lines[0].ends_with("one"), "{both}");

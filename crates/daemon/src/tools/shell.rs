@@ -49,7 +49,9 @@ pub(crate) fn choose(env: &[Vec<u8>]) -> PathBuf {
     let own = variable(env, "SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
     match own {
         Some(shell) if is_known(&shell) && is_posix(&shell) && is_executable(&shell) => shell,
-        _ => find(env, "bash").unwrap_or_else(|| PathBuf::from("/bin/sh")),
+        // The system's own: a PATH is the caller's to choose.
+        _ if is_executable(Path::new("/bin/bash")) => PathBuf::from("/bin/bash"),
+        _ => PathBuf::from("/bin/sh"),
     }
 }
 
@@ -76,12 +78,6 @@ fn flags(shell: &Path) -> &'static [&'static str] {
 
 fn name(shell: &Path) -> &str {
     shell.file_name().and_then(|name| name.to_str()).unwrap_or_default()
-}
-
-fn find(env: &[Vec<u8>], program: &str) -> Option<PathBuf> {
-    let path = variable(env, "PATH")?;
-    let places = path.split(':').filter(|place| place.starts_with('/'));
-    places.map(|place| Path::new(place).join(program)).find(|found| is_executable(found))
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -132,8 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn without_bash_it_is_sh() {
-        assert_eq!(choose(&[b"PATH=/no/such".to_vec()]), Path::new("/bin/sh"));
+    fn a_path_of_the_callers_finds_no_shell() {
+        let env = [b"PATH=/tmp/evil".to_vec(), b"SHELL=/tmp/evil/bash".to_vec()];
+        assert_eq!(choose(&env), Path::new("/bin/bash"));
     }
 
     #[test]
