@@ -12,6 +12,9 @@ mod spawning;
 use super::*;
 use crate::ids::InstanceId;
 
+/// A way to spoil a row, and what is said of it then.
+type Break = (fn(&mut SessionRow), Disagreement);
+
 fn key(text: &str) -> SessionKey {
     text.parse().unwrap()
 }

@@ -46,7 +46,7 @@ fn what_is_closed_already_is_passed_over_but_not_what_is_below_it() {
 /// Each of them makes `l`, which would be ended with `m`, doubtful.
 #[test]
 fn a_row_whose_fields_disagree_is_left_alone_and_named() {
-    let breaks: [(fn(&mut SessionRow), Disagreement); 7] = [
+    let breaks: [Break; 7] = [
         (|row| row.owner = Some(key("n")), Disagreement::OwnerIsNotParent),
         (|row| row.owner = None, Disagreement::OwnerIsNotParent),
         (|row| row.parent = Some(key("s2")), Disagreement::ParentIsNotNearest),
@@ -115,7 +115,7 @@ fn a_row_that_is_given_twice_is_ended_once() {
     assert_eq!(words(&close_order(&rows, &key("m")).order), ["l", "s1", "s2", "m"]);
 }
 
-const WORLDS: u64 = 1500;
+const WORLDS: u64 = 400;
 
 #[test]
 fn in_a_sound_world_exactly_the_descendants_end_children_first() {
@@ -164,5 +164,5 @@ fn in_a_scribbled_world_only_what_every_row_up_to_the_top_agrees_on_ends() {
             }
         }
     }
-    assert!(ends_and_left.0 > 1000 && ends_and_left.1 > 1000, "the worlds show both: {ends_and_left:?}");
+    assert!(ends_and_left.0 > 500 && ends_and_left.1 > 500, "the worlds show both: {ends_and_left:?}");
 }

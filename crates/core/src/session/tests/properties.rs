@@ -4,7 +4,7 @@ use super::random::{Random, forest, policy, scribbled};
 use super::*;
 use Visibility::{Agent, All, SelfOnly, Tree};
 
-const WORLDS: u64 = 1500;
+const WORLDS: u64 = 400;
 
 /// Every row, with every requester and many policies, in sound worlds and in scribbled ones.
 fn everywhere(mut check: impl FnMut(&SessionRow, &SessionRow, &AgentToAgent)) {

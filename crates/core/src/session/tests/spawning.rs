@@ -97,7 +97,7 @@ fn a_parent_that_stands_in_a_cycle_is_refused() {
 #[test]
 fn every_field_of_a_parent_that_disagrees_is_told_apart() {
     let good = child(&child(&root("m"), "s"), "p");
-    let broken: [(fn(&mut SessionRow), Disagreement); 7] = [
+    let broken: [Break; 7] = [
         (|row| row.lineage.push(row.key.clone()), Disagreement::OwnAncestor),
         (|row| row.lineage.push(key("s")), Disagreement::RepeatedAncestor),
         (|row| row.lineage.clear(), Disagreement::ParentIsNotNearest),
