@@ -60,3 +60,7 @@ pub const DETACH_KEYS: &str = "C-p C-q";
 pub const SESSION_DEPTH: usize = 5;
 /// How many children of one session may be open at a time.
 pub const SESSION_CHILDREN: usize = 20;
+/// How many messages may wait for a session that is busy.
+pub const SESSION_QUEUE: usize = 32;
+/// How much of a turn's final text is kept, in bytes.
+pub const TURN_TEXT: usize = 256 << 10;
