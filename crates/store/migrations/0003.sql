@@ -28,6 +28,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_all ON sessions (created_at_ms, key, agent, kind, backend, state, parent);
 CREATE INDEX sessions_agent ON sessions (agent, created_at_ms, key, kind, backend, state, parent)
     WHERE agent IS NOT NULL;
+CREATE INDEX sessions_kind ON sessions (kind, created_at_ms, key, agent, backend, state, parent);
 CREATE INDEX sessions_open ON sessions (created_at_ms, key, agent, kind, backend, state, parent, owner, spawned_by)
     WHERE state <> 'closed';
 CREATE INDEX sessions_owner ON sessions (owner, created_at_ms, key) WHERE owner IS NOT NULL;

@@ -120,6 +120,7 @@ fn a_session_of_others_is_taken_in_as_it_is() {
 
 #[test]
 fn lists_go_from_the_newest_to_the_oldest_and_by_what_is_asked_for() {
+    use SessionState::{Busy, Closed, Idle};
     on_every_store(async |store| {
         let registry = store.open();
         let made = [
@@ -152,7 +153,6 @@ fn lists_go_from_the_newest_to_the_oldest_and_by_what_is_asked_for() {
         assert_eq!(list(SessionQuery { backend: Some(Backend::Acp), ..query() }).await, are(&["agent:a:1"]));
         assert_eq!(list(SessionQuery { parent: Some(key("cli:1")), ..query() }).await, are(&["cli:2"]));
         let states = |states: &[SessionState]| SessionQuery { states: states.to_vec(), ..query() };
-        use SessionState::{Busy, Closed, Idle};
         assert_eq!(list(states(&[Idle])).await, are(&["cli:1", "agent:a:1"]));
         assert_eq!(list(states(&[Busy, Closed, Busy])).await, are(&["cli:2", "agent:ab:1"]));
         for (prefix, found) in

@@ -54,10 +54,10 @@ fn a_turn_makes_its_session_busy_and_its_end_makes_it_idle() {
 
 #[test]
 fn a_turn_ends_once_and_every_way_to_end_is_kept() {
+    use Outcome::{Cancelled, Done, Failed, Lost, TimedOut};
     on_every_store(async |store| {
         let (one, two) = (store.open(), store.open());
         spawned(&one, &["a"]).await;
-        use Outcome::{Cancelled, Done, Failed, Lost, TimedOut};
         let ways = [
             (Done, TurnState::Done),
             (Failed, TurnState::Failed),

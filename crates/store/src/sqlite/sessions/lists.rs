@@ -25,6 +25,8 @@ enum Lookup {
     All,
     /// Those that are not closed.
     Open,
+    /// Those of the kind that is asked for.
+    Kind,
     /// Those whose key begins with the text that is asked for; they have to be sorted.
     Prefix,
     /// Those right below the one that is asked for.
@@ -89,6 +91,16 @@ fn lookups(db: &Connection, query: &SessionQuery, few: usize) -> Result<Vec<Look
     let open_only = !query.states.is_empty() && !query.states.contains(&SessionState::Closed);
     if open_only && are_few(db, "sessions INDEXED BY sessions_open WHERE state <> 'closed'", &[], few)? {
         return Ok(vec![Lookup::Open]);
+    }
+    if let Some(kind) = query.kind
+        && are_few(
+            db,
+            "sessions INDEXED BY sessions_kind WHERE kind = ?1",
+            &[kind.word().to_owned().into()],
+            few,
+        )?
+    {
+        return Ok(vec![Lookup::Kind]);
     }
     let agent = |agent: &AgentId| Lookup::Term(Term::Agent(Pattern::Exact(agent.clone())));
     let Some(narrowing) = &query.narrowing else {
@@ -160,7 +172,9 @@ fn statement(lookup: &Lookup, query: &SessionQuery) -> Sql {
         values.extend(more);
     };
     filters(query).into_iter().for_each(&mut want);
-    if let (Lookup::Open | Lookup::Prefix | Lookup::Parent, Some(narrowing)) = (lookup, &query.narrowing) {
+    if let (Lookup::Open | Lookup::Kind | Lookup::Prefix | Lookup::Parent, Some(narrowing)) =
+        (lookup, &query.narrowing)
+    {
         want(any_of(narrowing));
     }
     if let Some(after) = &query.after {
@@ -181,6 +195,7 @@ fn start(lookup: &Lookup) -> (&'static str, Vec<String>, Vec<Value>) {
     let (from, wanted, values) = match lookup {
         Lookup::All => ("sessions s INDEXED BY sessions_all", "", Vec::new()),
         Lookup::Open => ("sessions s INDEXED BY sessions_open", "s.state <> 'closed'", Vec::new()),
+        Lookup::Kind => ("sessions s INDEXED BY sessions_kind", "", Vec::new()),
         Lookup::Prefix => (BY_KEY, "", Vec::new()),
         Lookup::Parent => ("sessions s INDEXED BY sessions_parent", "", Vec::new()),
         Lookup::Term(Term::Key(k)) => (BY_KEY, "s.key = ?", key(k)),

@@ -119,6 +119,7 @@ fn the_registry_of_version_one_is_still_read() {
 
 #[test]
 fn the_registry_of_version_two_is_still_read() {
+    use ApprovalState::{AllowedAlways, AllowedOnce, Denied, Expired, Pending};
     let (_directory, path) = place();
     std::fs::write(&path, SECOND).unwrap();
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
@@ -133,7 +134,6 @@ fn the_registry_of_version_two_is_still_read() {
         assert_eq!(registry.owed(instance(1)).await.unwrap(), [run_id(6)]);
         let asked = registry.approvals(false, 9).await.unwrap();
         let states: Vec<_> = asked.iter().map(|row| row.state).collect();
-        use ApprovalState::{AllowedAlways, AllowedOnce, Denied, Expired, Pending};
         assert_eq!(states, [Pending, Expired, Denied, AllowedAlways, AllowedOnce]);
         assert_eq!(asked[0].approval, pending());
         assert_eq!(asked[2].answered_by.as_deref(), Some("a person"));

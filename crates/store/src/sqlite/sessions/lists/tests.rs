@@ -92,9 +92,13 @@ fn what_may_be_long_is_filtered_in_its_index() {
 }
 
 #[test]
-fn children_and_few_keys_are_found_by_their_index() {
+fn children_kinds_and_few_keys_are_found_by_their_index() {
     let db = database();
     for mask in 0..64 {
+        let kind = SessionQuery { kind: Some(Kind::Main), ..asked(mask) };
+        let kind = plan(&db, &statement(&Lookup::Kind, &kind));
+        assert!(kind.starts_with("SEARCH s USING COVERING INDEX sessions_kind (kind=?"), "{mask}: {kind}");
+        assert!(!kind.contains("TEMP B-TREE"), "{mask}: {kind}");
         let narrowing = Some(Narrowing { any_of: terms() });
         let query = SessionQuery { narrowing, parent: Some(key("p")), ..asked(mask) };
         let children = plan(&db, &statement(&Lookup::Parent, &query));
