@@ -166,26 +166,30 @@ fn holding(dir: &Path, secret: &str) -> Vec<String> {
     found
 }
 
+const PASSWORD: &str = "xyzzy-Plugh-8841";
+
+/// A way to give a run the password.
+type Give = fn(&ToolRun);
+
 #[test]
 fn a_password_is_written_down_nowhere() {
-    const PASSWORD: &str = "xyzzy-Plugh-8841";
     let (install, tools) = Tools::new();
     let python =
         "python3 -c 'import getpass; p = getpass.getpass(); print(\"took\", len(p), p[::-1])'; sleep 1000";
     let bash = "bash -c 'read -s -p Password: p; echo; echo took ${#p} $(echo $p | rev); sleep 1000'";
     let terminal = |command: &str| tools.in_terminal(command);
-    let given: [(ToolRun, &dyn Fn(&ToolRun)); 5] = [
-        (terminal(python), &|run| run.write(&format!("{PASSWORD}\n"))),
-        (terminal(python), &|run| run.types(PASSWORD)),
-        (terminal(bash), &|run| {
+    let given: [(ToolRun, Give); 5] = [
+        (terminal(python), |run| run.write(&format!("{PASSWORD}\n"))),
+        (terminal(python), |run| run.types(PASSWORD)),
+        (terminal(bash), |run| {
             run.does("paste", &json!({"text": PASSWORD}));
             run.does("submit", &json!({}));
         }),
-        (terminal(bash), &|run| {
+        (terminal(bash), |run| {
             let hex: String = PASSWORD.bytes().map(|byte| format!("{byte:02x}")).collect();
             run.does("send-keys", &json!({"hex": [hex, "0d"]}));
         }),
-        (tools.on_pipes("read p; echo took ${#p} $(echo $p | rev); sleep 1000"), &|run| {
+        (tools.on_pipes("read p; echo took ${#p} $(echo $p | rev); sleep 1000"), |run| {
             run.does("write", &json!({"data": format!("{PASSWORD}\n"), "eof": true}));
         }),
     ];

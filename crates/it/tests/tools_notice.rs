@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 use tenure_it::agent::Agent;
-use tenure_it::api::text;
+use tenure_it::api::{Wire, text};
 use tenure_it::home::Home;
 use tenure_it::install::Install;
 use tenure_it::notices::{self, Standing};
@@ -101,6 +101,52 @@ fn an_end_that_the_owner_saw_is_not_told() {
         let end = settled(&home, &run);
         assert_eq!((end.notice.as_str(), end.told.len()), ("acknowledged", 0), "{end:?}");
     }
+    home.finish();
+}
+
+/// An owner who polls and does not read: a reply holds the command, and two that long do not fit into the socket.
+fn unread_poll(agent: &Agent) -> (Wire, [String; 2]) {
+    let command = format!("read line; exit 3 # {}", "x".repeat(115_000));
+    let runs = [agent.start(&command), agent.start(&command)];
+    let mut wire = agent.api.connect();
+    for (run, timeout) in runs.iter().zip([0, 30_000]) {
+        let body = json!({"action": "poll", "runId": run, "timeoutMs": timeout, "sessionKey": OWNER});
+        wire.request("POST", "/v1/process", &[], body.to_string().as_bytes());
+    }
+    wait_for_poll(agent, &runs[1]);
+    end_input(agent, &runs[1]);
+    eventually("a second reply that was begun", || (wire.unread() > 150_000).then_some(()));
+    (wire, runs)
+}
+
+#[test]
+fn an_owner_who_is_about_to_see_the_end_is_waited_for() {
+    let (home, agent) = daemon();
+    let (mut wire, runs) = unread_poll(&agent);
+    assert_eq!(home.wait(&runs[1]), 3);
+    // Long enough for whoever would tell it now.
+    assert_eq!(agent.run("true")["exitCode"], 0);
+    assert_eq!(notices::of(&home, &runs[1]).notice, "owed");
+    assert_eq!(wire.answer().is(200).json()["status"], "running");
+    assert_eq!(wire.answer().is(200).json()["exitCode"], 3);
+    agent.process("kill", &runs[0], &json!({}));
+    assert_eq!(settled(&home, &runs[1]).notice, "acknowledged");
+    home.finish();
+}
+
+#[test]
+fn an_owner_who_takes_no_answer_is_told_and_holds_up_nobody() {
+    let (home, agent) = daemon();
+    let (mut wire, runs) = unread_poll(&agent);
+    let reply = agent.process("poll", &runs[1], &json!({"timeoutMs": 100}));
+    assert_eq!(reply["exitCode"], 3, "{}", reply["message"]);
+    agent.process("kill", &runs[0], &json!({}));
+    assert_eq!(settled(&home, &runs[1]).notice, "told");
+    // It comes back after all: what was told stays told.
+    assert_eq!(wire.answer().is(200).json()["status"], "running");
+    assert_eq!(wire.answer().is(200).json()["exitCode"], 3);
+    agent.poll_to_the_end(&runs[1]);
+    assert_eq!(settled(&home, &runs[1]).told.len(), 1);
     home.finish();
 }
 
@@ -264,14 +310,14 @@ fn random(seed: u64) -> u64 {
 #[test]
 fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
     const RUNS: u64 = 200;
-    const AT_ONCE: u64 = 8;
+    const AT_ONCE: usize = 8;
     let (home, agent) = daemon();
     let operator = Agent::of(&home);
     std::thread::scope(|scope| {
-        for first in 0..AT_ONCE {
+        for first in (0..RUNS).take(AT_ONCE) {
             let (agent, operator) = (&agent, &operator);
             scope.spawn(move || {
-                for number in (0..RUNS).filter(|number| number % AT_ONCE == first) {
+                for number in (first..RUNS).step_by(AT_ONCE) {
                     live_through(agent, operator, number);
                 }
             });

@@ -117,7 +117,10 @@ fn of_one_who_watches_many_things_it_is_not_known_and_nothing_is_guessed() {
     for (command, pty) in
         [(poll, false), (epoll, false), (poll, true), (epoll, true), (both, false), (both, true)]
     {
+        // Before that, it is read from disk.
+        let command = command.replace("r, w = os.pipe()", "r, w = os.pipe(); print(\"ready\", flush=True)");
         let run = tools.start(&json!({"command": command, "background": true, "pty": pty}));
+        run.wait_for_log("ready");
         run.wait_until_waiting_is(&json!("unknown"));
         assert_always(&run, &json!("unknown"));
         run.kill();

@@ -23,7 +23,7 @@ pub(super) struct ApprovalAsks {
 }
 
 /// List the commands that wait for a person.
-#[utoipa::path(get, path = "/v1/approvals", params(ApprovalAsks), responses(
+#[utoipa::path(get, path = "/v1/approvals", operation_id = "approvals", params(ApprovalAsks), responses(
     (status = 200, body = ApprovalList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,

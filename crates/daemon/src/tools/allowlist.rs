@@ -9,6 +9,7 @@ use tenure_core::api::{AllowRequest, Allowed};
 use tenure_os::clock;
 use tenure_policy::allowlist::{Allowlist, Entry};
 use tenure_policy::executable::resolve;
+use tenure_policy::shell::runs_others;
 use tenure_store::AllowRow;
 
 impl Daemon {
@@ -27,6 +28,10 @@ impl Daemon {
         };
         let entry = Entry { id: None, program, args, exact: None, agent };
         Allowlist::new(vec![entry.clone()]).map_err(|error| Refusal::invalid(error.why))?;
+        if entry.args.is_none() {
+            // It would allow nothing, and whoever adds it should know. What a glob means is seen when it is used.
+            runs_others(std::slice::from_ref(&entry.program)).map_err(Refusal::invalid)?;
+        }
         let value = serde_json::to_value(&entry).map_err(Refusal::internal)?;
         let id = self.registry.allow(value, who.to_string(), clock::unix_ms()).await?;
         let row = self.registry.allowlist().await?.into_iter().find(|row| row.id == id);

@@ -328,10 +328,13 @@ fn word(state: ApprovalState) -> String {
 
 fn json_of(row: &ApprovalRow) -> Result<Approval, Refusal> {
     let asked: Recorded = serde_json::from_value(row.approval.asked.clone()).map_err(Refusal::internal)?;
+    // Whoever is to decide reads all of it; afterwards nobody needs its secrets.
+    let decides = row.state == ApprovalState::Pending;
+    let command = if decides { asked.request.command } else { shown(&asked.request.command) };
     Ok(Approval {
         id: row.approval.id.clone(),
         state: word(row.state),
-        command: asked.request.command,
+        command,
         cwd: asked.cwd,
         session_key: row.approval.session.clone(),
         env_names: asked.env_names,

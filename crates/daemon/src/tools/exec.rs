@@ -34,8 +34,8 @@ impl Daemon {
         who: &Requester,
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<Answered<ExecReply>, Refusal> {
-        let wanted = wanted::read(self, &request, who)?;
-        let reply = match self.judge_command(&wanted).await? {
+        let mut wanted = wanted::read(self, &request, who)?;
+        let reply = match self.judge_command(&mut wanted).await? {
             Judged::Run(line) => self.run_wanted(wanted, line, who, progress).await?,
             Judged::Ask(question) => self.ask_about(&request, wanted, *question).await?,
         };

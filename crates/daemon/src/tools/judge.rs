@@ -82,11 +82,13 @@ impl Known {
 
 impl Daemon {
     /// Judges a command.
-    pub(super) async fn judge_command(&self, wanted: &Wanted) -> Result<Judged, Refusal> {
+    pub(super) async fn judge_command(&self, wanted: &mut Wanted) -> Result<Judged, Refusal> {
         let exec = self.settings.exec;
         if exec.mode == Mode::Full && exec.ask.max(wanted.ask.unwrap_or_default()) < Ask::Always {
             return Ok(Judged::Run(raw(wanted)?));
         }
+        block_in_place(|| wanted.follow_links());
+        let wanted = &*wanted;
         let (numbers, allowlist) = self.allowlist().await?;
         let agent = wanted.session.as_deref().and_then(agent_of);
         // Programs are looked for, read and hashed.
@@ -139,8 +141,8 @@ impl Daemon {
 
 /// The line as it was written, for the user's shell.
 fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
-    let process = &wanted.process;
-    let words = shell::words(&wanted.command, &process.cwd, &process.env).into_iter().map(String::from_utf8);
+    let Wanted { command, process, shell, .. } = wanted;
+    let words = shell::words(shell, command, &process.cwd, &process.env).into_iter().map(String::from_utf8);
     let words = words.collect::<Result<_, _>>().map_err(Refusal::internal)?;
     Ok(Line { words, bound: Vec::new(), understood: false })
 }

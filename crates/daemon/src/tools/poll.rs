@@ -7,6 +7,7 @@ use super::{output_of, reading};
 use crate::daemon::Daemon;
 use crate::follower::Follower;
 use crate::refusal::Refusal;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::RunId;
@@ -37,20 +38,42 @@ pub(super) async fn poll(call: Call) -> Result<Answered<ProcessReply>, Refusal> 
         reply.message = say_cut(reply.message, request.timeout_ms);
         return Ok(Answered::plain(reply));
     };
-    let (row, unread) = wait(&daemon, row, deadline).await?;
+    let mut marks = Marks::read(&daemon, &run).await?;
+    let mark = marks.of(who.owns(&row));
+    let (row, unread) = wait(&daemon, *mark, row, deadline).await?;
+    *mark = unread.to;
     let listed = daemon.listed_alone(&row).await;
     let sight = row.ending.is_some().then_some(sight);
-    let receipt = Receipt { daemon, run, read_to: unread.to, turn, sight };
+    let receipt = Receipt { daemon, run, marks, turn, sight };
     let mut reply = reply(listed, Some(unread), "");
     reply.message = say_cut(reply.message, request.timeout_ms);
     Ok(Answered { reply, written: Written::then(move || receipt.redeem()) })
+}
+
+/// Up to where a run was read. What somebody else looks at is still unread to its owner.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Marks {
+    owner: Mark,
+    others: Mark,
+}
+
+impl Marks {
+    async fn read(daemon: &Daemon, run: &RunId) -> Result<Self, Refusal> {
+        let read_to = daemon.registry.exec_run(run.clone()).await?.and_then(|exec| exec.read_to);
+        Ok(read_to.and_then(|marks| serde_json::from_str(&marks).ok()).unwrap_or_default())
+    }
+
+    fn of(&mut self, owner: bool) -> &mut Mark {
+        if owner { &mut self.owner } else { &mut self.others }
+    }
 }
 
 /// What is done once the reply was written.
 struct Receipt {
     daemon: Arc<Daemon>,
     run: RunId,
-    read_to: Mark,
+    marks: Marks,
     turn: OwnedMutexGuard<()>,
     /// Of the run's end.
     sight: Option<Sight>,
@@ -59,9 +82,9 @@ struct Receipt {
 impl Receipt {
     fn redeem(self) {
         tokio::spawn(async move {
-            let Self { daemon, run, read_to, turn, sight } = self;
-            let mark = serde_json::to_string(&read_to).unwrap_or_default();
-            if let Err(error) = daemon.registry.read_to(run.clone(), mark).await {
+            let Self { daemon, run, marks, turn, sight } = self;
+            let marks = serde_json::to_string(&marks).unwrap_or_default();
+            if let Err(error) = daemon.registry.read_to(run.clone(), marks).await {
                 tracing::error!(%run, %error, "up to where a run was read is not recorded");
             }
             if let Some(sight) = sight {
@@ -73,10 +96,13 @@ impl Receipt {
 }
 
 /// Waits until there is something unread, the run has ended, or the time is up.
-async fn wait(daemon: &Arc<Daemon>, row: RunRow, deadline: Instant) -> Result<(RunRow, Unread), Refusal> {
+async fn wait(
+    daemon: &Arc<Daemon>,
+    from: Mark,
+    row: RunRow,
+    deadline: Instant,
+) -> Result<(RunRow, Unread), Refusal> {
     let run = row.ticket.run_id.clone();
-    let read_to = daemon.registry.exec_run(run.clone()).await?.and_then(|exec| exec.read_to);
-    let from: Mark = read_to.and_then(|mark| serde_json::from_str(&mark).ok()).unwrap_or_default();
     let mut follower = daemon.held(&run).map(Follower::new);
     loop {
         // Before the files: what it printed before its end is there.

@@ -16,12 +16,11 @@ const REPLACING: &str = "exec  ";
 /// Programs that shells have themselves, and which do not do quite the same then.
 const ALSO_BUILTIN: [&str; 8] = ["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
 
-/// The words that execute a command line in a directory.
-pub(crate) fn words(line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let shell = choose(env);
+/// The words with which a shell executes a command line in a directory.
+pub(crate) fn words(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut words = vec![shell.as_os_str().as_encoded_bytes().to_vec()];
-    words.extend(flags(&shell).iter().map(|flag| flag.as_bytes().to_vec()));
-    let before = if !replaces_itself(&shell) && is_program(line, cwd, env) { REPLACING } else { "" };
+    words.extend(flags(shell).iter().map(|flag| flag.as_bytes().to_vec()));
+    let before = if !replaces_itself(shell) && is_program(line, cwd, env) { REPLACING } else { "" };
     words.extend([b"-c".to_vec(), format!("{before}{line}").into_bytes()]);
     words
 }
@@ -44,12 +43,21 @@ fn is_program(line: &str, cwd: &[u8], env: &[Vec<u8>]) -> bool {
     !ALSO_BUILTIN.contains(&command.program()) && resolve(command.program(), cwd, OsStr::new(path)).is_ok()
 }
 
-/// The user's shell, unless it is none that takes a POSIX command line.
-fn choose(env: &[Vec<u8>]) -> PathBuf {
+/// The user's shell, unless it is none of this system's, or none that takes a POSIX command line. The environment is the
+/// one that is handed down, before it is cleaned.
+pub(crate) fn choose(env: &[Vec<u8>]) -> PathBuf {
     let own = variable(env, "SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
     match own {
-        Some(shell) if is_posix(&shell) && is_executable(&shell) => shell,
+        Some(shell) if is_known(&shell) && is_posix(&shell) && is_executable(&shell) => shell,
         _ => find(env, "bash").unwrap_or_else(|| PathBuf::from("/bin/sh")),
+    }
+}
+
+/// Whether this system has it as a shell; one that does not say has every shell.
+fn is_known(shell: &Path) -> bool {
+    match std::fs::read_to_string("/etc/shells") {
+        Ok(known) => known.lines().any(|line| Path::new(line.trim()) == shell),
+        Err(_) => true,
     }
 }
 
@@ -96,7 +104,10 @@ mod tests {
 
     fn said_of(shell: &str, line: &str) -> Vec<String> {
         let env = [format!("SHELL={shell}").into_bytes(), b"PATH=/usr/bin:/bin".to_vec()];
-        words(line, b"/", &env).into_iter().map(|word| String::from_utf8(word).unwrap()).collect()
+        words(&choose(&env), line, b"/", &env)
+            .into_iter()
+            .map(|word| String::from_utf8(word).unwrap())
+            .collect()
     }
 
     #[test]
@@ -122,7 +133,7 @@ mod tests {
 
     #[test]
     fn without_bash_it_is_sh() {
-        assert_eq!(words("true", b"/", &[b"PATH=/no/such".to_vec()])[0], b"/bin/sh");
+        assert_eq!(choose(&[b"PATH=/no/such".to_vec()]), Path::new("/bin/sh"));
     }
 
     #[test]

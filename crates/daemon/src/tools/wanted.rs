@@ -1,11 +1,14 @@
 //! What an exec request means: the command, where and with what it runs, how long it is waited for.
 
 use super::judge::Line;
+use super::shell;
 use crate::asked::{self, Asked, OfExec, Process, named, session_of};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
@@ -23,6 +26,8 @@ pub(crate) struct Wanted {
     pub(crate) command: String,
     /// Where it runs and with what environment.
     pub(crate) process: Process,
+    /// What a line goes to that is executed as it is.
+    pub(crate) shell: PathBuf,
     pub(crate) pty: bool,
     pub(crate) session: Option<String>,
     scope: Option<String>,
@@ -45,6 +50,7 @@ pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> R
         Some(exact) => asked::unpack(exact)?,
         None => asked::handed_down(&daemon.state_text()),
     };
+    let shell = shell::choose(&process.env);
     process.env = environment::scrub(std::mem::take(&mut process.env));
     for (name, value) in &request.env {
         process.set(name, value)?;
@@ -66,6 +72,7 @@ pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> R
     };
     Ok(Wanted {
         process,
+        shell,
         pty: request.pty,
         session: session_of(request.session_key.as_ref(), who)?,
         scope: named("scopeKey", request.scope_key.as_ref())?,
@@ -137,6 +144,14 @@ fn seconds(what: &str, given: Option<f64>, usual: Option<Duration>) -> Result<Op
 }
 
 impl Wanted {
+    /// Settles where it runs: a link in that may lead elsewhere by the time at which it is allowed. A directory that is
+    /// not there stays as it is written, and nothing can be started in it.
+    pub(super) fn follow_links(&mut self) {
+        if let Ok(real) = Path::new(OsStr::from_bytes(&self.process.cwd)).canonicalize() {
+            self.process.cwd = real.into_os_string().into_encoded_bytes();
+        }
+    }
+
     /// Whether another wants the same.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let Self { command, process, pty, session, scope, .. } = other;
@@ -154,7 +169,7 @@ impl Wanted {
             environment::TAME.iter().try_for_each(|(name, value)| process.set(name, value))?;
         }
         let transport = if self.pty {
-            if matches!(super::shell::variable(&process.env, "TERM"), None | Some("" | "dumb")) {
+            if matches!(shell::variable(&process.env, "TERM"), None | Some("" | "dumb")) {
                 process.set("TERM", "xterm-256color")?;
             }
             let (cols, rows) = defaults::PTY_SIZE;

@@ -142,9 +142,9 @@ fn replace_letter(text: &str, letter: char, with: &str) -> String {
             |other: Option<&char>| other.is_none_or(|other| !other.is_ascii_alphanumeric() && *other != '_');
         let before = at.checked_sub(1).and_then(|at| chars.get(at));
         if c == letter && before != Some(&'-') && alone(before) && alone(chars.get(at + 1)) {
-            out.push_str(with)
+            out.push_str(with);
         } else {
-            out.push(c)
+            out.push(c);
         }
     }
     out
@@ -256,8 +256,17 @@ fn a_plain_entry_for_what_runs_others_allows_nothing() {
         ("git", "git fetch --u=x"),
     ];
     for (name, _) in dangerous {
-        desk.allow(name, None);
+        let answer = desk.api.post("/v1/allowlist", &json!({"program": name}));
+        if answer.head.status != 201 {
+            let why = answer.refused(422, "invalid");
+            assert!(why.contains("pattern of its arguments"), "{name}: {why}");
+        }
     }
+    for name in ["sh", "/usr/bin/python3.11", "env"] {
+        desk.api.post("/v1/allowlist", &json!({"program": name})).refused(422, "invalid");
+    }
+    // A glob does not say what it means.
+    desk.allow(&format!("{}/*", range.dir.display()), None);
     for (name, line) in dangerous {
         let line = range.fill(line, "");
         let answer = desk.exec(&line);

@@ -146,6 +146,30 @@ fn a_program_that_was_put_before_it_in_the_path_is_not_executed() {
     assert_eq!(desk.questions()[0]["programs"], json!([early.join("tool")]), "{again}");
 }
 
+/// A link in the way to the directory leads elsewhere by then.
+#[test]
+fn a_command_runs_in_the_directory_that_was_shown_and_is_allowed_in_no_other() {
+    let desk = Desk::asking();
+    desk.program("tool", "tool");
+    let (one, other, link) = (desk.work().join("one"), desk.work().join("other"), desk.work().join("link"));
+    fs::create_dir(&one).expect("mkdir");
+    fs::create_dir(&other).expect("mkdir");
+    symlink(&one, &link).expect("link");
+    let request = json!({"command": "tool", "workdir": link});
+    let id = desk.asks_as(&request);
+    assert_eq!(desk.questions()[0]["cwd"], json!(one));
+    fs::remove_file(&link).expect("unlink");
+    symlink(&other, &link).expect("link");
+    let _ = desk.answer(&id, "allow-always").is(200);
+    assert_eq!(desk.output(&id).trim(), format!("tool in {}", one.display()));
+    let _ = desk.asks_as(&request);
+    assert_eq!(
+        desk.exec_as(&json!({"command": "tool", "workdir": one})).is(200).json()["status"],
+        "completed"
+    );
+    assert_eq!(desk.notes().len(), 2);
+}
+
 /// A line that cannot be taken apart goes to a shell as it is; the shell is what was bound.
 #[test]
 fn a_line_that_is_not_understood_is_allowed_once_only_and_runs_as_it_was_shown() {

@@ -106,8 +106,13 @@ fn a_question_is_seen_by_its_session_and_by_no_other() {
             desk.api.post("/v1/process", &acting).refused(404, "no-such-run");
         }
     }
-    let events = from_inside(&desk, session, "GET", "/v1/approvals", &json!({}));
-    assert!(!events.contains("tool other"), "{events}");
+    let events = json!({"command": [tenure_it::install::tenure(), "events", "--since", "0", "--json"],
+        "session": session, "env": {"TENURE_NO_AUTOSTART": "1"}});
+    let run = desk.api.start(&events);
+    desk.api.wait(&run);
+    let events = desk.api.get(&format!("/v1/runs/{run}/output")).is(200).text();
+    assert!(events.contains("tool own"), "{events}");
+    assert!(!events.contains("tool other") && !events.contains("tool nobodys"), "{events}");
     assert_eq!(desk.questions().len(), 3);
 }
 

@@ -1,9 +1,10 @@
 //! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
-//! `retention`, `events`, `tools`, `sessions`, `turns`, `visibility`, `model`), and what the embedded one promises
-//! besides (`sqlite`).
+//! `retention`, `events`, `tools`, `approvals`, `sessions`, `turns`, `visibility`, `model`), and what the embedded one
+//! promises besides (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod approvals;
 mod events;
 mod instances;
 mod leases;
