@@ -56,3 +56,11 @@ pub const EXEC_YIELD: Duration = Duration::from_secs(10);
 pub const APPROVAL: Duration = Duration::from_mins(30);
 /// What is typed to let go of an attached run.
 pub const DETACH_KEYS: &str = "C-p C-q";
+/// How many sessions may stand above a session.
+pub const SESSION_DEPTH: usize = 5;
+/// How many children of one session may be open at a time.
+pub const SESSION_CHILDREN: usize = 20;
+/// How many messages may wait for a session that is busy.
+pub const SESSION_QUEUE: usize = 32;
+/// How much of a turn's final text is kept, in bytes.
+pub const TURN_TEXT: usize = 256 << 10;

@@ -72,6 +72,8 @@ ids! {
     InstanceId;
     /// One nursery process.
     NurseryId;
+    /// One turn of a session: a message and what came of it. It has the id already while the message waits.
+    TurnId;
 }
 
 fn check(text: &str) -> Result<(), NotAnId> {

@@ -1,29 +1,28 @@
-//! The keys of sessions, as far as Tenure reads them: it is the gateway that gives them.
+//! Sessions: what they are called, who made and owns them, who may see them, and what ends with them. The row says all
+//! of it: a decision reads the row and asks for no second one. Keeping rows and ending processes is done elsewhere.
+
+mod a2a;
+mod close;
+mod key;
+mod narrow;
+mod row;
+mod spawn;
+#[cfg(test)]
+mod tests;
+mod visibility;
+mod words;
+
+pub use a2a::{AgentToAgent, BadRoute, Pattern, Route};
+pub use close::{Closing, LeftAlone, close_order};
+pub use key::{AgentId, BadAgent, BadKey, KEY_BYTES, SessionKey};
+pub use narrow::{Narrowing, Term, narrow};
+pub use row::{Disagreement, IllegalSessionMove, Origin, SessionRow};
+pub use spawn::{Known, Refused, SpawnLimits, SpawnRequest, spawn};
+pub use visibility::{Access, Reason, Requester, can_see};
+pub use words::{Action, Backend, BadWord, Interaction, Kind, Mode, SessionState, Visibility};
 
 /// The agent whose session this is: sessions of agents are called `agent:<name>` or `agent:<name>:…`.
 pub fn agent_of(key: &str) -> Option<&str> {
     let name = key.strip_prefix("agent:")?.split(':').next()?;
     (!name.is_empty()).then_some(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_agent_is_named_by_its_sessions() {
-        for (key, agent) in [
-            ("agent:a:main", Some("a")),
-            ("agent:a:sub:b", Some("a")),
-            ("agent:a:", Some("a")),
-            ("agent:a", Some("a")),
-            ("agent:", None),
-            ("agent::main", None),
-            ("agents:a:main", None),
-            ("cli:1", None),
-            ("", None),
-        ] {
-            assert_eq!(agent_of(key), agent, "{key:?}");
-        }
-    }
 }

@@ -34,6 +34,8 @@ refusals! {
     denied = 403 "denied";
     /// There is no such run, or none that this requester may see.
     no_such_run = 404 "no-such-run";
+    /// There is no such session, or none that this requester may see.
+    no_such_session = 404 "no-such-session";
     /// The allowlist has no such entry.
     no_such_entry = 404 "no-such-entry";
     /// There is nothing at this address.
@@ -52,6 +54,8 @@ refusals! {
     invalid = 422 "invalid";
     /// Too many runs are alive and too many wait.
     busy = 429 "too-many-runs";
+    /// As many messages wait for the session as may.
+    queue_full = 429 "queue-full";
     /// Something broke.
     internal = 500 "internal";
     /// The daemon is leaving.
@@ -81,6 +85,15 @@ impl From<Failed> for Refusal {
     fn from(failed: Failed) -> Self {
         match &failed {
             Failed::ScopeTaken { .. } => Self::scope_taken(format!("{failed}; --replace ends it first")),
+            Failed::NoSession { .. } => Self::no_such_session(failed),
+            Failed::SessionTaken { .. }
+            | Failed::SessionBusy { .. }
+            | Failed::SessionOver { .. }
+            | Failed::BadMove { .. }
+            | Failed::MessagesWait { .. }
+            | Failed::TurnTaken { .. } => Self::wrong_state(failed),
+            Failed::NotSpawned(_) => Self::invalid(failed),
+            Failed::QueueFull { .. } => Self::queue_full(failed),
             Failed::Unavailable(_) => Self::unavailable(failed),
         }
     }

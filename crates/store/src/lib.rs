@@ -6,23 +6,31 @@
 #![forbid(unsafe_code)]
 
 mod rows;
+mod sessions;
 pub mod sqlite;
 mod tally;
 mod tools;
+mod turns;
 
 pub use rows::{
     Beat, Change, Count, Cursor, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
     RunRow, Unfinished, Unreadable,
 };
+pub use sessions::{
+    Family, Move, Moved, NewSession, Session, SessionCursor, SessionPage, SessionQuery, SessionRegistry,
+    UnreadableSession,
+};
 pub use tally::kind;
 pub use tools::{
     AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval, Notice, ToolRegistry,
 };
+pub use turns::{FinalText, Message, NewTurn, Outcome, Side, Turn, TurnEnd, TurnPage, TurnState};
 
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::ids::{InstanceId, RunId, TurnId};
+use tenure_core::session::{Refused, SessionKey, SessionState};
 
 /// What a registry answers, later.
 pub type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Failed>> + Send>>;
@@ -38,6 +46,75 @@ pub enum Failed {
         /// Whose it is.
         holder: RunId,
     },
+    /// Another session has the key.
+    #[error("there is a session {key} already, and it is {state}: give the new one another key")]
+    SessionTaken {
+        /// The key.
+        key: SessionKey,
+        /// How that session is.
+        state: SessionState,
+    },
+    /// There may be no such session.
+    #[error(transparent)]
+    NotSpawned(Refused),
+    /// There is no such session.
+    #[error("there is no session {key}: `tenure sessions list` shows those there are")]
+    NoSession {
+        /// The key.
+        key: SessionKey,
+    },
+    /// A turn of the session is under way.
+    #[error("session {key} is busy with turn {turn}: wait for its end, cancel it, or let the message wait")]
+    SessionBusy {
+        /// The session.
+        key: SessionKey,
+        /// The turn.
+        turn: TurnId,
+    },
+    /// The session is closing, or closed.
+    #[error("session {key} is {state} and takes no more messages: send to another, or spawn one")]
+    SessionOver {
+        /// The session.
+        key: SessionKey,
+        /// How it is.
+        state: SessionState,
+    },
+    /// A session cannot be moved that way.
+    #[error(
+        "session {key} cannot be moved from {from} to {to}: turns make it busy and idle, and it is closed by way of closing"
+    )]
+    BadMove {
+        /// The session.
+        key: SessionKey,
+        /// From where.
+        from: SessionState,
+        /// Where to.
+        to: SessionState,
+    },
+    /// Others wait for the session, and come first.
+    #[error("{waiting} messages wait for session {key} and come first: let this one wait, too")]
+    MessagesWait {
+        /// The session.
+        key: SessionKey,
+        /// How many.
+        waiting: u64,
+    },
+    /// As many messages wait for the session as may.
+    #[error(
+        "{waiting} messages wait for session {key}, which is all that may: send again when it has answered one"
+    )]
+    QueueFull {
+        /// The session.
+        key: SessionKey,
+        /// How many.
+        waiting: u64,
+    },
+    /// The id of a message is that of another.
+    #[error("turn {turn} was sent before: give every message an id of its own")]
+    TurnTaken {
+        /// The id.
+        turn: TurnId,
+    },
     /// The store cannot be used now: full, busy, unreadable.
     #[error("the registry failed: {0}")]
     Unavailable(String),
@@ -45,7 +122,7 @@ pub enum Failed {
 
 /// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
 /// the answer; the rest outlives a crash of the process.
-pub trait Registry: ToolRegistry {
+pub trait Registry: ToolRegistry + SessionRegistry {
     /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
     /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.

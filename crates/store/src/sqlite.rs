@@ -11,6 +11,7 @@ mod lists;
 mod migrate;
 mod open;
 mod runs;
+mod sessions;
 mod tools;
 mod upkeep;
 mod writer;
@@ -67,6 +68,7 @@ impl std::fmt::Debug for Threads {
 }
 
 /// What an operation ran into.
+#[derive(Debug)]
 enum Trouble {
     /// The store itself failed.
     Sql(rusqlite::Error),

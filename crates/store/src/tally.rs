@@ -1,6 +1,8 @@
 //! What each change is told and counted as. Pure: the store runs it inside the transaction that makes the change,
 //! so a change is recorded, told and counted at once, or not at all.
 
+pub(crate) mod sessions;
+
 use crate::rows::{Beat, Change, Count, Hold, NewEvent, NewRun, RunRow};
 use serde_json::{Map, Value, json};
 use tenure_core::ending::{ProcessNote, Reason};
@@ -28,6 +30,22 @@ pub mod kind {
     pub const INSTANCE_ENROLLED: &str = "instance-enrolled";
     /// An instance that had expired lost its seat.
     pub const INSTANCE_UNSEATED: &str = "instance-unseated";
+    /// A session was made, or taken in.
+    pub const SESSION_CREATED: &str = "session-created";
+    /// What a session owns is being ended.
+    pub const SESSION_CLOSING: &str = "session-closing";
+    /// A session is over.
+    pub const SESSION_CLOSED: &str = "session-closed";
+    /// A session's record is gone, with its turns.
+    pub const SESSION_REMOVED: &str = "session-removed";
+    /// A turn began.
+    pub const TURN_STARTED: &str = "turn-started";
+    /// A turn ended.
+    pub const TURN_ENDED: &str = "turn-ended";
+    /// A message waits for a session.
+    pub const MESSAGE_QUEUED: &str = "message-queued";
+    /// A message that waited will not become a turn.
+    pub const MESSAGE_WITHDRAWN: &str = "message-withdrawn";
 }
 
 /// How many processes an event names at most; the ending itself has them all.

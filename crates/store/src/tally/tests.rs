@@ -82,8 +82,17 @@ fn the_words_are_frozen() {
         kind::RUN_REMOVED,
         kind::INSTANCE_ENROLLED,
         kind::INSTANCE_UNSEATED,
+        kind::SESSION_CREATED,
+        kind::SESSION_CLOSING,
+        kind::SESSION_CLOSED,
+        kind::SESSION_REMOVED,
+        kind::TURN_STARTED,
+        kind::TURN_ENDED,
+        kind::MESSAGE_QUEUED,
+        kind::MESSAGE_WITHDRAWN,
     ];
     let expected = "run-created run-started run-leaving run-ended lease-stolen run-hidden run-removed \
-                    instance-enrolled instance-unseated";
+                    instance-enrolled instance-unseated session-created session-closing session-closed session-removed \
+                    turn-started turn-ended message-queued message-withdrawn";
     assert_eq!(words.join(" "), expected);
 }

@@ -1,5 +1,6 @@
 //! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
-//! `retention`, `events`, `tools`, `approvals`, `model`), and what the embedded one promises besides (`sqlite`).
+//! `retention`, `events`, `tools`, `approvals`, `sessions`, `turns`, `visibility`, `model`), and what the embedded one
+//! promises besides (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,6 +13,10 @@ mod model;
 mod retention;
 mod runs;
 mod sample;
+mod sessions;
 mod sqlite;
 mod store;
+mod talk;
 mod tools;
+mod turns;
+mod visibility;

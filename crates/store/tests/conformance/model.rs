@@ -151,6 +151,7 @@ fn drop_text(failed: tenure_store::Failed) -> Option<tenure_core::ids::RunId> {
     match failed {
         tenure_store::Failed::ScopeTaken { holder, .. } => Some(holder),
         tenure_store::Failed::Unavailable(_) => None,
+        other => panic!("no answer about a run: {other}"),
     }
 }
 

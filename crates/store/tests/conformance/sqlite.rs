@@ -1,10 +1,11 @@
 //! What the embedded registry promises besides: about its file (`file`, `shapes`, `disk`), processes that share it
-//! (`sharing`), processes that die (`crash`), and its speed (`figures`, by hand).
+//! (`sharing`), processes that die (`crash`), and its speed (`figures` and `session_figures`, by hand).
 
 mod crash;
 mod disk;
 mod figures;
 mod file;
 mod helper;
+mod session_figures;
 mod shapes;
 mod sharing;

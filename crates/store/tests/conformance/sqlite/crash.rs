@@ -3,12 +3,15 @@
 use super::helper::{Helper, expected_ending};
 use crate::sample::{hold, instance, run_id};
 use crate::store::block_on;
+use crate::talk::key;
 use std::collections::BTreeMap;
+use std::path::Path;
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
+use tenure_core::session::SessionState;
 use tenure_core::state::State;
 use tenure_store::sqlite::Sqlite;
-use tenure_store::{Change, Count, Query, Registry, kind};
+use tenure_store::{Change, Count, Query, Registry, SessionRegistry, Side, TurnState, kind};
 
 const ROUNDS: u64 = 12;
 /// More than a round can create.
@@ -20,17 +23,8 @@ fn what_was_answered_outlives_a_kill_at_any_moment() {
     let path = directory.path().join("tenure.db");
     let mut answered: BTreeMap<u64, State> = BTreeMap::new();
     for round in 0..ROUNDS {
-        let mut helper = Helper::start(&format!("live {}", round * APART), &path);
-        let random = u64::from_ne_bytes(tenure_os::random::bytes().unwrap());
-        let moment = usize::try_from(random % 200).unwrap();
-        let mut said: Vec<_> = helper.by_ref().take(moment + 1).collect();
-        assert_eq!(said.len(), moment + 1, "it ended by itself");
-        said.extend(helper.kill());
-        for line in said {
-            // The last line may be cut off: only what has its full stop was said.
-            let Some((what, number)) = line.strip_suffix('.').and_then(|line| line.split_once(' ')) else {
-                continue;
-            };
+        for line in killed(&format!("live {}", round * APART), &path) {
+            let (what, number) = line.split_once(' ').unwrap();
             let number = number.parse().unwrap();
             let state = match what {
                 "created" => State::Starting,
@@ -42,6 +36,18 @@ fn what_was_answered_outlives_a_kill_at_any_moment() {
         }
         block_on(check(&Sqlite::open(&path).unwrap(), &answered));
     }
+}
+
+/// A killed one leaves its file sound, and says no more than what is there.
+fn killed(job: &str, path: &Path) -> Vec<String> {
+    let mut helper = Helper::start(job, path);
+    let random = u64::from_ne_bytes(tenure_os::random::bytes().unwrap());
+    let moment = usize::try_from(random % 200).unwrap();
+    let mut said: Vec<_> = helper.by_ref().take(moment + 1).collect();
+    assert_eq!(said.len(), moment + 1, "it ended by itself");
+    said.extend(helper.kill());
+    // The last line may be cut off: only what has its full stop was said.
+    said.into_iter().filter_map(|line| line.strip_suffix('.').map(Into::into)).collect()
 }
 
 async fn check(registry: &Sqlite, answered: &BTreeMap<u64, State>) {
@@ -63,4 +69,51 @@ async fn check(registry: &Sqlite, answered: &BTreeMap<u64, State>) {
     let counts = registry.counts(instance(1)).await.unwrap();
     let counted = counts.iter().find(|(count, _)| *count == Count::Exit(Reason::Exit)).map_or(0, |(_, n)| *n);
     assert_eq!((told, counted), (exited, exited));
+}
+
+/// Every message that was answered is there once: it waits, or it is a turn, and the turns are in the order of sending.
+#[test]
+fn no_message_is_lost_or_doubled_by_a_kill_at_any_moment() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    let mut queued: Vec<u64> = Vec::new();
+    let mut ended: Vec<u64> = Vec::new();
+    for round in 0..ROUNDS {
+        for line in killed(&format!("talk {}", round * APART), &path) {
+            let number = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+            match line.split_once(' ').unwrap().0 {
+                "queued" => queued.push(number),
+                "ended" => ended.push(number),
+                _ => {}
+            }
+        }
+        block_on(check_talk(&Sqlite::open(&path).unwrap(), &queued, &ended));
+    }
+    assert!(ended.len() > 100, "{} is little to go by", ended.len());
+}
+
+async fn check_talk(registry: &Sqlite, queued: &[u64], ended: &[u64]) {
+    assert_eq!(registry.check().await.unwrap(), None);
+    let number = |message: &str| message.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap();
+    let page = registry.turns(key("talk"), Side::After(0), usize::MAX, u64::MAX).await.unwrap();
+    let turns: Vec<_> = page.turns.iter().map(|turn| number(&turn.asked.message)).collect();
+    let waiting = registry.messages(key("talk")).await.unwrap();
+    let sent: Vec<_> =
+        turns.iter().copied().chain(waiting.iter().map(|it| number(&it.turn.message))).collect();
+    assert!(sent.is_sorted_by(|a, b| a < b), "in their order, once each: {sent:?}");
+    assert!(queued.iter().all(|it| sent.contains(it)), "one is lost");
+    assert!(page.turns.iter().map(|turn| turn.number).eq(1..=turns.len() as u64));
+    let state = |it: &u64| page.turns[turns.iter().position(|turn| turn == it).unwrap()].state;
+    assert!(ended.iter().all(|it| state(it) == TurnState::Done), "an end is lost");
+    // Busy exactly while a turn is running, and told as often as it is recorded.
+    let session = registry.session(key("talk")).await.unwrap().unwrap();
+    let running = registry.running_turns(instance(1)).await.unwrap().len();
+    assert_eq!(running, usize::from(session.row.state == SessionState::Busy));
+    assert_eq!((session.turns, session.queued), (turns.len() as u64, waiting.len() as u64));
+    let events = registry.events(0, None, usize::MAX).await.unwrap();
+    let told = |kind: &str| events.iter().filter(|row| row.event.kind == kind).count();
+    assert_eq!(
+        (told(kind::MESSAGE_QUEUED), told(kind::TURN_STARTED), told(kind::TURN_ENDED)),
+        (sent.len(), turns.len(), turns.len() - running)
+    );
 }

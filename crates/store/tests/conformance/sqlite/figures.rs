@@ -70,7 +70,7 @@ fn fill(path: &Path) {
     db.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
 }
 
-fn show(what: &str, mut times: Vec<Duration>) {
+pub(super) fn show(what: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100];
     println!("{what:32} p50 {:>9.3?}  p99 {:>9.3?}  max {:>9.3?}", at(50), at(99), times[times.len() - 1]);

@@ -2,6 +2,7 @@
 
 use crate::sample::{NOW, create_ended, ending, enrolled, ids, in_scope, instance, listed, new_run, run_id};
 use crate::store::block_on;
+use crate::talk;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
-use tenure_store::{Query, Registry, Retention};
+use tenure_store::{Failed, Query, Registry, Retention, SessionQuery};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -135,5 +136,34 @@ fn a_row_of_a_newer_tenure_hides_no_other() {
         assert_eq!(gone, ids(&[1, 3]), "what cannot be read stays");
         let taken = registry.live_in_scope("s".into()).await.unwrap_err().to_string();
         assert!(taken.contains(run_id(7).as_str()), "{taken}");
+    });
+}
+
+#[test]
+fn a_session_of_a_newer_tenure_hides_no_other_and_is_left_alone() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        talk::spawned(&registry, &["a"]).await;
+        for name in ["b", "c", "d"] {
+            registry.spawn_session(talk::below("a", name)).await.unwrap();
+        }
+        talk::close(&registry, "c", NOW).await;
+        let newer = "UPDATE sessions SET record = json_set(record, '$.version', 99) WHERE key IN ('b', 'c')";
+        assert_eq!(rusqlite::Connection::open(&path).unwrap().execute(newer, []).unwrap(), 2);
+        for limit in [1, 2, 9] {
+            let rows = talk::listed(&registry, SessionQuery { limit, ..SessionQuery::default() }).await;
+            assert_eq!(rows.into_iter().map(|row| row.key).collect::<Vec<_>>(), ["d", "a"].map(talk::key));
+        }
+        let family = registry.descendants(talk::key("a")).await.unwrap();
+        assert_eq!(family.unreadable.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+        assert!(family.unreadable[0].why.contains("99"), "{}", family.unreadable[0].why);
+        let failed = registry.session(talk::key("b")).await.unwrap_err().to_string();
+        assert!(failed.contains("session b") && failed.contains("99"), "{failed}");
+        let taken = registry.spawn_session(talk::asked("b")).await;
+        assert!(matches!(taken, Err(Failed::SessionTaken { .. })), "{taken:?}");
+        assert!(registry.begin_turn(talk::say(1, "b"), instance(1), NOW).await.is_err());
+        assert_eq!(registry.trim_sessions(u64::MAX, 0, 9).await.unwrap(), [], "what cannot be read stays");
     });
 }

@@ -3,13 +3,14 @@
 
 use crate::sample::{NOW, ended, ending, enrolled, hold, instance, new_run, run_id, started};
 use crate::store::block_on;
+use crate::talk::{asked, end, key, say};
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tenure_core::ending::Reason;
 use tenure_store::sqlite::Sqlite;
-use tenure_store::{Beat, Change, Registry};
+use tenure_store::{Beat, Change, Failed, Outcome, Registry};
 
 const JOB: &str = "TENURE_STORE_JOB";
 const PATH: &str = "TENURE_STORE_PATH";
@@ -73,6 +74,7 @@ fn helper() {
         "open" => block_on(async { println!("{SAYS}{}", registry.last_event().await.unwrap()) }),
         "live" => live(&registry, argument.parse().unwrap()),
         "steal" => steal(&registry, argument),
+        "talk" => talk(&registry, argument.parse().unwrap()),
         other => panic!("no such job: {other}"),
     }
 }
@@ -99,6 +101,38 @@ fn live(registry: &Arc<dyn Registry>, first: u64) {
         for life in set {
             life.await.unwrap();
         }
+    });
+}
+
+/// Messages to a session that is spawned if need be, from this number on, and turns made of them, until it is killed.
+fn talk(registry: &Arc<dyn Registry>, first: u64) {
+    const DEPTH: usize = 4;
+    block_on(async {
+        let _ = registry.spawn_session(asked("talk")).await;
+        let sending = async {
+            for number in first.. {
+                while let Err(failed) = registry.queue_message(say(number, "talk"), DEPTH).await {
+                    assert!(matches!(failed, Failed::QueueFull { .. }), "{failed}");
+                    tokio::task::yield_now().await;
+                }
+                println!("{SAYS}queued {number}.");
+            }
+        };
+        let answering = async {
+            for left in registry.running_turns(instance(1)).await.unwrap() {
+                assert!(registry.end_turn(left.asked.id, end(Outcome::Lost)).await.unwrap());
+            }
+            loop {
+                let Some(turn) = registry.take_message(key("talk"), instance(1), NOW).await.unwrap() else {
+                    tokio::task::yield_now().await;
+                    continue;
+                };
+                println!("{SAYS}began {}.", turn.asked.message);
+                assert!(registry.end_turn(turn.asked.id, end(Outcome::Done)).await.unwrap());
+                println!("{SAYS}ended {}.", turn.asked.message);
+            }
+        };
+        tokio::join!(sending, answering);
     });
 }
 

@@ -5,6 +5,7 @@ use crate::sample::{
     question, run_id, started, told, yes,
 };
 use crate::store::block_on;
+use crate::talk::{asked, begun, below, close, end, key, say, turn_id};
 use rusqlite::Connection;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,9 @@ use tenure_core::ending::Reason;
 use tenure_core::state::State;
 use tenure_core::tools::Notify;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
-use tenure_store::{ApprovalState, Count, NewRun, Notice, Query, Registry, kind};
+use tenure_store::{
+    ApprovalState, Count, NewRun, NewSession, Notice, Outcome, Query, Registry, TurnEnd, kind,
+};
 
 /// The registry's first shape, as it was shipped. Never edited: a test below opens it as long as Tenure exists.
 const FIRST: &[u8] = include_bytes!("../../../fixtures/registry-v1.db");
@@ -48,7 +51,7 @@ fn a_registry_of_a_later_tenure_is_refused() {
     let (_directory, path) = place();
     changed(&path, "PRAGMA user_version = 4711");
     let failed = refused(&path);
-    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 2, .. }), "{failed}");
+    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 3, .. }), "{failed}");
     assert!(failed.to_string().contains("use the newer Tenure"), "{failed}");
 }
 
@@ -144,7 +147,7 @@ fn the_registry_of_version_two_is_still_read() {
 }
 
 #[test]
-fn a_registry_of_version_one_with_a_live_run_becomes_one_of_version_two_with_everything_kept() {
+fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everything_kept() {
     let (_directory, path) = place();
     std::fs::write(&path, FIRST).unwrap();
     let everything = |path: &Path| {
@@ -158,7 +161,7 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_version_two_with_eve
     assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
     assert_eq!(version(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(version(&path), 2);
+    assert_eq!(version(&path), 3);
     assert_eq!(everything(&path), before);
     // A second time there is nothing to do.
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
@@ -171,6 +174,9 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_version_two_with_eve
         assert!(registry.record(run_id(2), hold(1), ended(2), NOW).await.unwrap());
         assert_eq!(registry.owed(instance(1)).await.unwrap(), []);
         of_the_tools(&registry).await;
+        of_sessions(&registry).await;
+        assert_eq!(registry.running_turns(instance(1)).await.unwrap().len(), 1);
+        assert_eq!(registry.messages(key("agent:main:1")).await.unwrap().len(), 2);
         assert_eq!(registry.check().await.unwrap(), None);
     });
 }
@@ -219,6 +225,29 @@ async fn of_the_tools(registry: &Arc<dyn Registry>) {
     registry.ask_person(pending()).await.unwrap();
 }
 
+/// One of each thing that sessions keep: `agent:main:1` is busy with turn 2 and has two messages waiting, its child
+/// has a turn of every outcome, `cli:1` is closed.
+async fn of_sessions(registry: &Arc<dyn Registry>) {
+    let label = Some("the main one".to_owned());
+    registry.spawn_session(NewSession { label, ..asked("agent:main:1") }).await.unwrap();
+    registry.spawn_session(below("agent:main:1", "agent:other:1")).await.unwrap();
+    registry.spawn_session(asked("cli:1")).await.unwrap();
+    begun(registry, 1, "agent:main:1").await;
+    let answered = TurnEnd { resume: Some("0197-ab".into()), ..end(Outcome::Done) };
+    assert!(registry.end_turn(turn_id(1), answered).await.unwrap());
+    begun(registry, 2, "agent:main:1").await;
+    assert!(registry.set_turn_run(turn_id(2), run_id(2)).await.unwrap());
+    for number in [3, 4] {
+        registry.queue_message(say(number, "agent:main:1"), 9).await.unwrap();
+    }
+    let outcomes = [Outcome::Done, Outcome::Failed, Outcome::Cancelled, Outcome::TimedOut, Outcome::Lost];
+    for (number, outcome) in (11..).zip(outcomes) {
+        begun(registry, number, "agent:other:1").await;
+        assert!(registry.end_turn(turn_id(number), end(outcome)).await.unwrap());
+    }
+    close(registry, "cli:1", NOW).await;
+}
+
 /// Made the fixture, once: `cargo test -p tenure-store --test conformance -- --ignored --exact
 /// sqlite::shapes::make_the_fixture` with the new file's path in `TENURE_FIXTURE`. A new version gets a file of its
 /// own name; the old ones stay.
@@ -241,6 +270,7 @@ fn make_the_fixture() {
         registry.create(in_scope(5, "other")).await.unwrap();
         registry.hide(run_id(5)).await.unwrap();
         of_the_tools(&registry).await;
+        of_sessions(&registry).await;
         registry.backup(to.into()).await.unwrap();
     });
 }

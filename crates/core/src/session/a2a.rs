@@ -1,0 +1,123 @@
+//! Which agents may reach which others. It is about sessions that have nothing to do with each other: whatever came from
+//! the requester is the requester's, whosever agent it is.
+
+use super::key::AgentId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Which agents may reach which others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentToAgent {
+    /// Whether any may.
+    #[serde(default)]
+    pub enabled: bool,
+    /// Which may, once it is enabled: all if nothing is said, none if the list is empty.
+    #[serde(default = "everybody")]
+    pub allow: Vec<Route>,
+}
+
+/// From agents to agents, written `REQUESTER->TARGET`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Route {
+    /// Who may reach.
+    pub from: Pattern,
+    /// Whom.
+    pub to: Pattern,
+}
+
+/// Some agents: `*` is all, `lab-*` those whose name begins so, anything else one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Pattern {
+    /// This one.
+    Exact(AgentId),
+    /// Those whose name begins so; with nothing, all that have a name.
+    Prefix(String),
+}
+
+/// A text that is no route between agents.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} says not who may reach whom: write REQUESTER->TARGET, each an agent's name, the beginning of one with * at its end, or *"
+)]
+pub struct BadRoute {
+    text: String,
+}
+
+impl AgentToAgent {
+    /// Whether one agent may reach another.
+    pub fn allows(&self, from: &AgentId, to: &AgentId) -> bool {
+        self.enabled && self.allow.iter().any(|route| route.from.matches(from) && route.to.matches(to))
+    }
+}
+
+impl Default for AgentToAgent {
+    fn default() -> Self {
+        Self { enabled: false, allow: everybody() }
+    }
+}
+
+fn everybody() -> Vec<Route> {
+    let all = || Pattern::Prefix(String::new());
+    vec![Route { from: all(), to: all() }]
+}
+
+impl Pattern {
+    /// Whether it is one of them.
+    pub fn matches(&self, agent: &AgentId) -> bool {
+        match self {
+            Self::Exact(name) => name == agent,
+            Self::Prefix(prefix) => agent.as_str().starts_with(prefix.as_str()),
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        match text.strip_suffix('*') {
+            Some(prefix) => AgentId::may_begin(prefix).then(|| Self::Prefix(prefix.to_owned())),
+            None => text.parse().ok().map(Self::Exact),
+        }
+    }
+}
+
+impl FromStr for Route {
+    type Err = BadRoute;
+
+    fn from_str(text: &str) -> Result<Self, BadRoute> {
+        let read = || {
+            let (from, to) = text.split_once("->")?;
+            Some(Self { from: Pattern::read(from.trim())?, to: Pattern::read(to.trim())? })
+        };
+        read().ok_or_else(|| BadRoute { text: text.chars().take(160).collect() })
+    }
+}
+
+impl TryFrom<String> for Route {
+    type Error = BadRoute;
+
+    fn try_from(text: String) -> Result<Self, BadRoute> {
+        text.parse()
+    }
+}
+
+impl From<Route> for String {
+    fn from(route: Route) -> String {
+        route.to_string()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(name) => write!(f, "{name}"),
+            Self::Prefix(prefix) => write!(f, "{prefix}*"),
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}->{}", self.from, self.to)
+    }
+}

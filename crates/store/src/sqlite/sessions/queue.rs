@@ -1,0 +1,111 @@
+//! Messages that wait for their session. A message becomes a turn in one transaction: it is in one of the two tables.
+
+use super::{rows, turns};
+use crate::Failed;
+use crate::sqlite::Trouble;
+use crate::sqlite::columns::{number, parsed, stored};
+use crate::sqlite::events::tell;
+use crate::tally::sessions as told;
+use crate::turns::{Message, NewTurn, Turn};
+use rusqlite::{Connection, Row};
+use tenure_core::ids::{InstanceId, TurnId};
+use tenure_core::session::{SessionKey, SessionState};
+
+const MESSAGE: &str = "SELECT place, id, session, message, asked_by, sent_at_ms FROM messages \
+     INDEXED BY messages_of_session WHERE session = ?1 ORDER BY place";
+
+fn message_row(row: &Row<'_>) -> Result<Message, Trouble> {
+    let turn = NewTurn {
+        id: parsed(&row.get::<_, String>(1)?)?,
+        session: parsed(&row.get::<_, String>(2)?)?,
+        message: row.get(3)?,
+        asked_by: row.get(4)?,
+        sent_at_ms: number(row.get(5)?),
+    };
+    Ok(Message { turn, place: number(row.get(0)?) })
+}
+
+/// An id that waits or has been a turn would stop the queue when it is taken.
+pub(super) fn refuse_known(db: &Connection, id: &TurnId) -> Result<(), Trouble> {
+    let known: bool = db
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM turns WHERE id = ?1) OR EXISTS (SELECT 1 FROM messages WHERE id = ?1)",
+        )?
+        .query_row([id.as_str()], |row| row.get(0))?;
+    if known { Err(Trouble::Answer(Failed::TurnTaken { turn: id.clone() })) } else { Ok(()) }
+}
+
+pub(super) fn add(db: &Connection, asked: &NewTurn, depth: usize) -> Result<u64, Trouble> {
+    let session = turns::open(db, &asked.session)?;
+    refuse_known(db, &asked.id)?;
+    let waiting = session.queued;
+    if waiting >= depth as u64 {
+        return Err(Trouble::Answer(Failed::QueueFull { key: asked.session.clone(), waiting }));
+    }
+    db.prepare_cached(
+        "INSERT INTO messages (id, session, asked_by, sent_at_ms, message) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((
+        asked.id.as_str(),
+        asked.session.as_str(),
+        &asked.asked_by,
+        stored(asked.sent_at_ms),
+        &asked.message,
+    ))?;
+    tell(db, &told::message_queued(&session.row, asked, waiting))?;
+    Ok(waiting)
+}
+
+pub(super) fn take(
+    db: &Connection,
+    key: &SessionKey,
+    by: &InstanceId,
+    at_ms: u64,
+) -> Result<Option<Turn>, Trouble> {
+    let session = rows::known(db, key)?;
+    if session.row.state != SessionState::Idle {
+        return Ok(None);
+    }
+    let mut statement = db.prepare_cached(MESSAGE)?;
+    let next = statement.query([key.as_str()])?.next()?.map(message_row).transpose()?;
+    let Some(Message { turn, place }) = next else { return Ok(None) };
+    db.prepare_cached("DELETE FROM messages WHERE place = ?1")?.execute([stored(place)])?;
+    turns::start(db, session, &turn, by, at_ms).map(Some)
+}
+
+pub(super) fn all(db: &Connection, key: &SessionKey) -> Result<Vec<Message>, Trouble> {
+    let mut statement = db.prepare_cached(MESSAGE)?;
+    let mut rows = statement.query([key.as_str()])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(message_row(row)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn withdraw(db: &Connection, key: &SessionKey, id: &TurnId, at_ms: u64) -> Result<bool, Trouble> {
+    let changed = db
+        .prepare_cached("DELETE FROM messages WHERE id = ?1 AND session = ?2")?
+        .execute((id.as_str(), key.as_str()))?;
+    if changed == 0 {
+        return Ok(false);
+    }
+    tell(db, &told::message_withdrawn(&rows::known(db, key)?.row, id, at_ms))?;
+    Ok(true)
+}
+
+/// Withdraws all that waits; which.
+pub(super) fn clear(db: &Connection, key: &SessionKey) -> Result<Vec<TurnId>, Trouble> {
+    let waiting: Vec<_> = all(db, key)?.into_iter().map(|message| message.turn.id).collect();
+    db.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([key.as_str()])?;
+    Ok(waiting)
+}
+
+pub(super) fn waiting(db: &Connection, of: &InstanceId) -> Result<Vec<SessionKey>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT DISTINCT m.session FROM messages m INDEXED BY messages_of_session
+         CROSS JOIN sessions s ON s.key = m.session WHERE s.state = 'idle' AND s.instance = ?1 ORDER BY m.session",
+    )?;
+    let keys = statement.query_map([of.as_str()], |row| row.get::<_, String>(0))?;
+    keys.map(|key| parsed(&key?)).collect()
+}
