@@ -74,7 +74,15 @@ pub(crate) fn examine(settings: &Settings) -> Vec<Check> {
     checks.extend(daemon::checks(settings));
     checks.extend(stale::checks(settings));
     checks.push(configuration(settings));
+    checks.push(exec(settings));
     checks
+}
+
+/// What agents may run is good to know, whatever it is.
+fn exec(settings: &Settings) -> Check {
+    let (mode, ask) = (settings.exec.mode, settings.exec.ask);
+    let [mode_from, ask_from] = ["exec.mode", "exec.ask"].map(|key| settings.origin(key));
+    Check::ok("exec", format!("mode {mode} ({mode_from}), asks {ask} ({ask_from})"))
 }
 
 fn configuration(settings: &Settings) -> Check {

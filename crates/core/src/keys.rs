@@ -4,6 +4,8 @@
 
 mod names;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use names::NAMES;

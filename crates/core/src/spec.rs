@@ -243,7 +243,8 @@ pub fn check_env(entry: &[u8]) -> Result<(), BadSpec> {
 /// Names the variable, never its value.
 fn nul_in_env(entry: &[u8]) -> BadSpec {
     let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-    BadSpec::Nul { what: format!("the environment variable {}", String::from_utf8_lossy(name)) }
+    let shown: String = String::from_utf8_lossy(name).chars().take(64).collect();
+    BadSpec::Nul { what: format!("the environment variable {shown}") }
 }
 
 #[cfg(test)]

@@ -115,7 +115,12 @@ pub(crate) fn session_of(asked: Option<&String>, who: &Requester) -> Result<Opti
 pub(crate) fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
     match key {
         Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => {
-            Err(Refusal::invalid(format!("the {what} is to be one line of 1 to 512 bytes, not {key:?}")))
+            let shown: String = key.chars().take(64).collect();
+            let cut =
+                if shown.len() < key.len() { format!("… ({} bytes)", key.len()) } else { String::new() };
+            Err(Refusal::invalid(format!(
+                "the {what} is to be one line of 1 to 512 bytes, not {shown:?}{cut}"
+            )))
         }
         other => Ok(other.cloned()),
     }

@@ -25,6 +25,11 @@ pub(crate) enum Requester {
         /// Which client, for people.
         about: String,
     },
+    /// One that was gone before it was looked at. It may have been a process of a run, so it is no person.
+    Gone {
+        /// Which process, for people.
+        about: String,
+    },
     /// A process of one of our runs.
     Member {
         /// Which run.
@@ -38,7 +43,7 @@ impl Requester {
     /// The only session whose runs it may see, if it is bound to one.
     pub(crate) fn only_session(&self) -> Option<&str> {
         match self {
-            Requester::Operator { .. } => None,
+            Requester::Operator { .. } | Requester::Gone { .. } => None,
             Requester::Client { session, .. } => Some(session),
             Requester::Member { session, .. } => session.as_deref(),
         }
@@ -63,7 +68,9 @@ impl Requester {
 
     pub(crate) fn may_see(&self, row: &RunRow) -> bool {
         match self {
-            Requester::Operator { .. } | Requester::Member { session: None, .. } => true,
+            Requester::Operator { .. } | Requester::Gone { .. } | Requester::Member { session: None, .. } => {
+                true
+            }
             Requester::Client { session, .. } => row.ticket.session_id.as_ref() == Some(session),
             Requester::Member { run, session: Some(session) } => {
                 row.ticket.run_id == *run || row.ticket.session_id.as_ref() == Some(session)
@@ -76,6 +83,7 @@ impl fmt::Display for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Requester::Operator { about } => f.write_str(about),
+            Requester::Gone { about } => write!(f, "{about}, which is gone"),
             Requester::Client { session, about } => write!(f, "session {session} ({about})"),
             Requester::Member { run, session: Some(session) } => write!(f, "session {session} (run {run})"),
             Requester::Member { run, session: None } => write!(f, "a process of run {run}"),
@@ -84,8 +92,7 @@ impl fmt::Display for Requester {
 }
 
 impl Daemon {
-    /// Who is behind a connection of this process. It is asked when the connection is made: one whose process is gone
-    /// by then is an operator's, since our runs' processes live below a keeper.
+    /// Who is behind a connection of this process. It is asked when the connection is made.
     pub(crate) fn requester(&self, peer: &Peer) -> Requester {
         let about = match peer.pid {
             Some(pid) => format!("uid {}, pid {pid}", peer.uid),
@@ -93,7 +100,8 @@ impl Daemon {
         };
         let held = self.all_held();
         let keeper_of = |pid: i32| held.iter().find(|held| self.keeper_pid(held) == Some(pid));
-        match peer.ancestors().into_iter().find_map(keeper_of) {
+        let Some(above) = peer.ancestors() else { return Requester::Gone { about } };
+        match above.into_iter().find_map(keeper_of) {
             Some(held) => {
                 Requester::Member { run: held.ticket.run_id.clone(), session: held.ticket.session_id.clone() }
             }

@@ -5,6 +5,7 @@ use crate::link::{Link, PATIENCE};
 use crate::refusal::Refusal;
 use crate::runs::answer;
 use crate::screens::screen_of;
+use std::fmt::Display;
 use tenure_core::keys::{self, Modes};
 use tenure_core::wire::{Ask, Tell};
 use tenure_store::RunRow;
@@ -17,13 +18,19 @@ const CHUNK: usize = 64 << 10;
 pub(crate) async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
     let pressed = names.iter().map(|key| keys::parse(key)).collect::<Result<Vec<_>, _>>();
     let pressed = pressed.map_err(Refusal::invalid)?;
-    // Only a terminal has modes, and only keys depend on them.
-    let modes = if pressed.is_empty() || row.ticket.pty_size.is_none() {
-        Modes::default()
-    } else {
-        let screen = screen_of(row).await?;
-        Modes { application_cursor: screen.modes().application_cursor, ..Modes::default() }
-    };
+    if pressed.is_empty() {
+        return Ok(Vec::new());
+    }
+    if row.ticket.pty_size.is_none() {
+        // Enter would be a carriage return, and Ctrl-C a byte that interrupts nobody.
+        return Err(Refusal::wrong_state(format!(
+            "run {} has no terminal that keys could be pressed at: write gives it text, submit ends a line",
+            row.ticket.run_id
+        )));
+    }
+    let asked = screen_of(row).await?.modes();
+    let modes =
+        Modes { application_cursor: asked.application_cursor, application_keypad: asked.application_keypad };
     Ok(pressed.iter().flat_map(|key| keys::encode(key, modes)).collect())
 }
 
@@ -36,7 +43,13 @@ pub(crate) fn hex(texts: &[String]) -> Result<Vec<u8>, Refusal> {
 /// What is typed when this is pasted; marked as pasted if that is wanted, or the program asked for it.
 pub(crate) async fn paste(row: &RunRow, text: &str, bracketed: Option<bool>) -> Result<Vec<u8>, Refusal> {
     if row.ticket.pty_size.is_none() {
-        return Ok(text.as_bytes().to_vec());
+        return match bracketed {
+            Some(true) => Err(Refusal::wrong_state(format!(
+                "run {} has no terminal: what it is given there is not marked as pasted",
+                row.ticket.run_id
+            ))),
+            Some(false) | None => Ok(text.as_bytes().to_vec()),
+        };
     }
     let bracketed = match bracketed {
         Some(bracketed) => bracketed,
@@ -61,8 +74,9 @@ impl Daemon {
     ) -> Result<(), Refusal> {
         let mut link = self.viewer(row).await?;
         if offset.is_none() && !eof {
-            for chunk in bytes.chunks(CHUNK) {
-                append(&mut link, chunk).await?;
+            for (at, chunk) in bytes.chunks(CHUNK).enumerate() {
+                let given = at * CHUNK + chunk.len();
+                append(&mut link, chunk).await.map_err(|failed| failed.told(given, bytes.len()))?;
             }
             return Ok(());
         }
@@ -73,41 +87,69 @@ impl Daemon {
                 other => return Err(Refusal::internal(crate::link::unexpected(&other))),
             },
         };
+        let begin = at;
+        let told = |given: u64| move |failed: Failed| failed.told(given, bytes.len() as u64);
         for chunk in bytes.chunks(CHUNK) {
-            at = put(&mut link, at, chunk, false).await?;
+            at = put(&mut link, at, chunk, false).await.map_err(told(at - begin + chunk.len() as u64))?;
         }
         if eof {
-            put(&mut link, at, &[], true).await?;
+            put(&mut link, at, &[], true).await.map_err(told(at - begin))?;
         }
         Ok(())
     }
 }
 
+/// Why input was not taken.
+enum Failed {
+    /// It waits for a command that does not read.
+    Unread,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl Failed {
+    /// The refusal, after so many bytes were given to the run's input.
+    fn told(self, given: impl Display, of: impl Display) -> Refusal {
+        match self {
+            Failed::Refused(refusal) => refusal,
+            Failed::Unread => Refusal::wrong_state(format!(
+                "the command does not read its input: {given} of {of} bytes wait there for it and are not to be \
+                 written again; write the rest when waitingForInput is true"
+            )),
+        }
+    }
+}
+
 /// Types after whatever others typed.
-async fn append(link: &mut Link, bytes: &[u8]) -> Result<(), Refusal> {
+async fn append(link: &mut Link, bytes: &[u8]) -> Result<(), Failed> {
     let mut end = None;
     let mut told = link.ask(&Ask::Type, bytes).await;
     loop {
         match answer(told)? {
             Tell::Typed { to } => end = Some(to),
             Tell::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
-            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended")),
+            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended").into()),
             _ => {}
         }
         told = next(link).await?;
     }
 }
 
-async fn next(link: &mut Link) -> Result<std::io::Result<Tell>, Refusal> {
+async fn next(link: &mut Link) -> Result<std::io::Result<Tell>, Failed> {
     match timeout(PATIENCE, link.next::<Tell>()).await {
         Ok(Ok(Some((tell, _)))) => Ok(Ok(tell)),
-        Ok(Ok(None)) => Err(Refusal::wrong_state("the run has ended")),
+        Ok(Ok(None)) => Err(Refusal::wrong_state("the run has ended").into()),
         Ok(Err(error)) => Ok(Err(error)),
-        Err(_) => Err(Refusal::wrong_state("the command does not read its input")),
+        Err(_) => Err(Failed::Unread),
     }
 }
 
-async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Refusal> {
+async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Failed> {
     let end = offset
         .checked_add(bytes.len() as u64)
         .ok_or_else(|| Refusal::wrong_state("no input is that long: write at a smaller offset"))?;
@@ -115,7 +157,7 @@ async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u6
     loop {
         match answer(told)? {
             Tell::StdinTaken { to } if to >= end => return Ok(end),
-            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended")),
+            Tell::Ended { .. } => return Err(Refusal::wrong_state("the run has ended").into()),
             _ => {}
         }
         told = next(link).await?;

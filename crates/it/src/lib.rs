@@ -3,6 +3,7 @@
 
 pub mod aftermath;
 pub mod agent;
+pub mod agent_tools;
 pub mod api;
 pub mod background;
 pub mod bystander;

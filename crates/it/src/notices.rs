@@ -57,7 +57,8 @@ pub fn count(install: &Install) -> u64 {
     let db = Connection::open_with_flags(install.state().join("tenure.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)
         .expect("a registry");
     db.busy_timeout(crate::PATIENCE).expect("a registry");
-    let count = db.query_row("SELECT count(*) FROM events WHERE kind = 'exec-ended'", [], |row| row.get::<_, u32>(0));
+    let count =
+        db.query_row("SELECT count(*) FROM events WHERE kind = 'exec-ended'", [], |row| row.get::<_, u32>(0));
     count.expect("a registry that can be read").into()
 }
 

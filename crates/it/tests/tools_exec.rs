@@ -356,8 +356,7 @@ fn a_scope_has_one_run_which_is_replaced_only_if_that_is_asked() {
     assert!(!root.is_dead());
     // The old tree is gone before the new command is there to look.
     let command = format!("kill -0 {} 2>/dev/null && echo alive || echo gone", root.pid);
-    let second =
-        agent.exec(json!({"command": command, "scopeKey": "s", "replace": true, "yieldMs": 60_000}));
+    let second = agent.exec(json!({"command": command, "scopeKey": "s", "replace": true, "yieldMs": 60_000}));
     assert_eq!(second["output"], "gone\n", "{second}");
     assert!(root.is_dead());
     assert_eq!(agent.poll_to_the_end(&first).1["failureKind"], "aborted");
@@ -378,7 +377,11 @@ fn a_long_output_is_its_beginning_and_the_pages_after_it() {
     assert!(head.chars().count() <= 200_000 && head.chars().count() > 190_000);
     assert_eq!(reply["nextOffset"], head.len(), "the byte where the rest begins");
     let next = reply["nextLine"].as_u64().expect("a line");
-    assert!(reply["followUp"].as_str().is_some_and(|said| said.contains(&next.to_string())), "{}", reply["followUp"]);
+    assert!(
+        reply["followUp"].as_str().is_some_and(|said| said.contains(&next.to_string())),
+        "{}",
+        reply["followUp"]
+    );
     let whole = head + &agent.log_from(&run, next);
     assert!(whole == printed, "{} bytes for {}", whole.len(), printed.len());
     let tail = text(&reply["tail"]);

@@ -271,15 +271,13 @@ fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
         for first in 0..AT_ONCE {
             let (agent, operator) = (&agent, &operator);
             scope.spawn(move || {
-                for number in (first..RUNS).step_by(AT_ONCE as usize) {
+                for number in (0..RUNS).filter(|number| number % AT_ONCE == first) {
                     live_through(agent, operator, number);
                 }
             });
         }
     });
-    eventually("every end", || {
-        agent.list().iter().all(|run| run["status"] != "running").then_some(())
-    });
+    eventually("every end", || agent.list().iter().all(|run| run["status"] != "running").then_some(()));
     let all = notices::settled(&home);
     assert_eq!(all.len() as u64, RUNS);
     // One that had ended before it was answered never went to the background.

@@ -268,7 +268,10 @@ fn path_text(path: &Path) -> io::Result<String> {
 /// The parts that no record keeps: working directory, command and environment, each ended by a NUL.
 fn body(spec: &Spec, argv: &[Vec<u8>], ticket: &Ticket) -> Vec<u8> {
     let marks = marks(ticket);
-    let is_mark = |entry: &&Vec<u8>| marks.iter().any(|mark| names_same(mark, entry));
+    // Whoever began the run may be in one itself, and of a session that is not this run's.
+    let is_mark = |entry: &&Vec<u8>| {
+        entry.starts_with(SESSION_KEY.as_bytes()) || marks.iter().any(|mark| names_same(mark, entry))
+    };
     let env = spec.env.iter().filter(|entry| !is_mark(entry)).chain(&marks);
     let mut body = Vec::new();
     for word in [&spec.cwd].into_iter().chain(argv).chain(env) {
@@ -286,12 +289,13 @@ fn marks(ticket: &Ticket) -> Vec<Vec<u8>> {
         format!("TENURE_INSTANCE_ID={}", ticket.owner_instance_id).into_bytes(),
     ];
     if let Some(session) = &ticket.session_id {
-        marks.push(format!("TENURE_SESSION_KEY={session}").into_bytes());
+        marks.push(format!("{SESSION_KEY}{session}").into_bytes());
     }
     marks
 }
 
 const RUN_ID: &str = "TENURE_RUN_ID";
+const SESSION_KEY: &str = "TENURE_SESSION_KEY=";
 
 /// The environment entry that names a lease.
 pub(crate) fn lease_mark(lease: &LeaseId) -> Vec<u8> {

@@ -84,7 +84,8 @@ fn read<T: DeserializeOwned>(mut arguments: JsonObject, hidden: &[&str]) -> Resu
     if let Some(name) = hidden.iter().find(|name| arguments.contains_key(**name)) {
         return Err(not_understood(&format!("unknown field `{name}`")));
     }
-    serde_json::from_value(Value::Object(arguments))
+    // The error names the field that it is about.
+    serde_path_to_error::deserialize(Value::Object(arguments))
         .map_err(|error| not_understood(&unlisted(error.to_string())))
 }
 

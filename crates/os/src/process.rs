@@ -124,6 +124,25 @@ pub fn here() -> &'static Place {
 
 /// A process, its parent, and so on up, as far as can be read. For hints only: a pid may be reused meanwhile.
 pub fn ancestors(pid: i32) -> Vec<i32> {
+    const LOOKS: usize = 16;
+    let mut above = above(pid);
+    // Whoever loses its parent while it is looked at has another one by then, so it is looked at until nothing changes.
+    for _ in 0..LOOKS {
+        let again = self::above(pid);
+        if again == above {
+            break;
+        }
+        above = again;
+    }
+    above
+}
+
+/// Whether there is a process of this number.
+pub(crate) fn exists(pid: i32) -> bool {
+    matches!(Stat::read(pid), Ok(Some(_)))
+}
+
+fn above(pid: i32) -> Vec<i32> {
     let mut above = Vec::new();
     let mut next = pid;
     while next > 1 && !above.contains(&next) {

@@ -6,7 +6,7 @@ use crate::stdio::{self, Put};
 use rustix::event::epoll;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
-use rustix::termios::{SpecialCodeIndex, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcsetwinsize};
 use std::cell::OnceCell;
 use std::io;
 use tenure_core::spec::Size;
@@ -60,6 +60,11 @@ impl Pty {
     /// The byte that means end-of-file to a program reading lines.
     pub fn eof_byte(&self) -> u8 {
         tcgetattr(&self.master).map_or(4, |termios| termios.special_codes[SpecialCodeIndex::VEOF])
+    }
+
+    /// Whether the program has its input line by line: then what is typed waits for the line's end.
+    pub fn reads_lines(&self) -> bool {
+        tcgetattr(&self.master).is_ok_and(|termios| termios.local_modes.contains(LocalModes::ICANON))
     }
 
     /// The last slave was closed, but somebody may open the terminal again: from now on wake only when

@@ -115,11 +115,16 @@ impl Peer {
         self.uid != 0 && self.uid != rustix::process::geteuid().as_raw()
     }
 
-    /// Its process and those above it; nobody if it is gone, so that its number may be another's by now.
-    pub fn ancestors(&self) -> Vec<i32> {
-        let above = self.pid.map(process::ancestors).unwrap_or_default();
-        let lives = self.process.as_ref().is_none_or(|process| linux::is_alive(process.as_fd()));
-        if lives { above } else { Vec::new() }
+    /// Its process and those above it, or none of a process that cannot be seen from here; `None` if it is gone, so
+    /// that its number may be another's by now.
+    pub fn ancestors(&self) -> Option<Vec<i32>> {
+        let Some(pid) = self.pid else { return Some(Vec::new()) };
+        let above = process::ancestors(pid);
+        let lives = match &self.process {
+            Some(process) => linux::is_alive(process.as_fd()),
+            None => process::exists(pid),
+        };
+        lives.then_some(above)
     }
 }
 

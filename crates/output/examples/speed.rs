@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::Instant;
 use tenure_core::output::{Keep, Stream};
-use tenure_output::{Ask, Cleaner, LineIndex, Mark, Writer, last, page, unread};
+use tenure_output::text::{Ask, LineIndex, Mark, last, page, unread};
+use tenure_output::{Cleaner, Writer};
 
 const MIB: u32 = 256;
 

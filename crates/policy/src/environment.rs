@@ -40,6 +40,21 @@ pub enum Reason {
     Guarded,
 }
 
+/// What a command has that was understood word by word: no pager and no editor, which would be a program that nobody
+/// named, and from which anything can be run.
+pub const TAME: [(&str, &str); 10] = [
+    ("EDITOR", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("LESSOPEN", ""),
+    ("LESSSECURE", "1"),
+    ("MANPAGER", "cat"),
+    ("PAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("VISUAL", "false"),
+];
+
 /// Takes out of an inherited environment of `NAME=VALUE` what must not reach an agent's command, and what has no name.
 pub fn scrub(mut environment: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     environment.retain(|entry| match entry.iter().position(|&byte| byte == b'=') {

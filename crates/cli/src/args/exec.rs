@@ -32,8 +32,7 @@ Ctrl-C ends it, and everything that it started.
 
 Exit codes: those of `tenure run`; 0 if it goes on in the background; 1 if it is refused or waits for approval.
 
-For programs: --json-in reads the request as JSON (command, workdir, env, yieldMs, background, timeoutSeconds, …) and
-prints the reply as JSON.
+For programs: --json-in reads the request as JSON and prints the reply as JSON. The fields are those of the agents' tool.
 
 Examples:
   tenure exec -- 'grep -rn TODO src | wc -l'

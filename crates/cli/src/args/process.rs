@@ -11,7 +11,7 @@ use std::path::PathBuf;
     after_help = "\
 The same as the agents' tool `process`. With --session it sees and does what that session may.
 
-For programs: --json-in reads the request as JSON (action, runId, data, keys, offset, …) and prints the reply as JSON.
+For programs: --json-in reads the request as JSON and prints the reply as JSON. The fields are those of the agents' tool.
 
 Examples:
   tenure process list
@@ -36,9 +36,12 @@ pub(crate) struct ProcessArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProcessAction {
     /// List runs, the newest first.
-    #[command(
-        after_help = "Examples:\n  tenure process list\n  tenure process list --session agent:main --json"
-    )]
+    #[command(after_help = "\
+waiting: for input; pending: for a person's approval.
+
+Examples:
+  tenure process list
+  tenure process list --session agent:main --json")]
     List(ProcessListArgs),
     /// Wait for output or the end; what is unread is printed once.
     #[command(after_help = "Examples:\n  tenure process poll 3f2\n  tenure process poll 3f2 --timeout 2m")]

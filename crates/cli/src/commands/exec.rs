@@ -16,8 +16,8 @@ use tenure_core::tools::{ExecReply, FailureKind, Status};
 use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
-    let process = here::process(&settings)?;
+    let settings = settings::load().map_err(Failure::of_run)?;
+    let process = here::process(&settings).map_err(Failure::of_run)?;
     let reply = if let Some(from) = &args.json_in {
         let mut request = json_in::read(from)?;
         if let Some(fields) = request.as_object_mut() {
@@ -29,12 +29,9 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
         let request = request::of(args, process);
         ask(&reach::needed(&settings).map_err(Failure::of_run)?, &request)?
     };
-    if args.json || args.json_in.is_some() {
-        print::json(&reply)?;
-    } else {
-        show(&reply)?;
-    }
-    Ok(code(&reply))
+    let is_json = args.json || args.json_in.is_some();
+    let shown = if is_json { print::json(&reply) } else { show(&reply) };
+    shown.map(|()| code(&reply)).map_err(Failure::of_run)
 }
 
 fn ask(client: &Client, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {

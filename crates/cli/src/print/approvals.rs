@@ -1,64 +1,46 @@
 //! What people are asked about, and what needs no asking.
 
 use super::runs::{shortened, since};
-use super::{Face, Table, Tone, ago, plain, short};
+use super::{Face, Table, Tone, ago, line, plain, short};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::time::Duration;
 use tenure_core::api::{Allowed, Approval};
 use tenure_os::clock;
-use tenure_os::complaint::complain;
 
-/// What the columns beside the command and the reason take at most.
-const BESIDE: u16 = 66;
-/// The narrowest that a command is cut to.
-const NARROWEST: u16 = 24;
-
-/// The commands as a table. One that is cut is nothing to decide by, so that is said.
+/// The commands, each below its row and whole: who decides must see all of it.
 pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
-    let face = Face::of_stdout();
-    let room = (face.width.saturating_sub(BESIDE) / 2).max(NARROWEST);
-    let mut table = Table::new(face, &["ID", ">AGE", "STATE", "SESSION", "COMMAND", "WHY"]);
-    let mut is_cut = false;
+    let mut table = Table::new(Face::of_stdout(), &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
     for approval in list {
-        let (state, tone) = state(approval);
-        let command = cut(&plain(&approval.command), room);
-        is_cut |= command.ends_with('…');
         let session = approval.session_key.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key)));
+        let (expires, tone) = expires(approval);
         table.row([
             (short(approval.id.as_str()).to_owned(), Tone::Plain),
             (ago(since(approval.created_at_ms)), Tone::Plain),
-            (state, tone),
+            (expires, tone),
             (session, Tone::Plain),
-            (command, Tone::Plain),
-            (plain(&approval.why), Tone::Plain),
+            (plain(&approval.why), Tone::Quiet),
         ]);
     }
-    table.print()?;
-    if is_cut {
-        complain("some commands are cut: `tenure approvals list --json` has them whole");
+    let mut rows = table.lines().into_iter();
+    rows.next().map_or(Ok(()), |headings| line(&headings))?;
+    for (row, approval) in rows.zip(list) {
+        line(&row)?;
+        approval.command.lines().try_for_each(|part| line(&format!("    {}", plain(part))))?;
     }
     Ok(())
 }
 
-fn state(approval: &Approval) -> (String, Tone) {
+/// How long it can be answered, or what became of it.
+fn expires(approval: &Approval) -> (String, Tone) {
     match approval.state.as_str() {
         "pending" => {
             let left = approval.expires_at_ms.saturating_sub(clock::unix_ms());
-            (format!("{} left", ago(Duration::from_millis(left))), Tone::Odd)
+            (format!("in {}", ago(Duration::from_millis(left))), Tone::Odd)
         }
         "denied" | "expired" => (approval.state.clone(), Tone::Bad),
         _ => (plain(&approval.state), Tone::Quiet),
     }
-}
-
-fn cut(text: &str, room: u16) -> String {
-    let room = usize::from(room);
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(room - 1).collect();
-    format!("{head}…")
 }
 
 /// The entries of the allowlist as a table.
@@ -108,11 +90,5 @@ mod tests {
         let exact =
             json!({"program": "/usr/bin/make", "exact": {"argv": ["make", "-j", "8"], "cwd": "/src"}});
         assert_eq!(what(&exact), "/usr/bin/make -j 8 in /src");
-    }
-
-    #[test]
-    fn a_long_command_is_seen_to_be_cut() {
-        assert_eq!(cut("abcdef", 6), "abcdef");
-        assert_eq!(cut("abcdefg", 6), "abcde…");
     }
 }

@@ -28,11 +28,11 @@ pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
 
 fn status(run: &Listed) -> (&'static str, Tone) {
     match run.status {
-        Status::Running if run.waiting_for_input == Waiting::Yes => ("waits for input", Tone::Odd),
+        Status::Running if run.waiting_for_input == Waiting::Yes => ("waiting", Tone::Odd),
         Status::Running => ("running", Tone::Good),
         Status::Completed => ("completed", Tone::Quiet),
         Status::Failed => ("failed", Tone::Bad),
-        Status::ApprovalPending => ("waits for approval", Tone::Odd),
+        Status::ApprovalPending => ("pending", Tone::Odd),
     }
 }
 

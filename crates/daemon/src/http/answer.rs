@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
+use std::fmt::Display;
 use std::sync::Arc;
 
 impl IntoResponse for Refusal {
@@ -44,9 +45,14 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
         if text.trim_ascii_start().first() == Some(&b'[') {
             return Err(Refusal::bad_request("the body is not understood: it is to be an object, at line 1"));
         }
-        serde_json::from_slice(text)
-            .map(Self)
-            .map_err(|error| Refusal::bad_request(format!("the body is not understood: {error}")))
+        let not_understood =
+            |why: &dyn Display| Refusal::bad_request(format!("the body is not understood: {why}"));
+        let mut json = serde_json::Deserializer::from_slice(text);
+        // The error names the field that it is about.
+        let understood =
+            serde_path_to_error::deserialize(&mut json).map_err(|error| not_understood(&error))?;
+        json.end().map_err(|error| not_understood(&error))?;
+        Ok(Self(understood))
     }
 }
 

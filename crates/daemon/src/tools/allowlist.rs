@@ -3,9 +3,12 @@
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use std::ffi::OsStr;
+use std::path::Path;
 use tenure_core::api::{AllowRequest, Allowed};
 use tenure_os::clock;
 use tenure_policy::allowlist::{Allowlist, Entry};
+use tenure_policy::executable::resolve;
 use tenure_store::AllowRow;
 
 impl Daemon {
@@ -17,6 +20,11 @@ impl Daemon {
     /// Adds an entry that is understood.
     pub(crate) async fn allow(&self, request: AllowRequest, who: &Requester) -> Result<Allowed, Refusal> {
         let AllowRequest { program, args, agent } = request;
+        // As commands are shown and matched: `/bin` is `/usr/bin` on many systems.
+        let program = match resolve(&program, Path::new("/"), OsStr::new("")) {
+            Ok(found) if program.starts_with('/') => found.called.to_string_lossy().into_owned(),
+            _ => program,
+        };
         let entry = Entry { id: None, program, args, exact: None, agent };
         Allowlist::new(vec![entry.clone()]).map_err(|error| Refusal::invalid(error.why))?;
         let value = serde_json::to_value(&entry).map_err(Refusal::internal)?;

@@ -19,7 +19,9 @@ use tenure_core::redact;
 use tenure_core::tools::{ExecReply, ExecRequest, Status};
 use tenure_keeper::state_root;
 use tenure_os::clock;
+use tenure_policy::executable::Bound;
 use tenure_store::{ApprovalRow, ApprovalState, NewAnswer, NewApproval, NewEvent};
+use tokio::task::block_in_place;
 
 /// How many questions may wait at once: a person reads them.
 const MOST: usize = 200;
@@ -37,9 +39,20 @@ struct Recorded {
     question: Question,
 }
 
+impl Recorded {
+    /// Whether the record has all that it takes to run it.
+    fn is_whole(&self) -> bool {
+        self.env_names.is_empty()
+    }
+}
+
 /// The commands that wait, with what is not recorded of them.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Mutex<HashMap<RunId, Wanted>>);
+pub(crate) struct Waiting {
+    wanted: Mutex<HashMap<RunId, Wanted>>,
+    /// Held by whoever asks.
+    turn: tokio::sync::Mutex<()>,
+}
 
 impl Daemon {
     /// Asks a person. The same command of the same session is asked about once.
@@ -49,13 +62,10 @@ impl Daemon {
         wanted: Wanted,
         question: Question,
     ) -> Result<ExecReply, Refusal> {
+        // One at a time, so that nobody asks between the look and the question.
+        let _turn = self.waiting.turn.lock().await;
         if let Some(id) = self.asked_already(&wanted) {
             return Ok(pending(id));
-        }
-        if lock(&self.waiting.0).len() >= MOST {
-            return Err(Refusal::busy(format!(
-                "{MOST} commands wait for a person already: have some answered"
-            )));
         }
         let id = state_root::new_run_id().map_err(Refusal::internal)?;
         let now = clock::unix_ms();
@@ -69,6 +79,9 @@ impl Daemon {
         };
         let why = question.why.clone();
         let asked = Recorded { request, cwd, env_names: wanted.process.env_names.clone(), question };
+        if let Some(id) = self.asked_by_an_earlier_daemon(&asked).await? {
+            return Ok(pending(id));
+        }
         let session = wanted.session.clone();
         let approval = NewApproval {
             id: id.clone(),
@@ -80,9 +93,9 @@ impl Daemon {
             asked: serde_json::to_value(&asked).map_err(Refusal::internal)?,
         };
         let command = shown(&wanted.command);
-        lock(&self.waiting.0).insert(id.clone(), wanted);
+        lock(&self.waiting.wanted).insert(id.clone(), wanted);
         if let Err(error) = self.registry.ask_person(approval).await {
-            lock(&self.waiting.0).remove(&id);
+            lock(&self.waiting.wanted).remove(&id);
             return Err(error.into());
         }
         self.tell_of(&id, session, "approval-asked", json!({"command": command, "why": why})).await;
@@ -91,7 +104,30 @@ impl Daemon {
 
     /// A question that waits about the same command.
     fn asked_already(&self, wanted: &Wanted) -> Option<RunId> {
-        lock(&self.waiting.0).iter().find(|(_, known)| known.is_like(wanted)).map(|(id, _)| id.clone())
+        lock(&self.waiting.wanted).iter().find(|(_, known)| known.is_like(wanted)).map(|(id, _)| id.clone())
+    }
+
+    /// A question that waits about the same command and was asked before this daemon was there. Refuses one too many.
+    async fn asked_by_an_earlier_daemon(&self, asked: &Recorded) -> Result<Option<RunId>, Refusal> {
+        self.expire().await?;
+        let rows = self.registry.approvals(true, LOOKED_THROUGH).await?;
+        let waiting: Vec<NewApproval> =
+            rows.into_iter().map(|row| row.approval).filter(|it| it.instance == self.instance).collect();
+        let is_same = |it: &&NewApproval| {
+            let of_another = asked.is_whole() && !lock(&self.waiting.wanted).contains_key(&it.id);
+            let known =
+                of_another.then(|| serde_json::from_value::<Recorded>(it.asked.clone()).ok()).flatten();
+            known.is_some_and(|known| known.is_whole() && known.request == asked.request)
+        };
+        if let Some(same) = waiting.iter().find(is_same) {
+            return Ok(Some(same.id.clone()));
+        }
+        if waiting.len() >= MOST {
+            return Err(Refusal::busy(format!(
+                "{MOST} commands wait for a person already: have some answered"
+            )));
+        }
+        Ok(None)
     }
 
     async fn tell_of(&self, id: &RunId, session: Option<String>, kind: &str, detail: serde_json::Value) {
@@ -120,6 +156,10 @@ impl Daemon {
         who: &Requester,
     ) -> Result<Option<ApprovalRow>, Refusal> {
         self.expire().await?;
+        if let Ok(id) = text.parse() {
+            // A whole id is the only question that it can mean, however many there are.
+            return Ok(self.registry.approval(id).await?.filter(|row| is_visible(row, who)));
+        }
         let rows = self.registry.approvals(false, LOOKED_THROUGH).await?;
         let is_meant = |row: &ApprovalRow| !text.is_empty() && row.approval.id.as_str().starts_with(text);
         let mut meant = rows.into_iter().filter(|row| is_meant(row) && is_visible(row, who));
@@ -134,7 +174,8 @@ impl Daemon {
     /// Closes the questions that nobody answered in time.
     pub(crate) async fn expire(&self) -> Result<(), Refusal> {
         for id in self.registry.expire_approvals(clock::unix_ms()).await? {
-            let session = lock(&self.waiting.0).remove(&id).and_then(|wanted| wanted.session);
+            lock(&self.waiting.wanted).remove(&id);
+            let session = self.registry.approval(id.clone()).await?.and_then(|row| row.approval.session);
             self.tell_of(&id, session, "approval-expired", json!({})).await;
         }
         Ok(())
@@ -169,10 +210,17 @@ impl Daemon {
         };
         let allowed = state != ApprovalState::Denied;
         let wanted = if allowed { Some(self.wanted_again(&row, &asked)?) } else { None };
+        if allowed {
+            // Before it is recorded: an entry of the allowlist may come with it.
+            check_unchanged(&asked.question.line)?;
+        }
         self.record_answer(&row, &asked, state, (entries, who)).await?;
-        lock(&self.waiting.0).remove(&row.approval.id);
+        lock(&self.waiting.wanted).remove(&row.approval.id);
         if let Some(wanted) = wanted {
-            self.start_allowed(&row, wanted, asked.question.line).await?;
+            // Whoever allowed it need not wait until there is a place for it.
+            let (daemon, row, line) = (Arc::clone(self), row.clone(), asked.question.line);
+            let starting = tokio::spawn(async move { daemon.start_allowed(&row, wanted, line).await });
+            starting.await.map_err(Refusal::internal)??;
         }
         match self.registry.approval(row.approval.id.clone()).await? {
             Some(row) => json_of(&row),
@@ -192,7 +240,7 @@ impl Daemon {
         // What stays is what a person may read later.
         let mut kept = asked.clone();
         kept.request.command = shown(&asked.request.command);
-        kept.question.line = Line { words: Vec::new(), bound: Vec::new() };
+        kept.question.line = Line { words: Vec::new(), bound: Vec::new(), understood: false };
         let answer = NewAnswer {
             state,
             at_ms: clock::unix_ms(),
@@ -214,10 +262,10 @@ impl Daemon {
 
     /// What was wanted, from memory, or from the record if that has all of it.
     fn wanted_again(&self, row: &ApprovalRow, asked: &Recorded) -> Result<Wanted, Refusal> {
-        if let Some(wanted) = lock(&self.waiting.0).get(&row.approval.id) {
+        if let Some(wanted) = lock(&self.waiting.wanted).get(&row.approval.id) {
             return Ok(wanted.clone());
         }
-        if !asked.env_names.is_empty() {
+        if !asked.is_whole() {
             return Err(Refusal::wrong_state(format!(
                 "the values of {} were in the memory of a daemon that is gone: deny this, and have it asked again",
                 asked.env_names.join(", ")
@@ -253,6 +301,12 @@ impl Daemon {
         self.tell_end_of(&held);
         Ok(())
     }
+}
+
+/// What is executed must still be what a person was shown.
+fn check_unchanged(line: &Line) -> Result<(), Refusal> {
+    let checked = block_in_place(|| line.bound.iter().try_for_each(Bound::check));
+    checked.map_err(|changed| Refusal::denied(format!("{changed}; deny this first")))
 }
 
 fn pending(id: RunId) -> ExecReply {

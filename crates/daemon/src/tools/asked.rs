@@ -44,6 +44,7 @@ impl Daemon {
                 self.poll_asked(text, who, Instant::now() + wait).await
             }
             Action::Kill | Action::Remove => {
+                may_withdraw(&row, who)?;
                 self.answer(id.as_str(), ApprovalState::Denied, who).await?;
                 let message = format!("{id} is withdrawn: it will not run.");
                 Ok(Asked::Answer(Box::new(ProcessReply { message, ..ProcessReply::default() })))
@@ -107,6 +108,18 @@ impl Daemon {
         self.expire().await?;
         let rows = self.registry.approvals(true, MOST_LISTED).await?;
         Ok(rows.iter().filter(|row| is_visible(row, who)).map(listed).collect())
+    }
+}
+
+/// An operator can withdraw everything, whoever else only what is its session's own.
+fn may_withdraw(row: &ApprovalRow, who: &Requester) -> Result<(), Refusal> {
+    match who {
+        Requester::Operator { .. } => Ok(()),
+        _ if row.approval.session.as_deref() == who.only_session() => Ok(()),
+        _ => Err(Refusal::forbidden(format!(
+            "{who} did not ask for {}: whoever did can withdraw it",
+            row.approval.id
+        ))),
     }
 }
 

@@ -52,6 +52,7 @@ async fn give(call: &Call, bytes: &[u8], eof: bool) -> Result<ProcessReply, Refu
     call.daemon.type_into(&call.row, bytes, None, eof).await?;
     let end = if eof { ", and the input is at its end" } else { "" };
     Ok(ProcessReply {
+        run: Some(call.daemon.listed(&call.row, 0).await),
         bytes_written: Some(bytes.len() as u64),
         message: format!("Run {run} was given {} bytes{end}.", bytes.len()),
         ..ProcessReply::default()
@@ -62,7 +63,8 @@ pub(super) async fn screen(call: Call) -> Result<ProcessReply, Refusal> {
     let view = screen_of(&call.row).await?.view();
     let message = format!("The cursor is in row {}, column {}.", view.cursor.row, view.cursor.col);
     let screen = serde_json::to_value(view).map_err(Refusal::internal)?;
-    Ok(ProcessReply { screen: Some(screen), message, ..ProcessReply::default() })
+    let run = Some(call.daemon.listed(&call.row, 0).await);
+    Ok(ProcessReply { run, screen: Some(screen), message, ..ProcessReply::default() })
 }
 
 pub(super) async fn resize(call: Call) -> Result<ProcessReply, Refusal> {

@@ -23,6 +23,9 @@ pub(crate) struct Line {
     pub(crate) words: Vec<String>,
     /// The programs that it was judged by.
     pub(crate) bound: Vec<Bound>,
+    /// Whether these are all that it executes.
+    #[serde(default)]
+    pub(crate) understood: bool,
 }
 
 /// What becomes of a command.
@@ -66,9 +69,14 @@ impl Known {
     fn line(&self) -> Result<Line, String> {
         let paths: Vec<PathBuf> = self.programs.iter().map(|program| program.called.clone()).collect();
         let text = render(&self.analysis, &paths).map_err(|error| error.to_string())?;
-        let bound = self.programs.iter().map(Bound::of_executable).collect::<Result<_, _>>();
+        let bound = self.programs.iter().map(Bound::of_executable).collect::<Result<Vec<_>, _>>();
+        let bound = bound.map_err(|error| error.to_string())?;
+        // What was judged is what was found, not what a link leads to by now.
+        if let Some((program, _)) = self.programs.iter().zip(&bound).find(|(it, now)| it.real != now.real) {
+            return Err(format!("{} has changed meanwhile; ask for it again", program.called.display()));
+        }
         let words = vec!["/bin/sh".to_owned(), "-c".to_owned(), text];
-        Ok(Line { words, bound: bound.map_err(|error| error.to_string())? })
+        Ok(Line { words, bound, understood: true })
     }
 }
 
@@ -134,7 +142,7 @@ fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
     let process = &wanted.process;
     let words = shell::words(&wanted.command, &process.cwd, &process.env).into_iter().map(String::from_utf8);
     let words = words.collect::<Result<_, _>>().map_err(Refusal::internal)?;
-    Ok(Line { words, bound: Vec::new() })
+    Ok(Line { words, bound: Vec::new(), understood: false })
 }
 
 /// Takes a line apart and finds its programs, or says why that cannot be done.

@@ -33,17 +33,17 @@ pub(super) async fn poll(call: Call) -> Result<Answered<ProcessReply>, Refusal> 
     let Ok(turn) = timeout_at(deadline, daemon.readers.turn(run.as_str())).await else {
         let row = daemon.row(&run).await?;
         let listed = daemon.listed_alone(&row).await;
-        return Ok(Answered::plain(reply(
-            listed,
-            None,
-            "Another poll of this run is waiting for its output.",
-        )));
+        let mut reply = reply(listed, None, "Another poll of this run is waiting for its output.");
+        reply.message = say_cut(reply.message, request.timeout_ms);
+        return Ok(Answered::plain(reply));
     };
     let (row, unread) = wait(&daemon, row, deadline).await?;
     let listed = daemon.listed_alone(&row).await;
     let sight = row.ending.is_some().then_some(sight);
     let receipt = Receipt { daemon, run, read_to: unread.to, turn, sight };
-    Ok(Answered { reply: reply(listed, Some(unread), ""), written: Written::then(move || receipt.redeem()) })
+    let mut reply = reply(listed, Some(unread), "");
+    reply.message = say_cut(reply.message, request.timeout_ms);
+    Ok(Answered { reply, written: Written::then(move || receipt.redeem()) })
 }
 
 /// What is done once the reply was written.
@@ -94,6 +94,14 @@ async fn wait(daemon: &Arc<Daemon>, row: RunRow, deadline: Instant) -> Result<(R
         };
         // At the deadline it is looked at a last time.
         let _ = timeout_at(deadline, more).await;
+    }
+}
+
+/// Says that less was waited for than was asked.
+fn say_cut(message: String, asked_ms: Option<u64>) -> String {
+    match asked_ms {
+        Some(ms) if ms > POLL_MS => format!("{message} (A poll waits at most {POLL_MS} ms, not {ms}.)"),
+        Some(_) | None => message,
     }
 }
 

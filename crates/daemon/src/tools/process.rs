@@ -2,6 +2,7 @@
 
 use super::asked::Asked;
 use super::{end, input, list, log, poll};
+use crate::asked::named;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -26,6 +27,7 @@ impl Daemon {
         who: &Requester,
     ) -> Result<Answered<ProcessReply>, Refusal> {
         check_fields(&request)?;
+        named("sessionKey", request.session_key.as_ref())?;
         let who = who.acting_as(request.session_key.as_deref())?;
         if request.action == Action::List {
             return list::list(self, &request, &who).await.map(Answered::plain);
@@ -34,9 +36,9 @@ impl Daemon {
             return Err(Refusal::invalid("say which run: runId, as exec gave it or process list shows it"));
         };
         let row = match self.find(id, &who).await {
-            Err(unknown) if unknown.code == "no-such-run" => {
+            Err(refusal) if refusal.code == "no-such-run" => {
                 match self.about_asked(id, &request, &who).await? {
-                    Asked::Unknown => return Err(unknown),
+                    Asked::Unknown => return Err(no_such_run(id)),
                     Asked::Answer(reply) => return Ok(Answered::plain(*reply)),
                     Asked::Started => self.find(id, &who).await?,
                 }
@@ -61,9 +63,17 @@ impl Daemon {
     }
 }
 
+fn no_such_run(id: &str) -> Refusal {
+    let shown: String = id.chars().take(64).collect();
+    Refusal::no_such_run(format!("no run has the id {shown:?}: process list shows those there are"))
+}
+
 /// A field that has no meaning for the action is a misunderstanding, and is named.
 fn check_fields(request: &ProcessRequest) -> Result<(), Refusal> {
     use Action::{List, Log, Paste, Poll, Resize, SendKeys, Write};
+    if request.limit == Some(0) {
+        return Err(Refusal::invalid("limit is how many are shown: give 1 or more, or leave it out"));
+    }
     let given: [(&str, bool, &[Action]); 12] = [
         ("data", request.data.is_some(), &[Write]),
         ("eof", request.eof.is_some(), &[Write]),

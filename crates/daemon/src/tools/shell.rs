@@ -1,6 +1,7 @@
 //! Which shell a command line goes to: the user's, without profile or rc, so that a command means the same every time.
-//! The root of a run is its command where that is a simple one: many shells replace themselves by the last command of
-//! their line, and the others are told to.
+//! Where the user has none, bash comes before `sh`. The root of a run is its command where that is a simple one: many
+//! shells replace themselves by the last command of their line, and the others, as Debian's `sh`, are told to. A shell
+//! that stays dies of a Ctrl-C that the command has survived.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -48,10 +49,7 @@ fn choose(env: &[Vec<u8>]) -> PathBuf {
     let own = variable(env, "SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
     match own {
         Some(shell) if is_posix(&shell) && is_executable(&shell) => shell,
-        Some(shell) if name(&shell) == "fish" => {
-            find(env, "bash").unwrap_or_else(|| PathBuf::from("/bin/sh"))
-        }
-        _ => PathBuf::from("/bin/sh"),
+        _ => find(env, "bash").unwrap_or_else(|| PathBuf::from("/bin/sh")),
     }
 }
 
@@ -108,15 +106,23 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_that_is_none_is_not_used() {
-        for shell in ["/usr/sbin/nologin", "/bin/false", "", "bash", "/no/such/bash", "/usr/bin/python3"] {
-            assert_eq!(said(shell)[0], "/bin/sh", "{shell}");
+    fn a_shell_that_is_none_or_has_another_language_is_not_used() {
+        for shell in [
+            "/usr/sbin/nologin",
+            "/bin/false",
+            "",
+            "bash",
+            "/no/such/bash",
+            "/usr/bin/python3",
+            "/usr/bin/fish",
+        ] {
+            assert!(said(shell)[0].ends_with("/bash"), "{shell}");
         }
     }
 
     #[test]
-    fn fish_has_another_language() {
-        assert!(said("/usr/bin/fish")[0].ends_with("/bash"));
+    fn without_bash_it_is_sh() {
+        assert_eq!(words("true", b"/", &[b"PATH=/no/such".to_vec()])[0], b"/bin/sh");
     }
 
     #[test]

@@ -127,7 +127,9 @@ fn window(request: &ExecRequest, usual: Duration, warnings: &mut Vec<String>) ->
 fn seconds(what: &str, given: Option<f64>, usual: Option<Duration>) -> Result<Option<Duration>, Refusal> {
     let Some(given) = given else { return Ok(usual) };
     match Duration::try_from_secs_f64(given) {
-        Ok(length) => Ok((!length.is_zero()).then_some(length)),
+        // The shortest time is no time, and not none.
+        Ok(length) if given > 0.0 => Ok(Some(length.max(Duration::from_nanos(1)))),
+        Ok(_) => Ok(None),
         Err(_) => {
             Err(Refusal::invalid(format!("{what} is a number of seconds, 0 for no limit, not {given}")))
         }
@@ -148,6 +150,9 @@ impl Wanted {
         let words = line.words.into_iter().map(String::into_bytes).collect();
         let command = Argv::new(words).map_err(Refusal::invalid)?;
         let mut process = self.process.clone();
+        if line.understood {
+            environment::TAME.iter().try_for_each(|(name, value)| process.set(name, value))?;
+        }
         let transport = if self.pty {
             if matches!(super::shell::variable(&process.env, "TERM"), None | Some("" | "dumb")) {
                 process.set("TERM", "xterm-256color")?;

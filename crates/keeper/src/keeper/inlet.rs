@@ -21,6 +21,8 @@ pub(super) struct Inlet {
     count: u64,
     /// Whether the input ends after what waits.
     eof: bool,
+    /// Whether the last byte that came is in the middle of a line.
+    within_line: bool,
 }
 
 enum End {
@@ -43,7 +45,7 @@ impl Inlet {
     }
 
     fn new(end: End) -> Self {
-        Self { end, waiting: VecDeque::new(), next: 0, count: 0, eof: false }
+        Self { end, waiting: VecDeque::new(), next: 0, count: 0, eof: false, within_line: false }
     }
 
     pub(super) fn wants_to_write(&self) -> bool {
@@ -114,23 +116,31 @@ impl Inlet {
     /// Lets bytes wait for the command; the error says why not.
     fn queue(&mut self, bytes: &[u8]) -> Result<(), String> {
         if !self.is_open() {
-            return Err("the run's input is closed".to_owned());
+            return Err("the run's input is closed: nothing more can be written to it".to_owned());
         }
         let waiting = self.waiting.len();
         if (waiting + bytes.len()) as u64 > STDIN_QUEUE {
-            return Err(format!("the run's input is full: {waiting} bytes wait for the command"));
+            return Err(format!(
+                "the run's input is full: {waiting} bytes wait for the command; write again when it has read them"
+            ));
+        }
+        if let Some(&last) = bytes.last() {
+            self.within_line = last == b'\t' || !last.is_ascii_control();
         }
         self.waiting.extend(bytes);
         self.count += bytes.len() as u64;
         Ok(())
     }
 
-    /// A terminal's end of input is a key that is typed, and more may follow.
+    /// A terminal's end of input is a key that is typed, and more may follow. In the middle of a line it only ends
+    /// the waiting for the line's end, and has to be typed again.
     fn end_input(&mut self) {
         match &self.end {
             End::Pty(pty) => {
-                self.waiting.push_back(pty.eof_byte());
-                self.count += 1;
+                let times = if self.within_line && pty.reads_lines() { 2 } else { 1 };
+                self.waiting.extend(std::iter::repeat_n(pty.eof_byte(), times));
+                self.count += times as u64;
+                self.within_line = false;
             }
             End::Pipe(_) | End::Closed => self.eof = true,
         }

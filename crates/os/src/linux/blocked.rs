@@ -17,6 +17,10 @@ pub(crate) enum Input {
 /// What this process is in; `None` if it is gone.
 pub(crate) fn look(pid: i32, input: Option<Input>) -> Option<BlockedView> {
     let stat = Stat::read(pid).ok()??;
+    if matches!(stat.state, 'T' | 't') {
+        // It reads again when it is continued; until then nothing that it is given is taken.
+        return Some(BlockedView { pid, syscall: "stopped".to_owned(), waits_for_input: Some(false) });
+    }
     let mut syscall = String::new();
     let mut waits = Some(false);
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
@@ -93,7 +97,7 @@ fn read_set(pid: i32, address: u64, count: u64) -> Option<Vec<u64>> {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Waits to read one descriptor, the first argument.
+    /// Waits to take from one descriptor, the first argument.
     Read,
     /// Waits on a set of descriptors in memory.
     Select,
@@ -116,6 +120,9 @@ const fn call(number: i64, name: &'static str, kind: Kind) -> Call {
 const CALLS: &[Call] = &[
     call(libc::SYS_read, "read", Kind::Read),
     call(libc::SYS_readv, "readv", Kind::Read),
+    call(libc::SYS_preadv2, "preadv2", Kind::Read),
+    call(libc::SYS_splice, "splice", Kind::Read),
+    call(libc::SYS_tee, "tee", Kind::Read),
     call(libc::SYS_pselect6, "pselect6", Kind::Select),
     #[cfg(target_arch = "x86_64")]
     call(libc::SYS_select, "select", Kind::Select),
@@ -125,6 +132,8 @@ const CALLS: &[Call] = &[
     call(libc::SYS_epoll_wait, "epoll_wait", Kind::Many),
     call(libc::SYS_ppoll, "ppoll", Kind::Many),
     call(libc::SYS_epoll_pwait, "epoll_pwait", Kind::Many),
+    call(libc::SYS_epoll_pwait2, "epoll_pwait2", Kind::Many),
+    call(libc::SYS_io_getevents, "io_getevents", Kind::Many),
     call(libc::SYS_io_uring_enter, "io_uring_enter", Kind::Many),
     call(libc::SYS_futex, "futex", Kind::Other),
     call(libc::SYS_wait4, "wait4", Kind::Other),

@@ -1,8 +1,9 @@
 //! Pages of lines, and what the index knows while output is dropped.
 
 use super::{ALL, Chance, Place};
+use crate::Writer;
 use crate::at::disk;
-use crate::{Ask, LineIndex, Mark, Page, Writer, page, unread};
+use crate::text::{Ask, LineIndex, Mark, Page, page, unread};
 use tenure_core::output::{Keep, Stream};
 
 const ASK: Ask = Ask { offset: None, limit: None, cap_chars: 1 << 30, over: false };

@@ -1,7 +1,8 @@
 //! What is new, the beginning and the end: the cases that are easily got wrong.
 
 use super::{ALL, Place};
-use crate::{Cut, Mark, Writer, head, last, unread};
+use crate::Writer;
+use crate::text::{Cut, Mark, head, last, unread};
 use tenure_core::output::{Keep, Stream};
 
 struct Run {

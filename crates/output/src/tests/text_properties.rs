@@ -1,7 +1,8 @@
 //! What holds of the text whatever the output is, and however it is cut.
 
 use super::{ALL, Place};
-use crate::{Ask, Cleaner, LineIndex, Mark, Page, Writer, head, last, page, unread};
+use crate::text::{Ask, LineIndex, Mark, Page, head, last, page, unread};
+use crate::{Cleaner, Writer};
 use proptest::prelude::*;
 use tenure_core::output::Stream;
 

@@ -1,6 +1,9 @@
 //! Programs that execute what their arguments say. Allowing one of them by name would allow everything, so an entry for
 //! them counts only with a pattern of its arguments, and "allow always" is refused for them. Programs that execute what
 //! files say (`make`, `npm`, a hook of git) are not among them: files are what an agent works on.
+//!
+//! The tables hold what is well known; they are no proof. Whoever allows a program without a pattern trusts it with every
+//! argument, and, by its bare name, whatever the PATH finds first.
 
 /// A command that runs whatever its arguments say.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
@@ -12,70 +15,190 @@ pub struct RunsOthers {
     pub program: String,
 }
 
-/// Names are compared without case and without a version at their end (`python3.11`). Each table is sorted.
+/// Names are compared without case, and without a version at their end (`python3.11`) too. Each table is sorted.
 #[rustfmt::skip]
-const SHELLS: [&str; 20] = [
-    "ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "posh", "powershell", "pwsh",
-    "rbash", "sh", "tcsh", "toybox", "xonsh", "yash", "zsh",
+const SHELLS: [&str; 29] = [
+    "ash", "bash", "busybox", "csh", "dash", "elvish", "es", "execlineb", "fish", "git-shell", "ksh", "loksh",
+    "mksh", "murex", "nu", "oksh", "osh", "posh", "powershell", "pwsh", "rbash", "rc", "sh", "tcsh", "toybox",
+    "xonsh", "yash", "ysh", "zsh",
 ];
 
 #[rustfmt::skip]
-const WRAPPERS: [&str; 66] = [
-    "at", "batch", "bwrap", "capsh", "catchsegv", "chpst", "chroot", "chrt", "cpulimit", "crontab",
-    "dbus-run-session", "doas", "docker", "env", "envdir", "expect", "fakeroot", "faketime", "firejail", "flock",
-    "gdb", "ionice", "kubectl", "lldb", "ltrace", "nerdctl", "nice", "nohup", "nsenter", "numactl", "parallel", "perf",
-    "pkexec", "podman", "prlimit", "proot", "rlwrap", "rsh", "run-parts", "runuser", "screen", "script", "setarch",
-    "setpriv", "setsid", "setuidgid", "socat", "softlimit", "ssh", "start-stop-daemon", "stdbuf", "strace", "su",
-    "sudo", "systemd-run", "taskset", "tenure", "time", "timeout", "tmux", "unbuffer", "unshare", "watch", "xargs",
-    "xterm", "xvfb-run",
+const WRAPPERS: [&str; 166] = [
+    "abduco", "alacritty", "ansible", "apptainer", "asdf", "at", "autossh", "batch", "buildah", "busctl", "bwrap",
+    "byobu", "capsh", "catatonit", "catchsegv", "cgexec", "choom", "chpst", "chroot", "chrt", "clush",
+    "concurrently", "cpulimit", "crictl", "crontab", "crun", "ctr", "daemonize", "dbclient", "dbus-launch",
+    "dbus-run-session", "dbus-send", "direnv", "distrobox", "doas", "docker", "docker-compose", "dsh", "dtach",
+    "dumb-init", "entr", "env", "envdir", "expect", "fakechroot", "fakeroot", "faketime", "firejail", "flatpak",
+    "flock", "foot", "foreman", "fzf", "gdb", "gdbus", "gnome-terminal", "gosu", "gpg-agent", "heaptrack",
+    "hyperfine", "i386", "ionice", "kitty", "konsole", "kubectl", "ldd", "linux32", "linux64", "lldb", "logsave",
+    "lsh", "ltrace", "lxc", "lxc-attach", "lxc-execute", "machinectl", "mise", "mosh", "multipass", "nerdctl",
+    "newgrp", "nice", "nix", "nix-shell", "nodemon", "nohup", "nsenter", "numactl", "oc", "parallel", "pdsh", "perf",
+    "pkexec", "podman", "prlimit", "proot", "pssh", "qemu-aarch64", "qemu-arm", "qemu-i386", "qemu-x86_64", "reflex",
+    "rlwrap", "rr", "rsh", "run-parts", "runc", "runcon", "runuser", "rxvt", "s6-applyuidgid", "s6-setuidgid",
+    "screen", "script", "scriptlive", "setarch", "setpriv", "setsid", "setuidgid", "sg", "singularity", "slogin",
+    "snap", "socat", "softlimit", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "startx", "stdbuf", "strace",
+    "su", "su-exec", "sudo", "supervisord", "systemd-inhibit", "systemd-nspawn", "systemd-run", "taskset", "tenure",
+    "terminator", "tilix", "time", "timeout", "tini", "tmux", "toolbox", "uname26", "unbuffer", "unshare", "urxvt",
+    "vagrant", "valgrind", "watch", "watchexec", "wezterm", "wine", "wine64", "x86_64", "xargs", "xdg-open", "xinit",
+    "xterm", "xvfb-run", "zellij",
 ];
 
 #[rustfmt::skip]
-const INTERPRETERS: [&str; 56] = [
-    "awk", "bpftrace", "bun", "bunx", "deno", "ed", "emacs", "erl", "escript", "ex", "gawk", "groovy", "guile", "iex",
-    "irb", "java", "jjs", "jrunscript", "jshell", "julia", "lua", "luajit", "mawk", "nawk", "node", "nodejs", "npx",
-    "nvim", "osascript", "perl", "php", "pipx", "pnpx", "pypy", "python", "r", "rscript", "ruby", "rview", "rvim",
-    "sqlite", "tclsh", "ts-node", "tsx", "uv", "uvx", "vi", "view", "vim", "vim.basic", "vim.gtk", "vim.nox",
-    "vim.tiny", "vimdiff", "wasmtime", "wish",
+const INTERPRETERS: [&str; 126] = [
+    "awk", "bb", "bpftrace", "bpython", "bun", "bunx", "clisp", "clj", "clojure", "crystal", "dart", "dc", "deno",
+    "dotnet", "ecl", "ed", "elixir", "emacs", "emacsclient", "erb", "erl", "escript", "esno", "evim", "ex", "exim",
+    "frawk", "gawk", "gforth", "ghci", "gnuplot", "goawk", "groovy", "guile", "gview", "gvim", "hx", "iex",
+    "ipython", "irb", "java", "jed", "jjs", "joe", "jrunscript", "jshell", "julia", "jupyter", "kak", "kotlin",
+    "lftp", "lua", "luajit", "m4", "mail", "mailx", "mawk", "maxima", "mc", "micro", "micropython", "mongo",
+    "mongosh", "mono", "more", "most", "mutt", "mysql", "nano", "nawk", "nim", "node", "nodejs", "npx", "nvim",
+    "ocaml", "octave", "original-awk", "osascript", "perl", "perl6", "pg", "php", "pico", "pipx", "pnpx", "pry",
+    "psql", "py", "pypy", "python", "r", "racket", "raku", "rdmd", "rscript", "ruby", "runghc", "runhaskell",
+    "rview", "rvim", "sage", "sbcl", "scala", "sed", "sqlite", "ssed", "swift", "swipl", "tclsh", "telnet",
+    "ts-node", "tsx", "utop", "uv", "uvx", "vi", "view", "vim", "vim.basic", "vim.gtk", "vim.nox", "vim.tiny",
+    "vimdiff", "wasmtime", "wish",
 ];
 
 /// Programs that do so with these arguments: see [`has`].
-const WITH: [(&str, &[&str]); 13] = [
-    ("fd", &["-x", "-X", "--exec"]),
-    ("fdfind", &["-x", "-X", "--exec"]),
+#[rustfmt::skip]
+const WITH: [(&str, &[&str]); 83] = [
+    ("ack", &["--pager"]),
+    ("ag", &["--pager"]),
+    ("apt", &["-o", "-c", "--option", "--config-file"]),
+    ("apt-get", &["-o", "-c", "--option", "--config-file"]),
+    ("bat", &["--pager"]),
+    ("bsdtar", &["--use-compress-program"]),
+    ("bundle", &["exec"]),
+    ("c++", &["-B", "-fplugin", "-specs", "-wrapper"]),
+    ("cabal", &["exec"]),
+    ("cargo", &["--config"]),
+    ("cc", &["-B", "-fplugin", "-specs", "-wrapper"]),
+    ("clang", &["-B", "-fplugin", "-Xclang"]),
+    ("cmake", &["-E", "-P"]),
+    ("conda", &["run"]),
+    ("cpio", &["--rsh-command"]),
+    ("ctest", &["-S", "--build-and-test"]),
+    ("curl", &["--engine"]),
+    ("delta", &["--pager"]),
+    ("diff3", &["--diff-program"]),
+    ("dpkg", &["--pre-invoke", "--post-invoke"]),
+    ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
+    ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
     ("find", &["-exec", "-ok"]),
+    ("g++", &["-B", "-fplugin", "-specs", "-wrapper"]),
+    ("gcc", &["-B", "-fplugin", "-specs", "-wrapper"]),
+    ("gem", &["exec"]),
+    ("gh", &["alias", "extension"]),
+    ("gmake", &["-E", "--eval"]),
+    ("go", &["-exec", "-toolexec", "--exec", "--toolexec"]),
+    ("groff", &["-U"]),
     ("gtar", TAR),
+    ("hatch", &["run"]),
+    ("helm", &["--post-renderer"]),
+    ("hg", &["--config", "--ssh"]),
+    ("install", &["--strip-program"]),
+    ("ip", &["exec"]),
+    ("iptables", &["--modprobe"]),
+    ("just", &["--shell", "--command"]),
+    ("latex", &["-shell-escape", "--shell-escape"]),
     ("less", &["+"]),
-    ("make", &["--eval", "SHELL="]),
-    ("man", &["-P", "-H", "--pager", "--html"]),
+    ("make", &["-E", "--eval"]),
+    ("man", &["-P", "-H", "-C", "--pager", "--html", "--config-file"]),
+    ("mix", &["run"]),
+    ("nc", &["-e", "-c"]),
+    ("ncat", &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
+    ("netcat", &["-e", "-c"]),
+    ("nmap", &["--script"]),
+    ("npm", &["exec", "x", "explore", "config", "--script-shell"]),
+    ("op", &["run"]),
+    ("openssl", &["-engine", "-provider"]),
+    ("pandoc", &["-F", "-L", "--filter", "--lua-filter", "--pdf-engine"]),
+    ("pdflatex", &["-shell-escape", "--shell-escape"]),
+    ("pdm", &["run"]),
+    ("pipenv", &["run"]),
+    ("pnpm", &["exec", "dlx", "--script-shell"]),
+    ("poetry", &["run"]),
+    ("pyenv", &["exec"]),
+    ("rails", &["runner"]),
+    ("rake", &["-e", "-E"]),
+    ("rbenv", &["exec"]),
+    ("rclone", &["--sftp-ssh"]),
     ("rg", &["--pre", "--hostname-bin"]),
+    ("rpm", &["-E", "--eval", "--pipe"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("sort", &["--co"]),
-    ("split", &["--f"]),
+    ("rustc", &["-C", "--codegen"]),
+    ("rustup", &["run"]),
+    ("scp", &["-S", "-o", "-F", "-D"]),
+    ("sdiff", &["--diff-program"]),
+    ("sftp", &["-S", "-o", "-F", "-D"]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    ("ssh-add", &["-s"]),
+    ("ssh-copy-id", &["-o", "-F"]),
+    ("ssh-keygen", &["-D"]),
+    ("stack", &["exec"]),
+    ("svn", &["--diff-cmd", "--diff3-cmd", "--editor-cmd", "--config-option"]),
     ("tar", TAR),
+    ("tcpdump", &["-z"]),
+    ("tex", &["-shell-escape", "--shell-escape"]),
+    ("tshark", &["-X"]),
+    ("wget", &["-e", "--use-askpass", "--execute"]),
+    ("yarn", &["exec", "dlx", "node"]),
     ("zip", &["-TT", "--unzip-command"]),
 ];
 
-const TAR: &[&str] = &["-I", "-F", "--to-c", "--checkpoint-", "--use", "--info", "--new-v", "--rsh"];
+const TAR: &[&str] = &[
+    "-I",
+    "-F",
+    "--to-command",
+    "--checkpoint-action",
+    "--use-compress-program",
+    "--info-script",
+    "--new-volume-script",
+    "--rsh-command",
+    "--rmt-command",
+];
 
 /// Options of git itself that stand before its verb and take the next word.
 const GIT_WITH_VALUE: [&str; 4] = ["--git-dir", "--namespace", "--work-tree", "-C"];
 /// Options of git itself by which it runs anything.
 const GIT_OPTIONS: [&str; 3] = ["--config-env", "--exec-path", "-c"];
-/// Verbs of git that run anything with these arguments; with `""`, always.
-const GIT_VERBS: [(&str, &[&str]); 12] = [
-    ("archive", &["--exe"]),
+/// Verbs of git that run anything with these arguments; with `""`, always. What `config` sets is run by the next verb.
+#[rustfmt::skip]
+const GIT_VERBS: [(&str, &[&str]); 33] = [
+    ("archive", &["--exec"]),
     ("bisect", &["run"]),
-    ("clone", &["-c", "-u", "--conf", "--upl", "--templ"]),
+    ("citool", &[""]),
+    ("clone", &["-c", "-u", "--config", "--upload-pack", "--template"]),
+    ("config", &[""]),
+    ("cvsserver", &[""]),
+    ("daemon", &[""]),
     ("difftool", &[""]),
-    ("fetch", &["--upl"]),
+    ("fetch", &["--upload-pack"]),
+    ("fetch-pack", &["--upload-pack", "--exec"]),
     ("filter-branch", &[""]),
-    ("grep", &["-O", "--open"]),
-    ("ls-remote", &["--upl", "--exe"]),
+    ("for-each-repo", &[""]),
+    ("grep", &["-O", "--open-files-in-pager"]),
+    ("gui", &[""]),
+    ("help", &[""]),
+    ("hook", &[""]),
+    ("init", &["--template"]),
+    ("instaweb", &[""]),
+    ("ls-remote", &["--upload-pack", "--exec"]),
+    ("maintenance", &[""]),
+    ("merge-index", &[""]),
     ("mergetool", &[""]),
-    ("push", &["--rec", "--exe"]),
-    ("rebase", &["-x", "--exe"]),
+    ("p4", &[""]),
+    ("pull", &["--upload-pack"]),
+    ("push", &["--receive-pack", "--exec"]),
+    ("rebase", &["-x", "--exec"]),
+    ("remote-ext", &[""]),
+    ("send-email", &[""]),
+    ("send-pack", &["--receive-pack", "--exec"]),
+    ("shell", &[""]),
     ("submodule", &["foreach"]),
+    ("svn", &[""]),
+    ("web--browse", &[""]),
 ];
 
 /// Whether `argv` runs what its arguments say. The first word may be a path.
@@ -83,11 +206,12 @@ pub fn runs_others(argv: &[String]) -> Result<(), RunsOthers> {
     let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
     let name = program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let among = |table: &[&str]| table.binary_search(&bare).is_ok();
+    let among = |table: &[&str]| [bare, &name].iter().any(|it| table.binary_search(it).is_ok());
     let always = among(&SHELLS) || among(&WRAPPERS) || among(&INTERPRETERS) || is_loader(&name);
     let runs = always
         || (bare == "git" && git(arguments))
         || (bare.ends_with("tar") && old_tar(arguments))
+        || (bare.ends_with("make") && sets_a_variable(arguments))
         || WITH.iter().any(|(program, with)| *program == bare && has(arguments, with));
     if runs { Err(RunsOthers { program: name }) } else { Ok(()) }
 }
@@ -97,16 +221,30 @@ fn is_loader(name: &str) -> bool {
     ["ld.so", "ld-linux", "ld-musl", "ld64.so"].iter().any(|loader| name.starts_with(loader))
 }
 
-/// Whether some argument begins like one of `these`: a long option may be shortened. A short one, of one letter, may be
-/// anywhere among others (`-avze`).
+/// Whether some argument is one of `these`: a word, or an option.
 fn has(arguments: &[String], these: &[&str]) -> bool {
-    arguments.iter().any(|argument| {
-        let short = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        these.iter().any(|this| match (this.strip_prefix('-'), short) {
-            (Some(letter), Some(letters)) if letter.len() == 1 => letters.contains(letter),
-            (None | Some(_), None | Some(_)) => argument.starts_with(this),
-        })
-    })
+    arguments.iter().any(|argument| these.iter().any(|this| is(argument, this)))
+}
+
+/// A long option may be shortened as far as anybody would understand it. A short one, of one letter, may be anywhere
+/// among others (`-avze`). Other options, with one dash and a long name, may have their value in the same word.
+fn is(argument: &str, this: &str) -> bool {
+    if let Some(long) = this.strip_prefix("--") {
+        let name = argument.strip_prefix("--").and_then(|rest| rest.split('=').next());
+        return name.is_some_and(|name| !name.is_empty() && long.starts_with(name));
+    }
+    match this.strip_prefix('-') {
+        Some(letter) if letter.len() == 1 => {
+            argument.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
+        }
+        Some(_) => argument.starts_with(this),
+        None => argument == this || (this == "+" && argument.starts_with(this)),
+    }
+}
+
+/// What make is told of a variable is run by the rules that use it.
+fn sets_a_variable(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| !argument.starts_with('-') && argument.contains('='))
 }
 
 /// The first argument of tar may be options without a dash.
@@ -157,6 +295,9 @@ mod tests {
             "lua5.4", "find . -exec rm {} +", "find . -okdir x", "git -c core.pager=x log", "git -C /x -c a=b log",
             "git --exec-path=/x log", "git rebase --exec=x", "git submodule --quiet foreach x", "tar -I x",
             "tar -xIzstd -f x", "tar xIf zstd x", "rsync -avze ssh a b", "git clone -c a=b x", "git rebase -ix make",
+            "tar cf x --us=y z", "tar xf x --rs y", "tar xf x --inf=y", "tar xf x --new-=y", "tar xf x --rmt=y", "sed -n 1p x",
+            "git push --rec=x", "git fetch --u x", "git config alias.x !y", "make CC=x", "make -E x", "npm exec x", "m4 x",
+            "linux32 x", "wget --use-ask=x y", "sort --comp=x", "install --strip-p=x a b", "cargo --config x test", "dc",
             "/lib64/ld-linux-x86-64.so.2 /bin/ls", "ld.so x", "Python3 x", "vim.basic x", "./sh", "R", "awk x",
         ] {
             assert!(runs(line), "{line}");
@@ -168,7 +309,8 @@ mod tests {
     fn what_runs_nothing_but_itself_is_not_among_them() {
         for line in [
             "git status", "git switch -c branch", "git log -c", "git commit -C x", "git -C /x log", "git --no-pager log",
-            "find . -name x", "ls", "cargo test", "base64 x", "tar -xf x", "sort x", "rsync -av a b", "tar xzf x", "sha256sum", "x", "",
+            "find . -name x", "ls", "cargo test", "base64 x", "tar -xf x", "sort x", "rsync -av a b", "tar xzf x", "sha256sum", "x", "", "make -j4 test", "npm install", "npm run build",
+            "cargo build --release", "tar --create -f x y", "git fetch --all", "sort --check x", "wget x", "ip addr", "go test",
         ] {
             assert!(!runs(line), "{line}");
         }

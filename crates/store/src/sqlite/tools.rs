@@ -180,7 +180,7 @@ pub(super) fn expire_approvals(db: &Connection, now_ms: u64) -> Result<Vec<RunId
 }
 
 pub(super) fn trim_approvals(db: &Connection, before_ms: u64) -> Result<(), Trouble> {
-    db.prepare_cached("DELETE FROM approvals WHERE state <> 'pending' AND created_at_ms < ?1")?
+    db.prepare_cached("DELETE FROM approvals WHERE state <> 'pending' AND answered_at_ms < ?1")?
         .execute([stored(before_ms)])?;
     Ok(())
 }

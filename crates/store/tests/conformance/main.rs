@@ -1,5 +1,5 @@
 //! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
-//! `retention`, `events`, `model`), and what the embedded one promises besides (`sqlite`).
+//! `retention`, `events`, `tools`, `model`), and what the embedded one promises besides (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,3 +13,4 @@ mod runs;
 mod sample;
 mod sqlite;
 mod store;
+mod tools;

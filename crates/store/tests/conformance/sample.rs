@@ -1,10 +1,13 @@
 //! Runs to put into a registry. They are made from the first records ever shipped.
 
+use serde_json::json;
 use std::sync::Arc;
 use tenure_core::ending::{Reason, Termination};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::record::{self, Ending, KeeperNote, Ticket};
-use tenure_store::{Beat, Change, Hold, NewRun, Query, Registry};
+use tenure_store::{
+    ApprovalState, Beat, Change, Hold, NewAnswer, NewApproval, NewEvent, NewRun, Query, Registry,
+};
 
 /// The time at which the tests happen.
 pub(crate) const NOW: u64 = 1_800_000_000_000;
@@ -102,4 +105,34 @@ pub(crate) async fn listed(registry: &Arc<dyn Registry>, query: Query) -> Vec<Ru
 /// The ids of these runs.
 pub(crate) fn ids(numbers: &[u64]) -> Vec<RunId> {
     numbers.iter().map(|&number| run_id(number)).collect()
+}
+
+/// A question of instance 1 that was asked at `NOW + number`.
+pub(crate) fn question(number: u64, expires_at_ms: u64) -> NewApproval {
+    NewApproval {
+        id: run_id(number),
+        created_at_ms: NOW + number,
+        expires_at_ms,
+        instance: instance(1),
+        session: None,
+        asked: json!({"request": {"command": "ls"}}),
+    }
+}
+
+/// An answer of a person.
+pub(crate) fn yes(state: ApprovalState, at_ms: u64) -> NewAnswer {
+    let (by, asked) = ("a person".to_owned(), json!({"kept": true}));
+    NewAnswer { state, at_ms, by, asked, entries: Vec::new() }
+}
+
+/// That the end of a run is told.
+pub(crate) fn told(number: u64) -> NewEvent {
+    NewEvent {
+        at_ms: NOW + number,
+        kind: "run-notice".to_owned(),
+        instance: instance(1),
+        run_id: Some(run_id(number)),
+        session: None,
+        detail: json!({}),
+    }
 }

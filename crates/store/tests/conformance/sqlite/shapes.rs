@@ -1,21 +1,25 @@
 //! The shapes that the file has had, and files that are none of ours: refused as they are, with what to do.
 
 use crate::sample::{
-    NOW, create_ended, ended, ending, enrolled, hold, in_scope, in_session, instance, leaving, note, run_id,
-    started,
+    NOW, create_ended, ended, ending, enrolled, hold, in_scope, in_session, instance, leaving, new_run, note,
+    question, run_id, started, told, yes,
 };
 use crate::store::block_on;
 use rusqlite::Connection;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
 use tenure_core::state::State;
+use tenure_core::tools::Notify;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
-use tenure_store::{Count, Query, Registry, kind};
+use tenure_store::{ApprovalState, Count, NewRun, Notice, Query, Registry, kind};
 
 /// The registry's first shape, as it was shipped. Never edited: a test below opens it as long as Tenure exists.
 const FIRST: &[u8] = include_bytes!("../../../fixtures/registry-v1.db");
+/// The second, with what the agent's tools keep.
+const SECOND: &[u8] = include_bytes!("../../../fixtures/registry-v2.db");
 
 /// Opens a file with this content, and expects it to be left as it is.
 fn refused(path: &Path) -> OpenFailed {
@@ -110,6 +114,111 @@ fn the_registry_of_version_one_is_still_read() {
     });
 }
 
+#[test]
+fn the_registry_of_version_two_is_still_read() {
+    let (_directory, path) = place();
+    std::fs::write(&path, SECOND).unwrap();
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        assert_eq!(registry.check().await.unwrap(), None);
+        assert_eq!(registry.run(run_id(2)).await.unwrap().unwrap().note, Some(note()));
+        let exec = async |number| registry.exec_run(run_id(number)).await.unwrap().unwrap();
+        let row = exec(6).await;
+        assert_eq!((row.notify, row.background, row.notice), (Notify::Auto, true, Notice::Owed));
+        assert_eq!(row.read_to.as_deref(), Some("{\"at\":7}"));
+        assert_eq!((exec(7).await.notice, exec(8).await.notice), (Notice::Told, Notice::Acknowledged));
+        assert_eq!(registry.owed(instance(1)).await.unwrap(), [run_id(6)]);
+        let asked = registry.approvals(false, 9).await.unwrap();
+        let states: Vec<_> = asked.iter().map(|row| row.state).collect();
+        use ApprovalState::{AllowedAlways, AllowedOnce, Denied, Expired, Pending};
+        assert_eq!(states, [Pending, Expired, Denied, AllowedAlways, AllowedOnce]);
+        assert_eq!(asked[0].approval, pending());
+        assert_eq!(asked[2].answered_by.as_deref(), Some("a person"));
+        let listed = registry.allowlist().await.unwrap();
+        let entries: Vec<_> = listed.iter().map(|row| (&row.entry["program"], row.uses)).collect();
+        assert_eq!(entries, [(&json!("git"), 1), (&json!("/usr/bin/ls"), 0)]);
+        assert!(registry.tell_owed(run_id(6), told(6)).await.unwrap(), "and written");
+        assert!(registry.answer(run_id(15), yes(AllowedOnce, NOW)).await.unwrap());
+        assert_eq!(registry.allow(listed[0].entry.clone(), "me".into(), NOW).await.unwrap(), listed[0].id);
+    });
+}
+
+#[test]
+fn a_registry_of_version_one_with_a_live_run_becomes_one_of_version_two_with_everything_kept() {
+    let (_directory, path) = place();
+    std::fs::write(&path, FIRST).unwrap();
+    let everything = |path: &Path| {
+        let db = Connection::open(path).unwrap();
+        ["instances", "runs", "events", "counters"].map(|table| dump(&db, table))
+    };
+    let version = |path: &Path| -> i64 {
+        Connection::open(path).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+    };
+    let before = everything(&path);
+    assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
+    assert_eq!(version(&path), 1);
+    drop(Sqlite::open(&path).unwrap());
+    assert_eq!(version(&path), 2);
+    assert_eq!(everything(&path), before);
+    // A second time there is nothing to do.
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        assert_eq!(registry.check().await.unwrap(), None);
+        assert_eq!(registry.run(run_id(2)).await.unwrap().unwrap().state, State::Running);
+        // A run of before is nobody's of exec, and can be read and end all the same.
+        assert_eq!(registry.exec_run(run_id(2)).await.unwrap(), None);
+        registry.read_to(run_id(2), "7".into()).await.unwrap();
+        assert!(registry.record(run_id(2), hold(1), ended(2), NOW).await.unwrap());
+        assert_eq!(registry.owed(instance(1)).await.unwrap(), []);
+        of_the_tools(&registry).await;
+        assert_eq!(registry.check().await.unwrap(), None);
+    });
+}
+
+/// Every row of a table, as text.
+fn dump(db: &Connection, table: &str) -> Vec<String> {
+    let mut statement = db.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        (0..columns).map(|at| Ok(format!("{:?}", row.get_ref(at)?))).collect::<Result<Vec<_>, _>>()
+    };
+    statement.query_map([], row).unwrap().map(|row| row.unwrap().join("|")).collect()
+}
+
+/// A question that waits.
+fn pending() -> tenure_store::NewApproval {
+    let mut asked = question(15, u64::MAX / 4);
+    asked.session = Some("agent:main:1".into());
+    asked.asked = json!({"request": {"command": "rm -r build"}, "cwd": "/work"});
+    asked
+}
+
+/// One of each thing that the agent's tools keep: the runs 6, 7 and 8, and the questions 11 to 15.
+async fn of_the_tools(registry: &Arc<dyn Registry>) {
+    for number in 6..=8 {
+        let run = NewRun { exec: Some(Notify::Auto), ..new_run(number) };
+        create_ended(registry, run, ending(number, Reason::Exit)).await;
+        registry.go_background(run_id(number)).await.unwrap();
+    }
+    registry.read_to(run_id(6), "{\"at\":7}".into()).await.unwrap();
+    assert!(registry.tell_owed(run_id(7), told(7)).await.unwrap());
+    assert!(registry.acknowledge(run_id(8)).await.unwrap());
+    let git = json!({"program": "git", "args": "status( .*)?", "agent": "main"});
+    let git = registry.allow(git, "uid 1000".into(), NOW).await.unwrap();
+    registry.used(vec![git], NOW + 1).await.unwrap();
+    for number in 11..=14 {
+        registry.ask_person(question(number, NOW + 100)).await.unwrap();
+    }
+    let mut always = yes(ApprovalState::AllowedAlways, NOW);
+    let exact = json!({"argv": ["ls", "-l"], "cwd": "/work"});
+    always.entries = vec![json!({"program": "/usr/bin/ls", "exact": exact})];
+    assert!(registry.answer(run_id(11), yes(ApprovalState::AllowedOnce, NOW)).await.unwrap());
+    assert!(registry.answer(run_id(12), always).await.unwrap());
+    assert!(registry.answer(run_id(13), yes(ApprovalState::Denied, NOW)).await.unwrap());
+    assert_eq!(registry.expire_approvals(NOW + 100).await.unwrap(), [run_id(14)]);
+    registry.ask_person(pending()).await.unwrap();
+}
+
 /// Made the fixture, once: `cargo test -p tenure-store --test conformance -- --ignored --exact
 /// sqlite::shapes::make_the_fixture` with the new file's path in `TENURE_FIXTURE`. A new version gets a file of its
 /// own name; the old ones stay.
@@ -131,6 +240,7 @@ fn make_the_fixture() {
         registry.create(in_scope(4, "build")).await.unwrap();
         registry.create(in_scope(5, "other")).await.unwrap();
         registry.hide(run_id(5)).await.unwrap();
+        of_the_tools(&registry).await;
         registry.backup(to.into()).await.unwrap();
     });
 }

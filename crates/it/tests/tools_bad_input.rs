@@ -1,0 +1,498 @@
+//! What the tools cannot do is refused with a stable code and a sentence that says what to do; nothing is started,
+//! nothing hangs, and the daemon serves on.
+
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tenure_it::agent_tools::Tools;
+use tenure_it::api::text;
+use tenure_it::{eventually, install::Install};
+
+/// The daemon is the one it was, runs commands, and has these runs and no others.
+struct Unmoved<'a> {
+    tools: &'a Tools,
+    pid: Value,
+    runs: usize,
+}
+
+impl<'a> Unmoved<'a> {
+    #[track_caller]
+    fn new(tools: &'a Tools, runs: usize) -> Self {
+        Self { tools, pid: tools.api.get("/v1/health").is(200).json()["pid"].clone(), runs }
+    }
+
+    #[track_caller]
+    fn check(self, install: &Install) {
+        assert_eq!(install.runs().len(), self.runs, "something was begun");
+        let health = self.tools.api.get("/v1/health").is(200).json();
+        assert_eq!((&health["pid"], &health["status"]), (&self.pid, &json!("ok")));
+        assert_eq!(self.tools.exec("echo served")["output"], "served\n");
+    }
+}
+
+#[test]
+fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
+    let (install, tools) = Tools::new();
+    let unmoved = Unmoved::new(&tools, 0);
+    let refused = |request: Value, words: &[&str]| {
+        let why = tools.try_process(&request).refused(400, "bad-request");
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    };
+    let actions = ["`list`", "`poll`", "`log`", "`write`", "`send-keys`", "`submit`", "`paste`", "`screen`"];
+    refused(json!({"action": "pause"}), &actions);
+    refused(json!({"action": "Poll"}), &["Poll", "`resize`", "`kill`", "`clear`", "`remove`"]);
+    refused(json!({"action": ""}), &["action", "`list`"]);
+    refused(json!({"action": 7}), &["action"]);
+    refused(json!({}), &["action"]);
+    refused(json!({"action": "poll", "sessionId": "x"}), &["sessionId", "`runId`"]);
+    refused(json!({"action": "poll", "run_id": "x"}), &["run_id", "`runId`"]);
+    let why = tools.try_exec(&json!({"comand": "true"})).refused(400, "bad-request");
+    assert!(why.contains("comand") && why.contains("`command`"), "{why}");
+    // A field of another action is a misunderstanding too.
+    for (request, words) in [
+        (json!({"action": "poll", "runId": "x", "data": "y"}), ["data", "write"]),
+        (json!({"action": "write", "runId": "x", "keys": ["C-c"]}), ["keys", "send-keys"]),
+        (json!({"action": "write", "runId": "x", "text": ""}), ["text", "paste"]),
+        (json!({"action": "list", "timeoutMs": 1}), ["timeoutMs", "poll"]),
+        (json!({"action": "screen", "runId": "x", "cols": 1}), ["cols", "resize"]),
+        (json!({"action": "kill", "runId": "x", "offset": 1}), ["offset", "log"]),
+    ] {
+        let why = tools.try_process(&request).refused(422, "invalid");
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    }
+    unmoved.check(&install);
+}
+
+#[test]
+fn an_id_that_is_none_is_the_id_of_no_run() {
+    let (install, tools) = Tools::new();
+    let run = tools.on_pipes("sleep 1000");
+    let unmoved = Unmoved::new(&tools, 1);
+    let long = "a".repeat(10_000);
+    for id in [
+        "",
+        " ",
+        "0000dead",
+        "\u{0}",
+        "a\nb",
+        "\u{1b}[2J",
+        "../",
+        "../../daemon.log",
+        "*",
+        "%",
+        "é",
+        long.as_str(),
+    ] {
+        for action in [
+            "poll",
+            "log",
+            "write",
+            "send-keys",
+            "submit",
+            "paste",
+            "screen",
+            "resize",
+            "kill",
+            "clear",
+            "remove",
+        ] {
+            let why = tools.try_process(&json!({"action": action, "runId": id})).refused(404, "no-such-run");
+            assert!(why.contains("process list"), "{why}");
+            assert!(why.len() < 500 && !why.contains(|c: char| c.is_control()), "{why:?}");
+        }
+    }
+    for action in ["poll", "kill", "screen"] {
+        let why = tools.try_process(&json!({"action": action})).refused(422, "invalid");
+        assert!(why.contains("runId") && why.contains("process list"), "{why}");
+        tools.try_process(&json!({"action": action, "runId": 7})).refused(400, "bad-request");
+        tools.try_process(&json!({"action": action, "runId": ["a"]})).refused(400, "bad-request");
+    }
+    assert_eq!(run.listed()["status"], "running");
+    unmoved.check(&install);
+}
+
+#[test]
+fn a_beginning_that_two_runs_have_is_refused_and_a_unique_one_is_enough() {
+    let (_install, tools) = Tools::new();
+    let mut ids: Vec<String> = (0..17).map(|_| tools.on_pipes("sleep 1000").id).collect();
+    ids.sort();
+    let pair = ids.windows(2).find(|pair| pair[0][..1] == pair[1][..1]).expect("17 ids, 16 digits");
+    for action in ["poll", "kill", "remove", "log"] {
+        let request = json!({"action": action, "runId": &pair[0][..1]});
+        let why = tools.try_process(&request).refused(409, "ambiguous-id");
+        assert!(why.contains("more"), "{why}");
+    }
+    let same = pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    let others = ids.iter().filter(|id| id.starts_with(&pair[0][..=same])).count();
+    assert_eq!(others, 1);
+    let polled = tools.try_process(&json!({"action": "poll", "runId": &pair[0][..=same], "timeoutMs": 0}));
+    assert_eq!(polled.is(200).json()["runId"], pair[0].as_str());
+    let listed = tools.try_process(&json!({"action": "list"})).is(200).json();
+    let running = listed["runs"].as_array().expect("runs").iter().filter(|run| run["status"] == "running");
+    assert_eq!(running.count(), 17, "nobody was ended by a guess");
+}
+
+#[test]
+fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
+    let (install, tools) = Tools::new();
+    let run = tools.on_pipes("printf 'one\\ntwo\\nthree\\n'; exec sleep 1000");
+    run.wait_for_log("three");
+    let unmoved = Unmoved::new(&tools, 1);
+    for (action, field) in [("poll", "timeoutMs"), ("log", "offset"), ("log", "limit"), ("resize", "cols")] {
+        for value in [json!(-1), json!(1.5), json!("1"), json!(1e300), json!([1]), json!(true)] {
+            let why = run.asks(action, &json!({field: value})).refused(400, "bad-request");
+            assert!(why.contains(field), "{value}: {why}");
+        }
+    }
+    let began = Instant::now();
+    let polled = run.does("poll", &json!({"timeoutMs": u64::MAX}));
+    assert_eq!(polled["output"], "one\ntwo\nthree\n", "what is there is not waited for");
+    let message = text(&polled["message"]);
+    assert!(message.contains("30000") && message.contains(&u64::MAX.to_string()), "{message}");
+    let message = text(&run.does("poll", &json!({"timeoutMs": 0}))["message"]);
+    assert!(!message.contains("30000"), "{message}");
+    let page = run.does("log", &json!({"offset": u64::MAX}));
+    assert_eq!((&page["output"], &page["totalLines"]), (&json!(""), &json!(3)));
+    assert!(text(&page["message"]).contains("only 3 lines"), "{page}");
+    assert_eq!(run.does("log", &json!({"offset": 3}))["output"], "");
+    assert_eq!(run.does("log", &json!({"offset": 1, "limit": u64::MAX}))["output"], "two\nthree\n");
+    assert_eq!(run.does("log", &json!({"limit": 1}))["output"], "three\n");
+    for (action, id) in [("log", Some(&run.id)), ("list", None)] {
+        let why =
+            tools.try_process(&json!({"action": action, "runId": id, "limit": 0})).refused(422, "invalid");
+        assert!(why.contains("limit") && why.contains('1'), "{why}");
+    }
+    let _ = tools.try_process(&json!({"action": "list", "limit": u64::MAX})).is(200);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    run.kill();
+    unmoved.check(&install);
+}
+
+#[test]
+fn keys_and_bytes_that_are_none_are_refused_and_nothing_is_typed() {
+    let (_install, tools) = Tools::new();
+    let run = tools.in_terminal("stty -echo; echo ready; exec cat -v");
+    run.wait_for_line("ready");
+    let refused = |rest: Value, words: &[&str]| {
+        let why = run.asks("send-keys", &rest).refused(422, "invalid");
+        assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    };
+    refused(json!({"keys": ["Entr"]}), &["Entr", "Enter"]);
+    refused(json!({"keys": ["Up", "PageDwn"]}), &["PageDwn", "PageDown"]);
+    refused(json!({"keys": ["hello world"]}), &["hello world", "literal"]);
+    refused(json!({"keys": [""]}), &["C-c"]);
+    refused(json!({"keys": ["C-é"]}), &["C-é"]);
+    refused(json!({"keys": ["x".repeat(100_000)]}), &["xxx"]);
+    refused(json!({"literal": "typed", "keys": ["Entr"]}), &["Enter"]);
+    refused(json!({"literal": "typed", "hex": ["zz"]}), &["zz", "1b"]);
+    for hex in ["", "0x", "1b5", "g1", "+1", "-1", "é", "0x0x1b", "1b 5b"] {
+        refused(json!({"hex": [hex]}), &["hexadecimal"]);
+    }
+    refused(json!({}), &["keys", "literal", "hex"]);
+    refused(json!({"keys": [], "hex": [], "literal": ""}), &["keys"]);
+    let why = run.asks("paste", &json!({})).refused(422, "invalid");
+    assert!(why.contains("text"), "{why}");
+    for (rest, field) in
+        [(json!({"keys": 7}), "keys"), (json!({"keys": [7]}), "keys"), (json!({"literal": ["a"]}), "literal")]
+    {
+        let why = run.asks("send-keys", &rest).refused(400, "bad-request");
+        assert!(why.contains(field), "{why}");
+    }
+    for size in [json!({"cols": 0, "rows": 0}), json!({"cols": 0, "rows": 5}), json!({"cols": 5, "rows": 0})]
+    {
+        run.asks("resize", &size).refused(422, "invalid");
+    }
+    for size in [json!({}), json!({"cols": 80})] {
+        let why = run.asks("resize", &size).refused(422, "invalid");
+        assert!(why.contains("cols and rows"), "{why}");
+    }
+    let why = run.asks("resize", &json!({"cols": 65_536, "rows": 5})).refused(400, "bad-request");
+    assert!(why.contains("cols"), "{why}");
+    assert_eq!((&run.screen()["cols"], &run.screen()["rows"]), (&json!(120), &json!(30)));
+    run.types("all that was typed");
+    run.wait_for_line("all that was typed");
+    assert_eq!(run.log().replace('\r', ""), "ready\nall that was typed\n");
+}
+
+#[test]
+fn a_run_on_pipes_has_no_terminal_but_takes_text() {
+    let (_install, tools) = Tools::new();
+    let run = tools.on_pipes("exec cat");
+    for (action, rest) in [
+        ("send-keys", json!({"keys": ["Up"]})),
+        ("send-keys", json!({"keys": ["Enter"]})),
+        ("send-keys", json!({"literal": "never typed", "keys": ["C-c"]})),
+        ("paste", json!({"text": "never typed", "bracketed": true})),
+        ("screen", json!({})),
+        ("resize", json!({"cols": 80, "rows": 25})),
+    ] {
+        let why = run.asks(action, &rest).refused(409, "wrong-state");
+        assert!(why.contains("terminal"), "{action}: {why}");
+    }
+    run.does("send-keys", &json!({"literal": "literal "}));
+    run.does("send-keys", &json!({"hex": ["21"]}));
+    run.does("paste", &json!({"text": " pasted", "bracketed": false}));
+    run.does("submit", &json!({}));
+    run.does("write", &json!({"eof": true}));
+    run.exits(0);
+    assert_eq!(run.log(), "literal ! pasted\n");
+}
+
+#[test]
+fn input_that_nobody_will_read_is_refused() {
+    let (_install, tools) = Tools::new();
+    let run = tools.on_pipes("cat; exec sleep 1000");
+    let why = run.asks("write", &json!({})).refused(422, "invalid");
+    assert!(why.contains("data") && why.contains("eof"), "{why}");
+    run.asks("write", &json!({"data": 7})).refused(400, "bad-request");
+    run.does("write", &json!({"data": "last", "eof": true}));
+    run.wait_for_log("last");
+    for (action, rest) in
+        [("write", json!({"data": "x"})), ("submit", json!({})), ("paste", json!({"text": "x"}))]
+    {
+        let why = run.asks(action, &rest).refused(409, "wrong-state");
+        assert!(why.contains("closed"), "{why}");
+    }
+    // That it has ended already is what was asked for.
+    run.does("write", &json!({"eof": true}));
+    run.kill();
+    for (action, rest) in [
+        ("write", json!({"data": "x"})),
+        ("write", json!({"eof": true})),
+        ("send-keys", json!({"literal": "x"})),
+        ("submit", json!({})),
+        ("paste", json!({"text": "x"})),
+    ] {
+        let why = run.asks(action, &rest).refused(409, "wrong-state");
+        assert!(why.contains("has ended"), "{action}: {why}");
+    }
+    // A command that closes its input is found out.
+    let run = tools.on_pipes("exec 0<&-; echo closed; exec sleep 1000");
+    run.wait_for_log("closed");
+    let why = run.asks("write", &json!({"data": "x"})).refused(409, "wrong-state");
+    assert!(why.contains("no more input") || why.contains("closed"), "{why}");
+    run.kill();
+}
+
+/// What a process holds in memory of its own, in KiB.
+fn memory(pid: &Value) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the daemon lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("RssAnon");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_command_that_never_reads_is_told_of_in_time_and_nothing_piles_up() {
+    let (install, tools) = Tools::new();
+    let run = tools.on_pipes("exec sleep 1000");
+    let unmoved = Unmoved::new(&tools, 2);
+    let megabyte = "0123456789abcdef".repeat(64 << 10);
+    let began = Instant::now();
+    let why = run.asks("write", &json!({"data": megabyte})).refused(409, "wrong-state");
+    assert!(why.contains("does not read") && why.contains("of 1048576 bytes"), "{why}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    let before = memory(&unmoved.pid);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let why = run.asks("write", &json!({"data": megabyte})).refused(409, "wrong-state");
+                assert!(why.contains("does not read") || why.contains("is full"), "{why}");
+            });
+        }
+        // Nobody else waits for it.
+        let began = Instant::now();
+        assert_eq!(tools.exec("echo meanwhile")["output"], "meanwhile\n");
+        run.does("poll", &json!({"timeoutMs": 0}));
+        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    });
+    eventually("the daemon's memory is as it was", || {
+        (memory(&unmoved.pid) < before + (8 << 10)).then_some(())
+    });
+    run.kill();
+    unmoved.check(&install);
+}
+
+#[test]
+fn commands_and_variables_that_cannot_be_are_refused() {
+    let (install, tools) = Tools::new();
+    let unmoved = Unmoved::new(&tools, 0);
+    let refused = |request: Value, words: &[&str]| {
+        let why = tools.try_exec(&request).refused(422, "invalid");
+        assert!(words.iter().all(|word| why.contains(word)) && why.len() < 1000, "{words:?}: {why}");
+    };
+    refused(json!({}), &["empty"]);
+    refused(json!({"command": ""}), &["empty"]);
+    refused(json!({"command": " \n\t"}), &["empty"]);
+    refused(json!({"command": "echo a\u{0}b"}), &["NUL"]);
+    refused(json!({"command": format!("echo {}", "x".repeat(1 << 20))}), &["1048581", "file"]);
+    let with_env = |name: &str, value: &str| json!({"command": "env", "env": {name: value}});
+    refused(with_env("", "x"), &["name"]);
+    refused(with_env("A=B", "x"), &["\"A\"", "name"]);
+    refused(with_env("=", "x"), &["name"]);
+    refused(with_env("1A", "x"), &["1A"]);
+    refused(with_env("A B", "x"), &["A B"]);
+    refused(with_env("A\u{0}", "x"), &["name"]);
+    refused(with_env("A", "x\u{0}"), &["NUL"]);
+    refused(with_env("é", "x"), &["name"]);
+    refused(with_env(&"N".repeat(1 << 20), "x\u{0}"), &["NNN"]);
+    for blocked in ["PATH", "LD_PRELOAD", "ld_preload", "Bash_Env", "BASH_ENV", "TENURE_STATE", "PYTHONHOME"]
+    {
+        let why = tools.try_exec(&with_env(blocked, "s3cret-value")).refused(422, "invalid");
+        assert!(why.contains(blocked) && !why.contains("s3cret-value"), "{why}");
+    }
+    unmoved.check(&install);
+    // Lower case is as good as any.
+    let request = json!({"command": "echo $lower_case", "env": {"lower_case": "kept = as \"it\" is"}});
+    assert_eq!(tools.try_exec(&request).is(200).json()["output"], "kept = as \"it\" is\n");
+}
+
+#[test]
+fn a_directory_that_is_none_is_told() {
+    let (install, tools) = Tools::new();
+    let file = install.dir().join("file");
+    std::fs::write(&file, "").expect("write");
+    for (workdir, words) in [("", "workdir"), (" ", "workdir"), ("/tmp\u{0}x", "workdir")] {
+        let why = tools.try_exec(&json!({"command": "pwd", "workdir": workdir})).refused(422, "invalid");
+        assert!(why.contains(words), "{why}");
+    }
+    assert_eq!(install.runs(), [""; 0]);
+    for workdir in [file.to_str().expect("UTF-8"), "/no/such/place", "no/such/place", "~"] {
+        let reply = tools.try_exec(&json!({"command": "pwd", "workdir": workdir})).is(200).json();
+        assert_eq!((&reply["status"], &reply["failureKind"]), (&json!("failed"), &json!("spawn-error")));
+        let follow_up = text(&reply["followUp"]);
+        assert!(follow_up.contains(workdir.trim_start_matches('~')), "{workdir}: {follow_up}");
+    }
+    let dir = install.dir().canonicalize().expect("a directory");
+    let inner = dir.join("a/b");
+    std::fs::create_dir_all(&inner).expect("mkdir");
+    let request = json!({"command": "pwd -P", "workdir": inner.join("../..")});
+    assert_eq!(tools.try_exec(&request).is(200).json()["output"], format!("{}\n", dir.display()));
+    // Without a caller's directory, a relative one is from home.
+    let home = tools.exec("pwd")["output"].clone();
+    assert_eq!(tools.try_exec(&json!({"command": "pwd", "workdir": "."})).is(200).json()["output"], home);
+}
+
+#[test]
+fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
+    let (install, tools) = Tools::new();
+    let unmoved = Unmoved::new(&tools, 0);
+    for (field, value) in [
+        ("timeoutSeconds", json!(-1)),
+        ("timeoutSeconds", json!(1e300)),
+        ("noOutputTimeoutSeconds", json!(-0.5)),
+        ("noOutputTimeoutSeconds", json!(1e20)),
+    ] {
+        let why = tools.try_exec(&json!({"command": "true", field: value})).refused(422, "invalid");
+        assert!(why.contains(field) && why.contains("seconds"), "{why}");
+    }
+    for (field, value) in [
+        ("timeoutSeconds", json!("NaN")),
+        ("timeoutSeconds", json!("10s")),
+        ("yieldMs", json!(-1)),
+        ("yieldMs", json!(0.5)),
+        ("yieldMs", json!("10")),
+        ("background", json!("yes")),
+        ("pty", json!(1)),
+        ("env", json!(["A=1"])),
+        ("env", json!({"A": 1})),
+        ("ask", json!("maybe")),
+        ("notify", json!("loudly")),
+        ("command", json!(["true"])),
+    ] {
+        let mut request = json!({"command": "true"});
+        request[field] = value;
+        let why = tools.try_exec(&request).refused(400, "bad-request");
+        assert!(why.contains(field), "{request}: {why}");
+    }
+    // JSON has no word for these.
+    for raw in ["NaN", "Infinity", "-Infinity", "1e999"] {
+        let body = format!(r#"{{"command": "true", "timeoutSeconds": {raw}}}"#);
+        tools.api.ask("POST", "/v1/exec", &[], body.as_bytes()).refused(400, "bad-request");
+    }
+    for key in ["a\nb", "", "\u{1b}[2J", "\u{0}", &"s".repeat(513), &"s".repeat(1 << 20)] {
+        for why in [
+            tools.try_exec(&json!({"command": "true", "sessionKey": key})),
+            tools.try_exec(&json!({"command": "true", "scopeKey": key})),
+            tools.try_process(&json!({"action": "list", "sessionKey": key})),
+        ] {
+            let why = why.refused(422, "invalid");
+            assert!(why.contains("one line"), "{why}");
+            assert!(why.len() < 1000 && !why.contains(|c: char| c.is_control()), "{why:?}");
+        }
+    }
+    tools.try_exec(&json!({"command": "true", "replace": true})).refused(422, "invalid");
+    unmoved.check(&install);
+    let began = Instant::now();
+    for (asked, taken) in
+        [(0, "10 was taken for 0"), (1_000_000_000_000_u64, "120000 was taken for 1000000000000")]
+    {
+        let reply = tools.try_exec(&json!({"command": "true", "yieldMs": asked})).is(200).json();
+        assert!(text(&reply["warnings"][0]).contains(taken), "{reply}");
+    }
+    // The shortest time is not none.
+    let reply = tools.try_exec(&json!({"command": "sleep 1000", "timeoutSeconds": 1e-300})).is(200).json();
+    assert_eq!(
+        (&reply["status"], &reply["failureKind"]),
+        (&json!("failed"), &json!("overall-timeout")),
+        "{reply}"
+    );
+    for longest in [json!(1e15), json!(1.8e19), json!(0)] {
+        let request =
+            json!({"command": "echo done", "timeoutSeconds": longest, "noOutputTimeoutSeconds": longest});
+        let reply = tools.try_exec(&request).is(200).json();
+        assert_eq!((&reply["status"], &reply["output"]), (&json!("completed"), &json!("done\n")), "{reply}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[test]
+fn bodies_that_are_not_understood_start_nothing() {
+    let (install, tools) = Tools::new();
+    let unmoved = Unmoved::new(&tools, 0);
+    for path in ["/v1/exec", "/v1/process"] {
+        let ask = |body: &[u8]| tools.api.ask("POST", path, &[], body);
+        let deep = [b"{\"command\":".to_vec(), b"[".repeat(100_000)].concat();
+        let deeper = [b"{\"a\":".repeat(100_000), b"1".to_vec(), b"}".repeat(100_000)].concat();
+        for body in [
+            &b"[]"[..],
+            b"[\"true\"]",
+            b"[{\"command\": \"true\"}]",
+            b"7",
+            b"\"true\"",
+            b"null",
+            b"true",
+            b"{\"command\": \"true\"",
+            b"{\"command\": \"true\"}}",
+            b"{\"command\": \"true\"} x",
+            b"{\"command\": \"true\", \"command\": \"false\"}",
+            b"command=true",
+            b"\xff\xfe",
+            b"{\"command\": \"\\ud800\"}",
+            b"{\"command\": \"a\xff\"}",
+            &deep,
+            &deeper,
+        ] {
+            let why = ask(body).refused(400, "bad-request");
+            assert!(why.contains("not understood") && why.len() < 1000, "{why}");
+        }
+        let mut wire = tools.api.connect();
+        wire.request("POST", path, &[("Content-Length", "26000000")], b"{");
+        wire.answer().refused(413, "too-large");
+        let body = format!(r#"{{"command": "true", "label": "{}"}}"#, "x".repeat(24 << 20));
+        let mut wire = tools.api.connect();
+        wire.request("POST", path, &[], body.as_bytes());
+        let why = wire.answer().refused(413, "too-large");
+        assert!(why.contains("25165824"), "{why}");
+        for method in ["GET", "PUT", "DELETE", "PATCH"] {
+            let why = tools.api.ask(method, path, &[], b"").refused(405, "method-not-allowed");
+            assert!(why.contains("openapi.json"), "{why}");
+        }
+    }
+    // A form is not JSON, whatever it is called; JSON is, whatever it is called.
+    for kind in ["application/x-www-form-urlencoded", "text/plain", "application/json", "nonsense"] {
+        let headers = [("Content-Type", kind)];
+        tools.api.ask("POST", "/v1/exec", &headers, b"command=true").refused(400, "bad-request");
+        let listed = tools.api.ask("POST", "/v1/process", &headers, b"{\"action\": \"list\"}");
+        assert_eq!(listed.is(200).json()["runs"], json!([]));
+    }
+    unmoved.check(&install);
+}

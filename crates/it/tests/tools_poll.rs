@@ -1,0 +1,462 @@
+//! `process`: what is unread is given once, whoever reads and whatever dies in between; a kill is over when it is
+//! answered; and nobody reaches into another session's runs.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tenure_it::agent::Agent;
+use tenure_it::api::{Answer, text};
+use tenure_it::forsake::{Forsaken, OUTLIVING};
+use tenure_it::home::{Home, TRANSPORTS};
+use tenure_it::install::Install;
+use tenure_it::known::Known;
+use tenure_it::notices;
+use tenure_it::served::Served;
+use tenure_it::{PATIENCE, eventually, proc};
+
+fn installed() -> Install {
+    Install::new().with_env("TENURE_RUN_GRACE", "200ms")
+}
+
+fn begun(install: Install) -> (Home, Agent) {
+    let home = Home::of(install);
+    home.begin();
+    let agent = Agent::of(&home);
+    (home, agent)
+}
+
+fn daemon() -> (Home, Agent) {
+    begun(installed())
+}
+
+/// Everybody below a run's keeper.
+#[track_caller]
+fn members(install: &Install, run: &str) -> Vec<Known> {
+    let keeper = i32::try_from(install.show(run)["keeperPid"].as_i64().expect("a keeper")).expect("a pid");
+    proc::descendants(keeper).into_iter().filter_map(Known::hold).collect()
+}
+
+/// So many lines, with pauses of 0 to 15 ms after some of them, then an exit with 5.
+fn at_random_times(lines: u32) -> String {
+    format!(
+        "i=0; while [ $i -lt {lines} ]; do echo \"line $i of {lines}\"; i=$((i+1)); \
+         case $((i * 7919 % 13)) in 0|5) sleep 0.0$((i * 31 % 15 + 10));; esac; done; exit 5"
+    )
+}
+
+fn lines(count: u32) -> String {
+    (0..count).map(|i| format!("line {i} of {count}\n")).collect()
+}
+
+#[test]
+fn every_line_is_given_once_whatever_the_rhythm() {
+    let (home, agent) = daemon();
+    for pty in [false, true] {
+        let run = agent.start_with(json!({"command": at_random_times(600), "pty": pty}));
+        let mut read = String::new();
+        let mut polls = 0;
+        let last = eventually("the end", || {
+            polls += 1;
+            let reply = agent.process("poll", &run, &json!({"timeoutMs": polls * 17 % 40}));
+            read += reply["output"].as_str().expect("a text");
+            assert_eq!(reply["truncated"], false, "{reply}");
+            (reply["status"] != "running").then_some(reply)
+        });
+        assert_eq!((read, &last["exitCode"]), (lines(600), &json!(5)));
+        assert!(polls > 20, "{polls} polls");
+        let again = agent.poll(&run);
+        assert_eq!((&again["output"], &again["exitCode"]), (&json!(""), &json!(5)), "nothing is left");
+    }
+    home.finish();
+}
+
+/// A poll that comes back empty-handed comes after all before it were written down, so the daemon may die then. The
+/// command prints while there is none.
+#[test]
+fn every_line_is_given_once_over_the_deaths_of_daemons_between_polls() {
+    const BLOCK: u32 = 100;
+    let (home, agent) = daemon();
+    let block = at_random_times(BLOCK).replace("exit 5", ":");
+    let run = agent.start(&format!("while read line; do {block}; done; exit 5"));
+    let mut read = String::new();
+    for deaths in 1..=5 {
+        agent.process("write", &run, &json!({"data": "go\n"}));
+        home.kill();
+        home.begin();
+        eventually("a block and no more", || {
+            let reply = agent.process("poll", &run, &json!({"timeoutMs": 20}));
+            let output = reply["output"].as_str().expect("a text");
+            read += output;
+            (output.is_empty() && read.len() >= deaths * lines(BLOCK).len()).then_some(())
+        });
+    }
+    agent.process("write", &run, &json!({"eof": true}));
+    let (rest, last) = agent.poll_to_the_end(&run);
+    assert_eq!((read, rest.as_str(), &last["exitCode"]), (lines(BLOCK).repeat(5), "", &json!(5)));
+    home.finish();
+}
+
+/// A daemon that dies just after an answer may not have written down that it was given. Then it is given again, and
+/// nothing else is: nothing is ever skipped.
+#[test]
+fn a_death_at_any_moment_loses_nothing_and_repeats_at_most_the_last_reply() {
+    let (home, agent) = daemon();
+    let run = agent.start(&at_random_times(600));
+    let whole = lines(600);
+    let (mut at, mut last, mut round) = (0, 0, 0);
+    eventually("the end", || {
+        round += 1;
+        if round % 10 == 0 && round <= 60 {
+            home.kill();
+            home.begin();
+        }
+        let reply = agent.process("poll", &run, &json!({"timeoutMs": 50}));
+        let output = reply["output"].as_str().expect("a text");
+        if !whole[at..].starts_with(output) {
+            at -= last;
+            assert!(whole[at..].starts_with(output), "{output:?} after {:?}", &whole[..at]);
+        }
+        (at, last) = (at + output.len(), output.len());
+        (reply["status"] != "running").then_some(())
+    });
+    assert_eq!(at, whole.len());
+    home.finish();
+}
+
+#[test]
+fn what_came_for_a_reader_who_hung_up_is_for_the_next() {
+    let (home, agent) = daemon();
+    let run = agent.start("read line; echo \"got $line\"; read line");
+    let gone = agent.begin_process("poll", &run, &json!({"timeoutMs": 30_000}));
+    eventually("a poll that waits", || {
+        let reply = agent.process("poll", &run, &json!({"timeoutMs": 0}));
+        reply["message"].as_str().is_some_and(|said| said.starts_with("Another poll")).then_some(())
+    });
+    drop(gone);
+    agent.process("write", &run, &json!({"data": "it\n"}));
+    assert_eq!(agent.poll(&run)["output"], "got it\n");
+    agent.process("kill", &run, &json!({}));
+    home.finish();
+}
+
+/// What the socket took whole counts as read, and is in the log. What it could not take whole does not.
+#[test]
+fn a_reply_that_was_not_written_whole_is_given_again() {
+    // Two replies of 30,000 characters of 4 bytes do not fit into the socket, one does.
+    let room = std::fs::read_to_string("/proc/sys/net/core/wmem_default").expect("a number");
+    let room: u64 = room.trim().parse().expect("a number");
+    if !(150_000..230_000).contains(&room) {
+        return eprintln!("a socket here takes {room} bytes");
+    }
+    let (home, agent) = daemon();
+    let printed = "🦀".repeat(100) + "\n";
+    let printed = printed.repeat(297);
+    let command = "i=0; while [ $i -lt 297 ]; do printf '🦀%.0s' $(seq 100); echo; i=$((i+1)); done";
+    let runs = [agent.start(command), agent.start(command)];
+    runs.iter().for_each(|run| assert_eq!(home.wait(run), 0));
+    let mut wire = agent.api.connect();
+    for run in &runs {
+        let body = json!({"action": "poll", "runId": run}).to_string();
+        wire.request("POST", "/v1/process", &[], body.as_bytes());
+    }
+    eventually("a second reply that was begun", || (wire.unread() > 150_000).then_some(()));
+    eventually("that the first counts as read", || notices::of(&home, &runs[0]).read_to);
+    // The second is under way: nobody else gets it meanwhile.
+    let meanwhile = agent.process("poll", &runs[1], &json!({"timeoutMs": 500}));
+    assert_eq!(meanwhile["output"], "", "{}", meanwhile["message"]);
+    assert_eq!(notices::of(&home, &runs[1]).read_to, None);
+    drop(wire);
+    let again = agent.poll(&runs[1]);
+    assert!(again["output"] == printed.as_str(), "{} bytes", again["output"].to_string().len());
+    assert_eq!(agent.poll(&runs[0])["output"], "", "the first was written whole");
+    assert!(agent.log_from(&runs[0], 0) == printed, "and is there for whoever wants it");
+    home.finish();
+}
+
+#[test]
+fn a_hundred_who_poll_at_once_share_the_output_and_come_back_in_time() {
+    const READERS: usize = 100;
+    let (home, agent) = daemon();
+    let run = agent.start(&at_random_times(400));
+    let read_all = || {
+        let mut read = Vec::new();
+        loop {
+            let began = Instant::now();
+            let reply = agent.process("poll", &run, &json!({"timeoutMs": 700}));
+            assert!(began.elapsed() < Duration::from_secs(15), "after {:?}: {reply}", began.elapsed());
+            read.push(text(&reply["output"]));
+            if reply["status"] != "running" {
+                return read;
+            }
+        }
+    };
+    let read: Vec<String> = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read_all)).collect();
+        readers.into_iter().flat_map(|reader| reader.join().expect("a reader")).collect()
+    });
+    let rest = agent.poll_to_the_end(&run).0;
+    // The pieces are the lines as they were printed, in some order.
+    let count = |text: &str| {
+        let mut count: BTreeMap<String, u32> = BTreeMap::new();
+        text.lines().for_each(|line| *count.entry(line.to_owned()).or_default() += 1);
+        count
+    };
+    assert_eq!(count(&(read.concat() + &rest)), count(&lines(400)));
+    home.finish();
+}
+
+#[test]
+fn runs_of_other_faces_can_be_polled_and_unknown_ones_are_said_to_be() {
+    let (home, agent) = daemon();
+    for flags in TRANSPORTS {
+        let run = home.start_in_background(flags, &["sh", "-c", "echo one; echo two >&2; exit 7"]);
+        let (read, last) = agent.poll_to_the_end(&run);
+        let mut read: Vec<&str> = read.lines().collect();
+        read.sort_unstable();
+        assert_eq!((read.as_slice(), &last["exitCode"]), (&["one", "two"][..], &json!(7)));
+        let again = agent.poll(&run[..12]);
+        assert_eq!(
+            (&again["output"], &again["runId"]),
+            (&json!(""), &json!(run)),
+            "by a beginning of its id"
+        );
+        // Nobody is told of the end of a run that is none of exec's.
+        assert_eq!(notices::of(&home, &run).notice, "none");
+        agent.ask("write", &run, &json!({"data": "x"})).refused(409, "wrong-state");
+    }
+    for unknown in ["0123456789abcdef01234567", "ffffff", "no-id", ""] {
+        agent.ask("poll", unknown, &json!({})).refused(404, "no-such-run");
+    }
+    agent.api.post("/v1/process", &json!({"action": "poll"})).refused(422, "invalid");
+    home.finish();
+}
+
+#[test]
+fn too_much_unread_is_its_end_and_says_where_the_rest_is() {
+    let (home, agent) = daemon();
+    let line = |i: u32| format!("{i} {}\n", "x".repeat(60));
+    let command = "p() { while [ $1 -lt $2 ]; do echo \"$1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; \
+        set -- $(($1+1)) $2; done; }; p 0 10; read line; p 10 2000; echo done; read line; p 2000 2010";
+    let run = agent.start(command);
+    let printed: String = (0..10).map(line).collect();
+    assert_eq!(agent.poll_until(&run, &line(9)), printed);
+    agent.process("write", &run, &json!({"data": "\n"}));
+    agent.wait_for(&run, "done");
+    let reply = agent.poll(&run);
+    assert_eq!((&reply["truncated"], &reply["nextLine"]), (&json!(true), &json!(10)), "{}", reply["message"]);
+    assert_eq!(reply["nextOffset"], printed.len());
+    let output = text(&reply["output"]);
+    let (note, rest) = output.split_once('\n').expect("lines");
+    assert!(note.contains("process log, offset 10]"), "{note}");
+    assert!(rest.chars().count() <= 30_000 && rest.chars().count() > 29_000);
+    let second: String = (10..2000).map(line).chain(["done\n".to_owned()]).collect();
+    assert!(second.ends_with(rest), "the newest is shown");
+    assert!(agent.log_from(&run, 10) == second, "and the log has all of it");
+    agent.process("write", &run, &json!({"data": "\n"}));
+    let third: String = (2000..2010).map(line).collect();
+    assert_eq!(agent.poll_to_the_end(&run).0, third, "what was skipped does not come again");
+    home.finish();
+}
+
+const DEAF: &str = "ignore-term child ignore-term child setsid ignore-term tree";
+
+#[test]
+fn a_deaf_tree_in_two_sessions_is_gone_when_its_kill_is_answered() {
+    for install in [installed(), installed().without_cgroup()] {
+        let (home, agent) = begun(install);
+        for flags in [json!({"pty": false}), json!({"pty": true})] {
+            let command = format!("{} {DEAF}", home.actor());
+            let run = agent.start_with(json!({"command": command, "pty": flags["pty"]}));
+            agent.wait_for(&run, "ready child");
+            let tree = members(&home, &run);
+            assert!(tree.len() >= 5, "{tree:?}");
+            let reply = agent.process("kill", &run, &json!({}));
+            assert!(tree.iter().all(Known::is_dead), "{tree:?}");
+            assert_eq!(
+                (&reply["status"], &reply["failureKind"]),
+                (&json!("failed"), &json!("aborted")),
+                "{reply}"
+            );
+            let again = agent.process("kill", &run, &json!({}));
+            assert!(again["message"].as_str().is_some_and(|said| said.contains("had ended")), "{again}");
+        }
+        home.finish();
+    }
+}
+
+#[test]
+fn runs_of_an_earlier_daemon_are_killed_removed_and_cleared_like_others() {
+    let (home, agent) = daemon();
+    let command = format!("{} {DEAF}", home.actor());
+    let [killed, removed] = [agent.start(&command), agent.start(&command)];
+    let cleared = agent.start("read line; exit 3");
+    for run in [&killed, &removed] {
+        agent.wait_for(run, "ready child");
+    }
+    let trees = [members(&home, &killed), members(&home, &removed)];
+    home.kill();
+    assert!(home.tenure(&["write", &cleared, "--eof"]).status.success());
+    eventually("its ending", || home.run_path(&cleared).join("ending").exists().then_some(()));
+    home.begin();
+    agent.ask("clear", &killed, &json!({})).refused(409, "wrong-state");
+    agent.process("kill", &killed, &json!({}));
+    assert!(trees[0].iter().all(Known::is_dead));
+    agent.process("remove", &removed, &json!({}));
+    assert!(trees[1].iter().all(Known::is_dead));
+    assert_eq!(agent.poll(&cleared)["exitCode"], 3);
+    for run in [&killed, &cleared] {
+        agent.process("clear", run, &json!({}));
+    }
+    for run in [&killed, &cleared, &removed] {
+        agent.ask("poll", run, &json!({})).refused(404, "no-such-run");
+    }
+    eventually("that nothing of them is kept", || home.runs().is_empty().then_some(()));
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    home.find_nothing();
+}
+
+/// Its daemon, its nursery and its keeper died at once. Whoever asks the next daemon for its end gets it.
+#[test]
+fn a_run_that_nobody_keeps_is_gone_when_its_kill_or_removal_is_answered() {
+    for action in ["kill", "remove"] {
+        let mut served = Served::start(installed());
+        let lost = Forsaken::by(&mut served, &[], "trap '' TERM; echo ready; while :; do sleep 600; done");
+        assert!(lost.living() > 0);
+        served.restart();
+        let agent = Agent::of(&served.install);
+        agent.process(action, &lost.run, &json!({}));
+        assert_eq!(lost.living(), 0, "{action}");
+        if action == "kill" {
+            let shown = served.install.show(&lost.run);
+            assert_eq!(shown["state"], "exited", "{shown}");
+            agent.process("clear", &lost.run, &json!({}));
+        }
+        agent.ask("poll", &lost.run, &json!({})).refused(404, "no-such-run");
+        served.stop();
+    }
+}
+
+/// The same with a daemon that lives on.
+#[test]
+fn a_run_that_lost_its_keeper_under_a_living_daemon_is_gone_when_its_kill_is_answered() {
+    for action in ["kill", "remove"] {
+        let served = Served::start(installed());
+        let agent = Agent::of(&served.install);
+        let command = format!(
+            "{} sh -c \"trap '' TERM; echo ready; while :; do sleep 600; done\"",
+            OUTLIVING.join(" ")
+        );
+        let run = agent.start(&command);
+        agent.wait_for(&run, "ready");
+        let tree = members(&served.install, &run);
+        let keepers = served.keepers(&run);
+        keepers.iter().for_each(Known::stop);
+        keepers.iter().for_each(|one| one.send(Signal::KILL));
+        keepers.iter().for_each(|one| one.wait_dead(PATIENCE));
+        agent.process(action, &run, &json!({}));
+        assert!(tree.iter().all(Known::is_dead), "{action}: {tree:?}");
+        drop(served);
+    }
+}
+
+#[test]
+fn a_removed_run_is_hidden_before_it_has_ended() {
+    let (home, agent) = begun(Install::new().with_env("TENURE_RUN_GRACE", "1h"));
+    let run = agent.start("trap '' TERM; echo ready; while :; do read line || exit 0; done");
+    agent.wait_for(&run, "ready");
+    let tree = members(&home, &run);
+    let mut removing = agent.begin_process("remove", &run, &json!({}));
+    eventually("that it is hidden", || agent.list().is_empty().then_some(()));
+    assert!(tree.iter().all(|one| !one.is_dead()), "its grace is long");
+    agent.ask("poll", &run, &json!({})).refused(404, "no-such-run");
+    tree.iter().for_each(|one| one.send(Signal::KILL));
+    let said = text(&removing.answer().is(200).json()["message"]);
+    assert!(said.contains("forgotten"), "{said}");
+    eventually("that nothing of it is kept", || home.runs().is_empty().then_some(()));
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    home.find_nothing();
+}
+
+/// Every action, with what it needs.
+fn actions() -> Vec<(&'static str, Value)> {
+    vec![
+        ("poll", json!({"timeoutMs": 0})),
+        ("log", json!({})),
+        ("write", json!({"data": "x\n"})),
+        ("send-keys", json!({"keys": ["Enter"]})),
+        ("submit", json!({})),
+        ("paste", json!({"text": "x"})),
+        ("screen", json!({})),
+        ("resize", json!({"cols": 80, "rows": 24})),
+        ("clear", json!({})),
+        ("kill", json!({})),
+        ("remove", json!({})),
+    ]
+}
+
+#[test]
+fn another_sessions_run_is_not_found_whatever_is_to_be_done_with_it() {
+    let (home, operator) = daemon();
+    let [one, other] = ["agent:a:main", "agent:b:main"].map(|session| operator.acting_as(session));
+    let own = one.start("read line; echo \"got $line\"; read line");
+    let theirs =
+        other.start_with(json!({"command": "read line; echo \"got $line\"; read line", "pty": true}));
+    let nobodys = operator.start("read line");
+    for (action, more) in actions() {
+        for run in [&theirs, &nobodys] {
+            one.ask(action, run, &more).refused(404, "no-such-run");
+            one.ask(action, &run[..10], &more).refused(404, "no-such-run");
+        }
+    }
+    let seen = |agent: &Agent| agent.list().iter().map(|run| text(&run["runId"])).collect::<Vec<_>>();
+    assert_eq!((seen(&one), seen(&other)), (vec![own.clone()], vec![theirs.clone()]));
+    assert_eq!(seen(&operator).len(), 3);
+    for run in [&own, &theirs, &nobodys] {
+        assert_eq!(home.show(run)["state"], "running", "nothing was done to it");
+        operator.process("kill", run, &json!({}));
+    }
+    home.finish();
+}
+
+const INSIDE: &str = "INSIDE_A_RUN";
+
+/// What a process of session A's run does, in `a_process_of_one_sessions_run_cannot_touch_anothers`; else nothing.
+#[test]
+fn as_a_process_of_a_run() {
+    let Ok(told) = std::env::var(INSIDE) else { return };
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    let state = std::path::PathBuf::from(text(&told["state"]));
+    let agent = Agent::of(&Install::new().with_state(state));
+    let theirs = text(&told["theirs"]);
+    let code = |answer: Answer| text(&answer.json()["code"]);
+    for (action, more) in actions() {
+        let plain = code(agent.ask(action, &theirs, &more));
+        let pretending = code(agent.acting_as("agent:b:main").ask(action, &theirs, &more));
+        println!("{action} {plain} {pretending}");
+    }
+    let exec = agent.acting_as("agent:b:main").ask_exec(json!({"command": "true"}));
+    println!("exec {0} {0}", code(exec));
+    let listed = agent.list();
+    assert!(listed.iter().all(|run| run["sessionKey"] == "agent:a:main"), "{listed:?}");
+    println!("listed {}", listed.len());
+}
+
+#[test]
+fn a_process_of_one_sessions_run_cannot_touch_anothers() {
+    let (home, operator) = daemon();
+    let [one, other] = ["agent:a:main", "agent:b:main"].map(|session| operator.acting_as(session));
+    let theirs = other.start("read line; exit 9");
+    let exe = std::env::current_exe().expect("own path");
+    let told = json!({"state": home.state(), "theirs": theirs}).to_string();
+    let command = format!("{} --exact as_a_process_of_a_run --nocapture", exe.display());
+    let reply = one.exec(json!({"command": command, "env": {INSIDE: told}, "yieldMs": 60_000}));
+    assert_eq!(reply["exitCode"], 0, "{reply}");
+    let said = text(&reply["output"]);
+    let answers: Vec<&str> = said.lines().filter(|line| line.ends_with("no-such-run forbidden")).collect();
+    assert_eq!(answers.len(), actions().len(), "{said}");
+    assert!(said.contains("exec forbidden") && said.contains("listed 1"), "{said}");
+    other.process("write", &theirs, &json!({"eof": true}));
+    assert_eq!(other.poll_to_the_end(&theirs).1["exitCode"], 9, "it was left alone");
+    home.finish();
+}

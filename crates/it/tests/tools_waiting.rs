@@ -1,0 +1,213 @@
+//! `waitingForInput`, as `process list` and `poll` say it: a fact about who is blocked in what, or that it cannot be told.
+
+use serde_json::{Value, json};
+use tenure_it::agent_tools::{ToolRun, Tools};
+use tenure_it::{eventually, proc};
+
+/// How often a thing is looked at that must not change.
+const LOOKS: usize = 15;
+
+/// It comes to wait, stays waiting, and poll tells the agent what to do about that.
+#[track_caller]
+fn assert_waits(run: &ToolRun) {
+    run.wait_until_waiting_is(&json!(true));
+    let polled = poll_dry(run);
+    assert_eq!(polled["waitingForInput"], true, "{polled}");
+    let message = polled["message"].as_str().expect("a message");
+    assert!(message.contains("waits for input") && message.contains("send-keys"), "{polled}");
+    run.kill();
+}
+
+/// Polls until nothing is unread.
+#[track_caller]
+fn poll_dry(run: &ToolRun) -> Value {
+    eventually("a poll without output", || {
+        let polled = run.does("poll", &json!({"timeoutMs": 0}));
+        (polled["output"] == "").then_some(polled)
+    })
+}
+
+/// Whenever it is looked at, this is said.
+#[track_caller]
+fn assert_always(run: &ToolRun, expected: &Value) {
+    for _ in 0..LOOKS {
+        let listed = run.listed();
+        assert_eq!(listed["waitingForInput"], *expected, "{listed}");
+    }
+    let polled = poll_dry(run);
+    assert_eq!(polled["waitingForInput"], *expected, "{polled}");
+    assert!(!polled["message"].as_str().expect("a message").contains("waits for input"), "{polled}");
+}
+
+#[test]
+fn whoever_reads_the_input_pipe_waits() {
+    let (_install, tools) = Tools::new();
+    for command in [
+        "cat",
+        "read x; echo got $x",
+        "sh",
+        "cat | sort",
+        "python3 -c 'import sys; sys.stdin.read()'",
+        "python3 -c 'input()'",
+        "sh -c 'sh -c \"cat; true\"; true'",
+    ] {
+        eprintln!("{command}");
+        assert_waits(&tools.on_pipes(command));
+    }
+}
+
+#[test]
+fn whoever_moves_the_input_pipe_on_without_reading_it_waits() {
+    let (_install, tools) = Tools::new();
+    assert_waits(&tools.on_pipes("python3 -c 'import os; os.splice(0, 1, 100)'"));
+}
+
+#[test]
+fn whoever_reads_the_terminal_waits() {
+    let (_install, tools) = Tools::new();
+    for command in [
+        "cat",
+        "read x; echo got $x",
+        "sh",
+        "bash --norc --noprofile -i",
+        "python3 -q",
+        "python3 -c 'import getpass; getpass.getpass()'",
+        "bash -c 'read -s x; echo'",
+        "cat | sort",
+    ] {
+        eprintln!("{command}");
+        assert_waits(&tools.in_terminal(command));
+    }
+}
+
+#[test]
+fn whoever_does_something_else_does_not_wait() {
+    let (install, tools) = Tools::new();
+    let dir = install.dir().to_str().expect("UTF-8");
+    std::fs::write(install.dir().join("Makefile"), "all: one two\none two:\n\t@sleep 1000\n").expect("write");
+    for command in [
+        "sleep 1000".to_owned(),
+        "while :; do :; done".to_owned(),
+        "sleep 1000 | cat".to_owned(),
+        "python3 -c 'import subprocess; subprocess.run([\"sleep\", \"1000\"])'".to_owned(),
+        "python3 -c 'import threading; threading.Event().wait()'".to_owned(),
+        format!("mkfifo {dir}/a 2>/dev/null; exec cat {dir}/a"),
+        format!("mkfifo {dir}/b 2>/dev/null; exec cat <> {dir}/b"),
+        format!("exec make -j 2 -C {dir}"),
+    ] {
+        for pty in [false, true] {
+            eprintln!("{command} {pty}");
+            let command = format!("echo ready; {command}");
+            let run = tools.start(&json!({"command": command, "background": true, "pty": pty}));
+            run.wait_for_log("ready");
+            assert_always(&run, &json!(false));
+            run.kill();
+        }
+    }
+}
+
+#[test]
+fn of_one_who_watches_many_things_it_is_not_known_and_nothing_is_guessed() {
+    let (_install, tools) = Tools::new();
+    let poll = "python3 -c 'import os, select; r, w = os.pipe(); p = select.poll(); p.register(0, 1); p.register(r, 1); \
+                p.poll()'";
+    let epoll = "python3 -c 'import os, select; r, w = os.pipe(); p = select.epoll(); p.register(0, 1); p.register(r, 1); \
+                 p.poll()'";
+    let both = "python3 -c 'import os, select; r, w = os.pipe(); select.select([0, r], [], [])'";
+    for (command, pty) in
+        [(poll, false), (epoll, false), (poll, true), (epoll, true), (both, false), (both, true)]
+    {
+        let run = tools.start(&json!({"command": command, "background": true, "pty": pty}));
+        run.wait_until_waiting_is(&json!("unknown"));
+        assert_always(&run, &json!("unknown"));
+        run.kill();
+    }
+    let node = tools.in_terminal("node");
+    node.wait_for_prompt(">");
+    node.wait_until_waiting_is(&json!("unknown"));
+    assert_always(&node, &json!("unknown"));
+    node.kill();
+}
+
+#[test]
+fn a_job_in_the_background_that_wants_to_read_is_not_waited_for() {
+    let (_install, tools) = Tools::new();
+    let run = tools.in_terminal("exec env PS1='prompt> ' bash --norc --noprofile -i");
+    run.wait_for_prompt("prompt>");
+    run.types("cat & sleep 1000");
+    // The background job is stopped in the middle of reading the terminal.
+    let shell = run.listed()["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a pid");
+    eventually("both jobs, the first stopped", || {
+        let jobs = proc::children(shell);
+        let stopped = jobs.iter().any(|&pid| proc::name(pid) == "cat" && proc::is_stopped(pid));
+        (stopped && jobs.iter().any(|&pid| proc::name(pid) == "sleep")).then_some(())
+    });
+    assert_always(&run, &json!(false));
+    // In the foreground again it is.
+    run.keys(&["C-c"]);
+    run.wait_for_prompt("prompt>");
+    run.wait_until_waiting_is(&json!(true));
+    run.types("fg");
+    run.wait_for_line("cat");
+    run.wait_until_waiting_is(&json!(true));
+    run.types("typed");
+    run.wait_for_screen("the echo and the copy", |screen| {
+        screen["lines"].as_array().expect("lines").iter().filter(|line| *line == "typed").count() == 2
+    });
+    run.kill();
+}
+
+#[test]
+fn one_who_reads_on_after_the_terminal_was_taken_from_it_does_not_wait() {
+    let (install, tools) = Tools::new();
+    let script = r#"
+import os, signal
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    os.read(0, 1)
+sleeps = lambda: open(f"/proc/{child}/stat").read().rsplit(")", 1)[1].split()[0] == "S"
+while not (os.tcgetpgrp(0) == child and sleeps()):
+    pass
+os.tcsetpgrp(0, os.getpgrp())
+print("ready", flush=True)
+signal.pause()
+"#;
+    let file = install.dir().join("taken.py");
+    std::fs::write(&file, script).expect("write");
+    let run = tools.in_terminal(&format!("python3 {}", file.display()));
+    run.wait_for_log("ready");
+    assert_always(&run, &json!(false));
+    run.kill();
+}
+
+#[test]
+fn one_who_is_stopped_in_the_middle_of_reading_does_not_wait() {
+    let (_install, tools) = Tools::new();
+    let run = tools.on_pipes("exec cat");
+    run.wait_until_waiting_is(&json!(true));
+    let cat = run.listed()["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a pid");
+    assert_eq!(proc::name(cat), "cat");
+    proc::send(cat, rustix::process::Signal::STOP);
+    eventually("cat stands still", || proc::is_stopped(cat).then_some(()));
+    assert_always(&run, &json!(false));
+    proc::send(cat, rustix::process::Signal::CONT);
+    run.wait_until_waiting_is(&json!(true));
+    run.kill();
+}
+
+#[test]
+fn after_the_end_of_its_input_nobody_waits_for_it() {
+    let (_install, tools) = Tools::new();
+    let run = tools.on_pipes("cat; echo over; sleep 1000");
+    run.wait_until_waiting_is(&json!(true));
+    assert_eq!(run.listed()["stdinWritable"], true);
+    run.does("write", &json!({"data": "last\n", "eof": true}));
+    run.wait_for_log("last\nover\n");
+    assert_always(&run, &json!(false));
+    assert_eq!(run.listed()["stdinWritable"], false);
+    let killed = run.kill();
+    assert_eq!((&killed["waitingForInput"], &killed["stdinWritable"]), (&json!(false), &json!(false)));
+}
