@@ -60,3 +60,5 @@ pub const DETACH_KEYS: &str = "C-p C-q";
 pub const SESSION_DEPTH: usize = 5;
 /// How many children of one session may be open at a time.
 pub const SESSION_CHILDREN: usize = 20;
+/// How long one turn of a CLI agent may take.
+pub const AGENT_TURN: Duration = Duration::from_hours(1);
