@@ -42,19 +42,25 @@ const READ_KEYS: [&str; 8] =
 pub fn agents(file: &Path, given: &RawTable) -> Result<BTreeMap<AgentId, Agent>, BadAgent> {
     let mut all = BTreeMap::new();
     for (name, text) in BUILT_IN {
-        all.insert(name.to_owned(), (0, without_lines(raw::parse(Path::new(name), text).unwrap_or_default())));
+        all.insert(
+            name.to_owned(),
+            (0, without_lines(raw::parse(Path::new(name), text).unwrap_or_default())),
+        );
     }
     let root = Table { file, key: "agents".to_owned(), line: 1, values: given };
     for (name, raw) in given {
         let RawValue::Table(over) = &raw.value else {
-            return Err(root.bad(name, format!("this is {}: write a table, [agents.{name}]", raw.value.kind())));
+            return Err(
+                root.bad(name, format!("this is {}: write a table, [agents.{name}]", raw.value.kind()))
+            );
         };
         let (line, table) = all.entry(name.clone()).or_default();
         *line = raw.line;
         lay_over(table, over);
     }
     let describe = |(name, (line, values)): (&String, &(usize, RawTable))| {
-        let id: AgentId = name.parse().map_err(|why: tenure_core::session::BadAgent| root.bad(name, why.to_string()))?;
+        let id: AgentId =
+            name.parse().map_err(|why: tenure_core::session::BadAgent| root.bad(name, why.to_string()))?;
         let table = Table { file, key: format!("agents.{name}"), line: *line, values };
         Ok((id.clone(), agent(id, &table)?))
     };
@@ -88,12 +94,17 @@ fn lay_over(base: &mut RawTable, over: &RawTable) {
 fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
     table.known(&KEYS)?;
     let missing = |key: &str, what: &str| table.bad(key, format!("it is missing: {what}"));
-    let fresh = arguments(table, "fresh")?.ok_or_else(|| missing("fresh", "write the arguments of a turn"))?;
+    let fresh =
+        arguments(table, "fresh")?.ok_or_else(|| missing("fresh", "write the arguments of a turn"))?;
     let agent = Agent {
         name,
         command: command(table)?,
         fresh,
-        resume: if table.text("resume").ok().flatten() == Some("never") { None } else { arguments(table, "resume")? },
+        resume: if table.text("resume").ok().flatten() == Some("never") {
+            None
+        } else {
+            arguments(table, "resume")?
+        },
         prompt: table.word(
             "prompt",
             &[("stdin", PromptGoes::Stdin), ("argument", PromptGoes::Argument)],
@@ -103,14 +114,22 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
         extra: table.each("extra", table.array("extra")?.unwrap_or_default(), literal)?,
         env: env(&table.table("env")?)?,
         env_remove: table.each("env-remove", table.array("env-remove")?.unwrap_or_default(), variable)?,
-        terminal: table.word("terminal", &[("pipes", Terminal::Pipes), ("pty", Terminal::Pty)], Terminal::Pipes)?,
+        terminal: table.word(
+            "terminal",
+            &[("pipes", Terminal::Pipes), ("pty", Terminal::Pty)],
+            Terminal::Pipes,
+        )?,
         timeout: table.length("timeout")?.unwrap_or(Some(defaults::AGENT_TURN)),
         silence: match table.length("no-output-timeout")? {
             None => Silence::Default,
             Some(Some(limit)) => Silence::After(limit),
             Some(None) => Silence::Unlimited,
         },
-        activity: table.word("activity", &[("output", Activity::Output), ("cpu", Activity::Cpu)], Activity::Output)?,
+        activity: table.word(
+            "activity",
+            &[("output", Activity::Output), ("cpu", Activity::Cpu)],
+            Activity::Output,
+        )?,
         output: output(table)?,
     };
     check(&agent, table)?;
@@ -124,25 +143,36 @@ fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
         let holds = |place| arguments.iter().flat_map(Argument::words).any(|word| word.holds(place));
         match (agent.prompt, holds(Place::Prompt)) {
             (PromptGoes::Argument, false) => {
-                return Err(table.bad(key, "it has no {prompt}: put it where the prompt goes, or write prompt = \"stdin\""));
+                return Err(table.bad(
+                    key,
+                    "it has no {prompt}: put it where the prompt goes, or write prompt = \"stdin\"",
+                ));
             }
             (PromptGoes::Stdin, true) => {
-                return Err(table.bad(key, "it has {prompt}, but the prompt goes to stdin: write prompt = \"argument\""));
+                return Err(table
+                    .bad(key, "it has {prompt}, but the prompt goes to stdin: write prompt = \"argument\""));
             }
             (PromptGoes::Argument, true) | (PromptGoes::Stdin, false) => {}
         }
         if (key == "resume") != holds(Place::Session) {
-            return Err(table.bad(key, "{session} belongs into resume, and only there: it is the session to go on with"));
+            return Err(table
+                .bad(key, "{session} belongs into resume, and only there: it is the session to go on with"));
         }
         if !agent.extra.is_empty() && !arguments.contains(&Argument::Extra) {
-            return Err(table.bad(key, format!("there are extra arguments and no {EXTRA}: put it where they go")));
+            return Err(
+                table.bad(key, format!("there are extra arguments and no {EXTRA}: put it where they go"))
+            );
         }
     }
     if agent.terminal == Terminal::Pty && agent.prompt == PromptGoes::Stdin {
-        return Err(table.bad("terminal", "on a pty the prompt would have no end: write prompt = \"argument\""));
+        return Err(
+            table.bad("terminal", "on a pty the prompt would have no end: write prompt = \"argument\"")
+        );
     }
     if let Some(name) = agent.env_remove.iter().find(|name| agent.env.contains_key(*name)) {
-        return Err(table.bad("env-remove", format!("{name} is set in env as well: write it in one of the two")));
+        return Err(
+            table.bad("env-remove", format!("{name} is set in env as well: write it in one of the two"))
+        );
     }
     let learns = matches!(&agent.output, Output::JsonLines(read) if !read.session.is_empty());
     if agent.resume.is_some() && !learns {
@@ -158,7 +188,8 @@ fn command(table: &Table<'_>) -> Result<String, BadAgent> {
     if is_program && (!text.contains('/') || text.starts_with('/')) {
         return Ok(text.to_owned());
     }
-    let why = "write the program's name or its absolute path, without arguments: those go to fresh and resume";
+    let why =
+        "write the program's name or its absolute path, without arguments: those go to fresh and resume";
     Err(table.bad("command", format!("{text:?} is no program: {why}")))
 }
 
@@ -177,7 +208,11 @@ fn template(text: &str) -> Result<Template, String> {
 }
 
 fn literal(text: &str) -> Result<String, String> {
-    if text.contains('\0') { Err("it holds a NUL byte: leave it out".to_owned()) } else { Ok(text.to_owned()) }
+    if text.contains('\0') {
+        Err("it holds a NUL byte: leave it out".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 fn variable(name: &str) -> Result<String, String> {
@@ -212,7 +247,10 @@ fn output(table: &Table<'_>) -> Result<Output, BadAgent> {
     }
     let read = read(&below)?;
     if read.last.is_empty() {
-        return Err(below.bad("final", "it is missing: say where the final text stands, as in \"result where type=result\""));
+        return Err(below.bad(
+            "final",
+            "it is missing: say where the final text stands, as in \"result where type=result\"",
+        ));
     }
     Ok(Output::JsonLines(Box::new(read)))
 }

@@ -14,7 +14,9 @@ impl Rule {
     /// Reads a rule; the error says what to write.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let malformed = || {
-            format!("{text:?} is no rule: write a path, or PATH where FIELD=VALUE …, as in \"item.text where type=item\"")
+            format!(
+                "{text:?} is no rule: write a path, or PATH where FIELD=VALUE …, as in \"item.text where type=item\""
+            )
         };
         let mut words = text.split_whitespace().peekable();
         let take = match words.peek() {
@@ -106,10 +108,21 @@ mod tests {
     fn a_rule_finds_its_text_in_the_lines_it_is_about() {
         let line = json!({"type": "a", "n": 3, "ok": true, "gone": null, "x": {"y": [{"z": "found"}]}, "l": ["1", "2"]});
         assert_eq!(found("x.y.0.z", &line).as_deref(), Some("found"));
-        assert_eq!(found("x.y.0.z where type=a n=3 ok=true gone=null absent=null", &line).as_deref(), Some("found"));
+        assert_eq!(
+            found("x.y.0.z where type=a n=3 ok=true gone=null absent=null", &line).as_deref(),
+            Some("found")
+        );
         assert_eq!(found("l", &line).as_deref(), Some("1\n2"));
         assert_eq!(found("x.y.0", &line).as_deref(), Some("{\"z\":\"found\"}"));
-        for rule in ["x.y.1.z", "x.y.z", "gone", "x.y.0.z where type=b", "type.a", "n where ok=null", "n where x=null"] {
+        for rule in [
+            "x.y.1.z",
+            "x.y.z",
+            "gone",
+            "x.y.0.z where type=b",
+            "type.a",
+            "n where ok=null",
+            "n where x=null",
+        ] {
             assert_eq!(found(rule, &line), None, "{rule}");
         }
         assert_eq!(Rule::parse("n").unwrap().number(&line), Some(3));
@@ -121,13 +134,17 @@ mod tests {
     #[test]
     fn a_rule_without_a_path_names_lines_only() {
         let rule = Rule::parse("where type=a").unwrap();
-        assert!(!rule.takes() && rule.is_about(&json!({"type": "a"})) && !rule.is_about(&json!({"type": "b"})));
+        assert!(
+            !rule.takes() && rule.is_about(&json!({"type": "a"})) && !rule.is_about(&json!({"type": "b"}))
+        );
         assert_eq!(rule.text(&json!({"type": "a"})), None);
     }
 
     #[test]
     fn what_is_no_rule_is_refused() {
-        for text in ["", " ", "where", "a where", "a b", "a=b", "a..b", ".a", "a where b", "a where =c", "a where b="] {
+        for text in
+            ["", " ", "where", "a where", "a b", "a=b", "a..b", ".a", "a where b", "a where =c", "a where b="]
+        {
             assert!(Rule::parse(text).is_err(), "{text:?}");
         }
     }

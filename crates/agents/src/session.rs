@@ -23,7 +23,11 @@ impl AgentSession {
         let fits = (1..=BYTES).contains(&text.len());
         // A dash would make an option of it.
         let is_name = !text.starts_with('-') && text.bytes().all(|b| b.is_ascii_graphic());
-        if fits && is_name { Ok(Self(text.to_owned())) } else { Err(BadAgentSession(text.chars().take(80).collect())) }
+        if fits && is_name {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(BadAgentSession(text.chars().take(80).collect()))
+        }
     }
 
     /// The name's text.

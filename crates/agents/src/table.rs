@@ -80,7 +80,9 @@ impl<'a> Table<'a> {
         let Some(text) = self.text(name)? else { return Ok(otherwise) };
         let found = words.iter().find(|(word, _)| *word == text).map(|&(_, value)| value);
         let all: Vec<_> = words.iter().map(|&(word, _)| word).collect();
-        found.ok_or_else(|| self.bad(name, format!("{text:?} is none of the words: write {}", all.join(" or "))))
+        found.ok_or_else(|| {
+            self.bad(name, format!("{text:?} is none of the words: write {}", all.join(" or ")))
+        })
     }
 
     /// A duration: `None` if it is not given, `Some(None)` if it is switched off.
@@ -133,7 +135,9 @@ impl<'a> Table<'a> {
         let key = format!("{}.{name}", self.key);
         let (line, values) = match self.values.get(name) {
             None => (self.line, &EMPTY),
-            Some(Raw { line, value: RawValue::Table(values) }) => (if *line == 0 { self.line } else { *line }, values),
+            Some(Raw { line, value: RawValue::Table(values) }) => {
+                (if *line == 0 { self.line } else { *line }, values)
+            }
             Some(raw) => return Err(self.bad(name, format!("this is {}: write a table", raw.value.kind()))),
         };
         Ok(Table { file: self.file, key, line, values })

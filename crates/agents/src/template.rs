@@ -102,7 +102,9 @@ fn unknown(text: &str, name: &str) -> String {
     if name == "extra" {
         return format!("{text:?}: {EXTRA} stands for several arguments: write it as a word of its own");
     }
-    format!("{text:?}: there is no {{{name}}}: there are {{prompt}}, {{session}}, {{cwd}}, {{model}} and {EXTRA}")
+    format!(
+        "{text:?}: there is no {{{name}}}: there are {{prompt}}, {{session}}, {{cwd}}, {{model}} and {EXTRA}"
+    )
 }
 
 #[cfg(test)]
@@ -138,7 +140,10 @@ mod tests {
     #[test]
     fn an_unknown_place_is_refused_with_those_there_are() {
         let text = Template::parse("--x={promt}").unwrap_err();
-        assert!(text.contains("there is no {promt}: there are {prompt}, {session}, {cwd}, {model}"), "{text}");
+        assert!(
+            text.contains("there is no {promt}: there are {prompt}, {session}, {cwd}, {model}"),
+            "{text}"
+        );
         assert!(Template::parse("--x={extra}").unwrap_err().contains("a word of its own"));
     }
 }

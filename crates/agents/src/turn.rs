@@ -65,7 +65,9 @@ pub enum Refused {
         agent: AgentId,
     },
     /// The agent has no way to go on with a session.
-    #[error("{agent} cannot go on with a session: begin a new one, or set agents.{agent}.resume in config.toml")]
+    #[error(
+        "{agent} cannot go on with a session: begin a new one, or set agents.{agent}.resume in config.toml"
+    )]
     CannotResume {
         /// Which agent.
         agent: AgentId,

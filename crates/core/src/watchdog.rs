@@ -20,8 +20,10 @@ struct Profile {
     most: Duration,
 }
 
-const FRESH: Profile = Profile { percent: 80, least: Duration::from_secs(180), most: Duration::from_secs(600) };
-const RESUMED: Profile = Profile { percent: 30, least: Duration::from_secs(60), most: Duration::from_secs(180) };
+const FRESH: Profile =
+    Profile { percent: 80, least: Duration::from_secs(180), most: Duration::from_secs(600) };
+const RESUMED: Profile =
+    Profile { percent: 30, least: Duration::from_secs(60), most: Duration::from_secs(180) };
 
 /// No turn is ended for a shorter silence.
 pub const FLOOR: Duration = Duration::from_secs(1);
@@ -139,7 +141,8 @@ mod tests {
     #[test]
     fn an_own_silence_holds_between_the_floor_and_the_margin() {
         let own = |begins, timeout: Option<u64>, own: u64| {
-            no_output_limit(begins, timeout.map(Duration::from_millis), Some(Duration::from_millis(own))).as_millis()
+            no_output_limit(begins, timeout.map(Duration::from_millis), Some(Duration::from_millis(own)))
+                .as_millis()
         };
         for begins in [Fresh, Resumed] {
             assert_eq!(own(begins, Some(60_000), 0), 1_000);

@@ -29,7 +29,7 @@ const AGENTS: &str = "agents";
 pub(crate) fn read(path: &Path, text: &str) -> Result<Contents, BadSettings> {
     let table = DeTable::parse(text).map_err(|error| not_toml(path, text, &error))?;
     let mut contents = Contents::default();
-    if let Some(DeValue::Table(agents)) = table.get_ref().get(AGENTS).map(|agents| agents.get_ref()) {
+    if let Some(DeValue::Table(agents)) = table.get_ref().get(AGENTS).map(toml::Spanned::get_ref) {
         contents.agents = raw_table(text, agents);
     }
     Walk { path, text, given: &mut contents.given }.table("", table.get_ref())?;

@@ -113,7 +113,9 @@ fn read(path: &Path, named: bool) -> Result<file::Contents, BadSettings> {
         Ok(text) => file::read(path, &text),
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(file::Contents::default()),
         // Whoever was started with somebody else's home has no configuration there.
-        Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => Ok(file::Contents::default()),
+        Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => {
+            Ok(file::Contents::default())
+        }
         Err(source) => Err(BadSettings::Unreadable { path: path.to_owned(), source }),
     }
 }

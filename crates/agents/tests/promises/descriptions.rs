@@ -45,9 +45,18 @@ fn a_new_agent_needs_little() {
 
 /// What stands after `MINE`, and what the refusal says.
 const REFUSED: [(&str, &str); 27] = [
-    ("promt = 'stdin'", "/c/config.toml:4: there is no setting agents.mine.promt: there are command, fresh, resume"),
-    ("read.sesion = 'x'", "/c/config.toml:4: there is no setting agents.mine.read.sesion: there are session, delta"),
-    ("prompt = 'file'", "agents.mine.prompt (from /c/config.toml:4): \"file\" is none of the words: write stdin or argument"),
+    (
+        "promt = 'stdin'",
+        "/c/config.toml:4: there is no setting agents.mine.promt: there are command, fresh, resume",
+    ),
+    (
+        "read.sesion = 'x'",
+        "/c/config.toml:4: there is no setting agents.mine.read.sesion: there are session, delta",
+    ),
+    (
+        "prompt = 'file'",
+        "agents.mine.prompt (from /c/config.toml:4): \"file\" is none of the words: write stdin or argument",
+    ),
     ("prompt = 3", "agents.mine.prompt (from /c/config.toml:4): this is a number: write a text"),
     ("prompt = 'argument'", "agents.mine.fresh (from /c/config.toml:3): it has no {prompt}"),
     ("terminal = 'pty'", "on a pty the prompt would have no end"),
@@ -55,22 +64,43 @@ const REFUSED: [(&str, &str); 27] = [
     ("timeout = 60", "this is a number: write a text"),
     ("no-output-timeout = '5'", "agents.mine.no-output-timeout"),
     ("activity = 'disk'", "write output or cpu"),
-    ("extra = ['--x']", "agents.mine.fresh (from /c/config.toml:3): there are extra arguments and no {extra}"),
+    (
+        "extra = ['--x']",
+        "agents.mine.fresh (from /c/config.toml:3): there are extra arguments and no {extra}",
+    ),
     ("extra = '--x'", "this is a text: write an array of texts"),
     ("env = ['A']", "agents.mine.env (from /c/config.toml:4): this is an array: write a table"),
     ("env.A = 1", "agents.mine.env.A (from /c/config.toml:4): this is a number"),
     ("env.'A=B' = '1'", "is no variable's name"),
     ("env.TENURE_STATE = '/x'", "TENURE_STATE is Tenure's own"),
     ("env.A = \"\\u0000\"", "NUL"),
-    ("env.A = '1'\nenv-remove = ['A']", "agents.mine.env-remove (from /c/config.toml:5): A is set in env as well"),
-    ("resume = ['-r', '{session}']", "agents.mine.resume (from /c/config.toml:4): nothing says how to learn the session"),
+    (
+        "env.A = '1'\nenv-remove = ['A']",
+        "agents.mine.env-remove (from /c/config.toml:5): A is set in env as well",
+    ),
+    (
+        "resume = ['-r', '{session}']",
+        "agents.mine.resume (from /c/config.toml:4): nothing says how to learn the session",
+    ),
     ("resume = ['-r']", "{session} belongs into resume"),
     ("resume = 'no'", "this is a text: write an array of texts"),
-    ("resume = [\n '-r',\n '{sesion}']", "agents.mine.resume (from /c/config.toml:6): \"{sesion}\": there is no {sesion}"),
-    ("read.final = 'x'", "agents.mine.read.final (from /c/config.toml:4): there is nothing to look for in plain text"),
+    (
+        "resume = [\n '-r',\n '{sesion}']",
+        "agents.mine.resume (from /c/config.toml:6): \"{sesion}\": there is no {sesion}",
+    ),
+    (
+        "read.final = 'x'",
+        "agents.mine.read.final (from /c/config.toml:4): there is nothing to look for in plain text",
+    ),
     ("output = 'json-lines'", "agents.mine.read.final (from /c/config.toml:1): it is missing"),
-    ("output = 'json-lines'\nread.final = 'a b'", "agents.mine.read.final (from /c/config.toml:5): \"a b\" is no rule"),
-    ("output = 'json-lines'\nread.final = 'a'\nread.delta = 'where x=1'", "takes nothing: write a path before where"),
+    (
+        "output = 'json-lines'\nread.final = 'a b'",
+        "agents.mine.read.final (from /c/config.toml:5): \"a b\" is no rule",
+    ),
+    (
+        "output = 'json-lines'\nread.final = 'a'\nread.delta = 'where x=1'",
+        "takes nothing: write a path before where",
+    ),
     ("output = 'json-lines'\nread = { final = 'a', usage-of = 'day' }", "write step or turn or session"),
 ];
 
@@ -85,19 +115,37 @@ fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
 #[test]
 fn an_agent_is_a_table_with_a_name_a_command_and_arguments() {
     for (text, expected) in [
-        ("agents.mine = 3", "agents.mine (from /c/config.toml:1): this is a number: write a table, [agents.mine]"),
+        (
+            "agents.mine = 3",
+            "agents.mine (from /c/config.toml:1): this is a number: write a table, [agents.mine]",
+        ),
         ("\n[agents.'a b']\ncommand = 'x'", "agents.a b (from /c/config.toml:2): \"a b\" is no agent's name"),
         ("[agents.mine]\nfresh = []", "agents.mine.command (from /c/config.toml:1): \"\" is no program"),
         ("[agents.mine]\ncommand = 'x'", "agents.mine.fresh (from /c/config.toml:1): it is missing"),
-        ("[agents.mine]\ncommand = './x'\nfresh = []", "\"./x\" is no program: write the program's name or its absolute path"),
+        (
+            "[agents.mine]\ncommand = './x'\nfresh = []",
+            "\"./x\" is no program: write the program's name or its absolute path",
+        ),
         ("[agents.mine]\ncommand = '-x'\nfresh = []", "is no program"),
         ("[agents.mine]\ncommand = 'x'\nfresh = ['{session}']", "{session} belongs into resume"),
-        ("[agents.mine]\ncommand = 'x'\nfresh = ['{prompt}']", "the prompt goes to stdin: write prompt = \"argument\""),
-        ("[agents.mine]\ncommand = 'x'\nfresh = [['a', ['b']]]", "agents.mine.fresh (from /c/config.toml:3): this is an array"),
+        (
+            "[agents.mine]\ncommand = 'x'\nfresh = ['{prompt}']",
+            "the prompt goes to stdin: write prompt = \"argument\"",
+        ),
+        (
+            "[agents.mine]\ncommand = 'x'\nfresh = [['a', ['b']]]",
+            "agents.mine.fresh (from /c/config.toml:3): this is an array",
+        ),
         ("[agents.mine]\ncommand = 'x'\nfresh = [3]", "this is a number: write a text"),
         // The built-in templates do not say where it would go: told by the line that made it needed.
-        ("\n[agents.claude]\nprompt = 'argument'", "agents.claude.fresh (from /c/config.toml:2): it has no {prompt}"),
-        ("[agents.claude]\noutput = 'text'", "agents.claude.resume (from /c/config.toml:1): nothing says how to learn"),
+        (
+            "\n[agents.claude]\nprompt = 'argument'",
+            "agents.claude.fresh (from /c/config.toml:2): it has no {prompt}",
+        ),
+        (
+            "[agents.claude]\noutput = 'text'",
+            "agents.claude.resume (from /c/config.toml:1): nothing says how to learn",
+        ),
     ] {
         let refused = refusal(text);
         assert!(refused.contains(expected), "{text}\n  expected {expected}\n  was      {refused}");

@@ -28,13 +28,17 @@ fn expect(told: &Told, session: &str, usage: Usage) {
 }
 
 fn deltas(events: &[Event]) -> Vec<&str> {
-    let text = |event| if let &Event::Delta(text) = &event { Some(text.as_str()) } else { None };
-    events.iter().filter_map(text).collect()
+    events
+        .iter()
+        .filter_map(|event| if let Event::Delta(text) = event { Some(text.as_str()) } else { None })
+        .collect()
 }
 
 fn messages(events: &[Event]) -> Vec<&str> {
-    let text = |event| if let &Event::Message(text) = &event { Some(text.as_str()) } else { None };
-    events.iter().filter_map(text).collect()
+    events
+        .iter()
+        .filter_map(|event| if let Event::Message(text) = event { Some(text.as_str()) } else { None })
+        .collect()
 }
 
 fn turn(input: u64, output: u64) -> Usage {

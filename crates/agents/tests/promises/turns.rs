@@ -74,7 +74,10 @@ fn a_prompt_that_the_system_would_not_take_is_refused() {
     let refused = turn(&bare, &fresh(&"x".repeat(ARGUMENT_BYTES + 1))).unwrap_err();
     assert!(refused.to_string().contains("agents.mine.prompt = \"stdin\""), "{refused}");
     assert!(matches!(turn(&bare, &fresh("a\0b")), Err(Refused::Spec(_))));
-    assert!(turn(&agent("claude", ""), &fresh(&"x".repeat(1 << 20))).is_ok(), "on stdin there is no such limit");
+    assert!(
+        turn(&agent("claude", ""), &fresh(&"x".repeat(1 << 20))).is_ok(),
+        "on stdin there is no such limit"
+    );
     for empty in ["", " \n"] {
         assert!(matches!(turn(&bare, &fresh(empty)), Err(Refused::Empty { .. })));
     }
@@ -114,7 +117,11 @@ fn the_limits_of_a_turn_are_the_descriptions_or_its_own() {
     let own = "[agents.codex]\ntimeout = '10m'\nno-output-timeout = '20m'\nactivity = 'output'";
     assert_eq!(limits(own, None), (secs(600), secs(599), Activity::Output));
     let off = "[agents.codex]\ntimeout = 'off'\nno-output-timeout = '0'";
-    assert_eq!(limits(off, None), (None, None, Activity::Output), "without a limit there is nothing to measure");
+    assert_eq!(
+        limits(off, None),
+        (None, None, Activity::Output),
+        "without a limit there is nothing to measure"
+    );
     assert_eq!(limits("[agents.codex]\ntimeout = '0'", None).1, secs(600));
     let session = AgentSession::new("S1").unwrap();
     let planned = turn(&agent("codex", ""), &Turn { resume: Some(&session), ..fresh("do") }).unwrap();
