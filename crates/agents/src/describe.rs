@@ -2,7 +2,7 @@
 
 use crate::agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
 use crate::rule::Rule;
-use crate::table::{BadAgent, Table};
+use crate::table::{BadAgent, Length, Table};
 use crate::template::{Argument, EXTRA, Place, Template};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -119,11 +119,15 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
             &[("pipes", Terminal::Pipes), ("pty", Terminal::Pty)],
             Terminal::Pipes,
         )?,
-        timeout: table.length("timeout")?.unwrap_or(Some(defaults::AGENT_TURN)),
+        timeout: match table.length("timeout")? {
+            Length::NotGiven => Some(defaults::AGENT_TURN),
+            Length::Off => None,
+            Length::Of(limit) => Some(limit),
+        },
         silence: match table.length("no-output-timeout")? {
-            None => Silence::Default,
-            Some(Some(limit)) => Silence::After(limit),
-            Some(None) => Silence::Unlimited,
+            Length::NotGiven => Silence::Default,
+            Length::Off => Silence::Unlimited,
+            Length::Of(limit) => Silence::After(limit),
         },
         activity: table.word(
             "activity",

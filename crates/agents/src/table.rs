@@ -34,6 +34,13 @@ pub enum BadAgent {
     },
 }
 
+/// A duration as it may be given.
+pub(crate) enum Length {
+    NotGiven,
+    Off,
+    Of(Duration),
+}
+
 /// A table with its place in the file. What is built in has no line, and is told by the line of the table.
 pub(crate) struct Table<'a> {
     pub(crate) file: &'a Path,
@@ -85,13 +92,14 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A duration: `None` if it is not given, `Some(None)` if it is switched off.
-    pub(crate) fn length(&self, name: &str) -> Result<Option<Option<Duration>>, BadAgent> {
-        match self.text(name)? {
-            None => Ok(None),
-            Some("off" | "none") => Ok(Some(None)),
-            Some(text) => duration::parse(text).map(Some).map_err(|error| self.bad(name, error.to_string())),
-        }
+    pub(crate) fn length(&self, name: &str) -> Result<Length, BadAgent> {
+        let text = match self.text(name)? {
+            None => return Ok(Length::NotGiven),
+            Some("off" | "none") => return Ok(Length::Off),
+            Some(text) => text,
+        };
+        let length = duration::parse(text).map_err(|error| self.bad(name, error.to_string()))?;
+        Ok(length.map_or(Length::Off, Length::Of))
     }
 
     pub(crate) fn array(&self, name: &str) -> Result<Option<&'a [Raw]>, BadAgent> {

@@ -1,4 +1,5 @@
 //! What the crate promises, from outside.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 mod descriptions;
 mod reading;
@@ -7,7 +8,7 @@ mod turns;
 
 use std::path::Path;
 use tenure_agents::{Agent, BadAgent};
-use tenure_settings::raw::{RawValue, parse};
+use tenure_settings::raw::{RawTable, RawValue, parse};
 
 /// The agents that a configuration with this text gives.
 fn agents(text: &str) -> Result<Vec<Agent>, BadAgent> {
@@ -15,7 +16,7 @@ fn agents(text: &str) -> Result<Vec<Agent>, BadAgent> {
     let mut file = parse(path, text).expect("TOML");
     let given = match file.remove("agents").map(|raw| raw.value) {
         Some(RawValue::Table(table)) => table,
-        _ => Default::default(),
+        _ => RawTable::new(),
     };
     tenure_agents::agents(path, &given).map(|all| all.into_values().collect())
 }

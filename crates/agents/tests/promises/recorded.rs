@@ -2,7 +2,7 @@
 //! 0.61.0 and opencode 1.18.33. The model answers "The answer is 42.", in some turns after a command.
 
 use crate::agent;
-use tenure_agents::{Answer, Event, Reader, Span, Told, Untold, Usage};
+use tenure_agents::{AgentSession, Answer, Event, Reader, Span, Told, Untold, Usage};
 
 const ANSWER: &str = "The answer is 42.";
 
@@ -22,7 +22,7 @@ macro_rules! recorded {
 
 #[track_caller]
 fn expect(told: &Told, session: &str, usage: Usage) {
-    assert_eq!(told.session.as_ref().map(|session| session.as_str()), Some(session));
+    assert_eq!(told.session.as_ref().map(AgentSession::as_str), Some(session));
     assert_eq!(told.answer, Answer::Final(ANSWER.to_owned()));
     assert_eq!((told.usage, &told.error, told.cut), (Some(usage), &None, false));
 }
