@@ -64,3 +64,5 @@ pub const SESSION_CHILDREN: usize = 20;
 pub const SESSION_QUEUE: usize = 32;
 /// How much of a turn's final text is kept, in bytes.
 pub const TURN_TEXT: usize = 256 << 10;
+/// How long one turn of a CLI agent may take.
+pub const AGENT_TURN: Duration = Duration::from_hours(1);

@@ -27,4 +27,5 @@ pub mod spec;
 pub mod state;
 pub mod tools;
 pub mod watch;
+pub mod watchdog;
 pub mod wire;

@@ -1,6 +1,7 @@
 //! `config.toml`: which settings it gives, and on which lines.
 
 use crate::origin::BadSettings;
+use crate::raw::{RawTable, not_toml, raw_table};
 use crate::table::{Setting, TABLE};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -12,20 +13,31 @@ pub(crate) struct Given {
     pub(crate) line: usize,
 }
 
+/// What the file says.
+#[derive(Default)]
+pub(crate) struct Contents {
+    /// The settings that it gives.
+    pub(crate) given: Vec<Given>,
+    /// The agents that it describes: whoever runs agents reads these.
+    pub(crate) agents: RawTable,
+}
+
+/// The table that is no section of settings.
+const AGENTS: &str = "agents";
+
 /// Reads the file's text.
-pub(crate) fn read(path: &Path, text: &str) -> Result<Vec<Given>, BadSettings> {
-    let table = DeTable::parse(text).map_err(|error| BadSettings::NotToml {
-        path: path.to_owned(),
-        line: line_of(text, error.span().map_or(0, |span| span.start)),
-        why: error.message().to_owned(),
-    })?;
-    let mut given = Vec::new();
-    Walk { path, text, given: &mut given }.table("", table.get_ref())?;
-    Ok(given)
+pub(crate) fn read(path: &Path, text: &str) -> Result<Contents, BadSettings> {
+    let table = DeTable::parse(text).map_err(|error| not_toml(path, text, &error))?;
+    let mut contents = Contents::default();
+    if let Some(DeValue::Table(agents)) = table.get_ref().get(AGENTS).map(toml::Spanned::get_ref) {
+        contents.agents = raw_table(text, agents);
+    }
+    Walk { path, text, given: &mut contents.given }.table("", table.get_ref())?;
+    Ok(contents)
 }
 
 /// The line that a byte is on, counted from 1.
-fn line_of(text: &str, byte: usize) -> usize {
+pub(crate) fn line_of(text: &str, byte: usize) -> usize {
     text.as_bytes()[..byte.min(text.len())].split(|&b| b == b'\n').count()
 }
 
@@ -46,6 +58,7 @@ impl Walk<'_> {
             let line = line_of(self.text, name.span().start);
             let below = format!("{key}.");
             match value.get_ref() {
+                DeValue::Table(_) if key == AGENTS => {}
                 DeValue::Table(table) if TABLE.iter().any(|setting| setting.key.starts_with(&below)) => {
                     self.table(&key, table)?;
                 }

@@ -23,7 +23,9 @@ pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<S
     let named = origin != Origin::Default;
     settings.origins.insert("config", origin);
     if let Some(path) = settings.config.clone() {
-        for given in read(&path, named)? {
+        let contents = read(&path, named)?;
+        settings.agents = contents.agents;
+        for given in contents.given {
             let origin = Origin::File { path: path.clone(), line: given.line };
             let place = Place { base: path.parent(), home: home.as_deref() };
             settings.set(given.setting, &given.text, place, origin)?;
@@ -105,13 +107,15 @@ fn config(variables: Variables<'_>) -> (Option<PathBuf>, Origin) {
     (dir.map(|dir| dir.join("tenure/config.toml")), Origin::Default)
 }
 
-fn read(path: &Path, named: bool) -> Result<Vec<file::Given>, BadSettings> {
+fn read(path: &Path, named: bool) -> Result<file::Contents, BadSettings> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match std::fs::read_to_string(path) {
         Ok(text) => file::read(path, &text),
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(file::Contents::default()),
         // Whoever was started with somebody else's home has no configuration there.
-        Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => Ok(Vec::new()),
+        Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => {
+            Ok(file::Contents::default())
+        }
         Err(source) => Err(BadSettings::Unreadable { path: path.to_owned(), source }),
     }
 }

@@ -7,6 +7,7 @@ mod file;
 mod kind;
 mod layers;
 mod origin;
+pub mod raw;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,7 @@ pub struct Settings {
     /// The exec tool.
     pub exec: Exec,
     config: Option<PathBuf>,
+    agents: raw::RawTable,
     origins: BTreeMap<&'static str, Origin>,
 }
 
@@ -203,6 +205,7 @@ impl Settings {
                 approval: defaults::APPROVAL,
             },
             config: None,
+            agents: raw::RawTable::new(),
             origins: BTreeMap::new(),
         }
     }
@@ -233,6 +236,11 @@ impl Settings {
     /// The configuration file that was looked for, whether it is there or not.
     pub fn config(&self) -> Option<&Path> {
         self.config.as_deref()
+    }
+
+    /// The tables `[agents.NAME]` of the configuration file, as they are written.
+    pub fn agents(&self) -> &raw::RawTable {
+        &self.agents
     }
 
     /// Where a setting's value came from; the key is as in `config.toml`, with a dot after the section.

@@ -1,6 +1,7 @@
 //! What each layer may say, which one wins, and what is refused.
 
 use crate::layers::load;
+use crate::raw::{Raw, RawValue};
 use crate::table::TABLE;
 use crate::{BadSettings, Origin, Registry, Settings};
 use std::ffi::OsString;
@@ -96,6 +97,27 @@ fn an_unknown_key_is_refused_with_its_name_and_line() {
     assert!(text.contains(":1: there is no setting output:"), "{text}");
     let text = refusal(with("[cgroup]\nx = 1", &[]));
     assert!(text.contains("config.toml:1): this is a table"), "{text}");
+}
+
+#[test]
+fn the_agents_are_handed_on_as_they_are_written_with_their_lines() {
+    let file = "[runs]\nmax = 3\n[agents.mine]\ncommand = 'mine'\nfresh = [\n 'a',\n ['b', 7],\n]\n\n[agents.mine.env]\nA = '1'";
+    let settings = with(file, &[]).unwrap();
+    assert_eq!(settings.runs.max, Some(3));
+    let Raw { line: 3, value: RawValue::Table(mine) } = &settings.agents()["mine"] else {
+        panic!("{:?}", settings.agents())
+    };
+    assert_eq!(mine["command"], Raw { line: 4, value: RawValue::Text("mine".into()) });
+    let RawValue::Array(fresh) = &mine["fresh"].value else { panic!("{mine:?}") };
+    assert_eq!(fresh.iter().map(|word| word.line).collect::<Vec<_>>(), [6, 7]);
+    let number = Raw { line: 7, value: RawValue::Number("7".into()) };
+    assert!(matches!(&fresh[1].value, RawValue::Array(words) if words[1] == number));
+    assert!(matches!(&mine["env"].value, RawValue::Table(env) if env["A"].line == 11));
+    assert!(with("", &[]).unwrap().agents().is_empty());
+    let text = refusal(with("\nagents = 3", &[]));
+    assert!(text.contains("config.toml:2: there is no setting agents:"), "{text}");
+    let text = refusal(with("[agents.mine]\ncommand = 'mine'\n[output]\nhaed = 1", &[]));
+    assert!(text.contains("config.toml:4: there is no setting output.haed"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,153 @@
+//! One table of a description: its values by kind, and errors that name the key and its line.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::duration;
+use tenure_settings::raw::{Raw, RawTable, RawValue};
+
+/// A description that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadAgent {
+    /// It has a key that there is not.
+    #[error("{}:{line}: there is no setting {key}: there are {known}", path.display())]
+    Unknown {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// What was written.
+        key: String,
+        /// What could have been meant.
+        known: String,
+    },
+    /// A value that cannot be.
+    #[error("{key} (from {}:{line}): {why}", path.display())]
+    Value {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// Which key.
+        key: String,
+        /// What is wrong, and what to write.
+        why: String,
+    },
+}
+
+/// A duration as it may be given.
+pub(crate) enum Length {
+    NotGiven,
+    Off,
+    Of(Duration),
+}
+
+/// A table with its place in the file. What is built in has no line, and is told by the line of the table.
+pub(crate) struct Table<'a> {
+    pub(crate) file: &'a Path,
+    /// Its key, as in `agents.claude`.
+    pub(crate) key: String,
+    pub(crate) line: usize,
+    pub(crate) values: &'a RawTable,
+}
+
+impl<'a> Table<'a> {
+    pub(crate) fn bad(&self, name: &str, why: impl Into<String>) -> BadAgent {
+        let line = self.values.get(name).map_or(0, |raw| raw.line);
+        self.bad_at(name, line, why)
+    }
+
+    fn bad_at(&self, name: &str, line: usize, why: impl Into<String>) -> BadAgent {
+        let line = if line == 0 { self.line } else { line };
+        let key = format!("{}.{name}", self.key);
+        BadAgent::Value { path: self.file.to_owned(), line, key, why: why.into() }
+    }
+
+    /// Refuses keys that are none of these.
+    pub(crate) fn known(&self, names: &[&str]) -> Result<(), BadAgent> {
+        let Some((name, raw)) = self.values.iter().find(|(name, _)| !names.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let (path, key) = (self.file.to_owned(), format!("{}.{name}", self.key));
+        Err(BadAgent::Unknown { path, line: raw.line, key, known: names.join(", ") })
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, BadAgent> {
+        self.values.get(name).map(|raw| self.as_text(name, raw)).transpose()
+    }
+
+    fn as_text(&self, name: &str, raw: &'a Raw) -> Result<&'a str, BadAgent> {
+        match &raw.value {
+            RawValue::Text(text) => Ok(text),
+            other => Err(self.bad_at(name, raw.line, format!("this is {}: write a text", other.kind()))),
+        }
+    }
+
+    /// One of some words.
+    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)], otherwise: T) -> Result<T, BadAgent> {
+        let Some(text) = self.text(name)? else { return Ok(otherwise) };
+        let found = words.iter().find(|(word, _)| *word == text).map(|&(_, value)| value);
+        let all: Vec<_> = words.iter().map(|&(word, _)| word).collect();
+        found.ok_or_else(|| {
+            self.bad(name, format!("{text:?} is none of the words: write {}", all.join(" or ")))
+        })
+    }
+
+    pub(crate) fn length(&self, name: &str) -> Result<Length, BadAgent> {
+        let text = match self.text(name)? {
+            None => return Ok(Length::NotGiven),
+            Some("off" | "none") => return Ok(Length::Off),
+            Some(text) => text,
+        };
+        let length = duration::parse(text).map_err(|error| self.bad(name, error.to_string()))?;
+        Ok(length.map_or(Length::Off, Length::Of))
+    }
+
+    pub(crate) fn array(&self, name: &str) -> Result<Option<&'a [Raw]>, BadAgent> {
+        let Some(raw) = self.values.get(name) else { return Ok(None) };
+        match &raw.value {
+            RawValue::Array(values) => Ok(Some(values)),
+            other => Err(self.bad(name, format!("this is {}: write an array of texts", other.kind()))),
+        }
+    }
+
+    /// The texts of an array, each read by `read`, whose error says what to write.
+    pub(crate) fn each<T>(
+        &self,
+        name: &str,
+        values: &'a [Raw],
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, BadAgent> {
+        let one = |raw: &'a Raw| {
+            let text = self.as_text(name, raw)?;
+            read(text).map_err(|why| self.bad_at(name, raw.line, why))
+        };
+        values.iter().map(one).collect()
+    }
+
+    /// One text, or several.
+    pub(crate) fn one_or_more<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, BadAgent> {
+        let Some(raw) = self.values.get(name) else { return Ok(Vec::new()) };
+        match &raw.value {
+            RawValue::Array(values) => self.each(name, values, read),
+            _ => self.each(name, std::slice::from_ref(raw), read),
+        }
+    }
+
+    /// A table in this one; an empty one, if it is not given.
+    pub(crate) fn table(&self, name: &str) -> Result<Table<'a>, BadAgent> {
+        static EMPTY: RawTable = RawTable::new();
+        let key = format!("{}.{name}", self.key);
+        let (line, values) = match self.values.get(name) {
+            None => (self.line, &EMPTY),
+            Some(Raw { line, value: RawValue::Table(values) }) => {
+                (if *line == 0 { self.line } else { *line }, values)
+            }
+            Some(raw) => return Err(self.bad(name, format!("this is {}: write a table", raw.value.kind()))),
+        };
+        Ok(Table { file: self.file, key, line, values })
+    }
+}

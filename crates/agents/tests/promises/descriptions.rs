@@ -1,0 +1,153 @@
+//! What a description may say, how it goes over a built-in one, and what is refused.
+
+use crate::{agent, agents, refusal};
+use tenure_agents::{BUILT_IN, Output, PromptGoes, Terminal};
+
+const MINE: &str = "[agents.mine]\ncommand = 'mine'\nfresh = ['-p']\n";
+
+#[test]
+fn the_built_in_agents_are_there_and_can_be_resumed() {
+    let all = agents("").unwrap();
+    let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
+    assert_eq!(names, BUILT_IN.map(|(name, _)| name));
+    for agent in all {
+        assert!(agent.resume.is_some() && agent.prompt == PromptGoes::Stdin, "{agent:?}");
+        assert_eq!(agent.command, agent.name.as_str());
+        assert!(matches!(agent.output, Output::JsonLines(_)));
+    }
+}
+
+#[test]
+fn a_built_in_agent_is_overridden_key_by_key() {
+    let plain = agent("claude", "");
+    let text = "[agents.claude]\ncommand = '/opt/claude'\nenv.A = '1'\nread.session = 'id'";
+    let mine = agent("claude", text);
+    assert_eq!(mine.command, "/opt/claude");
+    assert_eq!((&mine.fresh, &mine.resume, mine.timeout), (&plain.fresh, &plain.resume, plain.timeout));
+    let (Output::JsonLines(mine), Output::JsonLines(plain)) = (mine.output, plain.output) else { panic!() };
+    assert_ne!(mine.session, plain.session);
+    assert_eq!((mine.delta, mine.last, mine.usage_of), (plain.delta, plain.last, plain.usage_of));
+}
+
+#[test]
+fn a_built_in_agent_can_be_read_as_plain_text() {
+    let mine = agent("gemini", "[agents.gemini]\noutput = 'text'\nresume = 'never'\nfresh = []");
+    assert_eq!((mine.output, mine.resume, mine.fresh), (Output::Text, None, vec![]));
+}
+
+#[test]
+fn a_new_agent_needs_little() {
+    let mine = agent("mine", MINE);
+    assert_eq!((mine.resume.clone(), mine.terminal, mine.output), (None, Terminal::Pipes, Output::Text));
+    let pty = format!("{MINE}terminal = 'pty'\nprompt = 'argument'").replace("'-p'", "'{prompt}'");
+    assert_eq!(agent("mine", &pty).terminal, Terminal::Pty);
+}
+
+/// What stands after `MINE`, and what the refusal says.
+const REFUSED: [(&str, &str); 27] = [
+    (
+        "promt = 'stdin'",
+        "/c/config.toml:4: there is no setting agents.mine.promt: there are command, fresh, resume",
+    ),
+    (
+        "read.sesion = 'x'",
+        "/c/config.toml:4: there is no setting agents.mine.read.sesion: there are session, delta",
+    ),
+    (
+        "prompt = 'file'",
+        "agents.mine.prompt (from /c/config.toml:4): \"file\" is none of the words: write stdin or argument",
+    ),
+    ("prompt = 3", "agents.mine.prompt (from /c/config.toml:4): this is a number: write a text"),
+    ("prompt = 'argument'", "agents.mine.fresh (from /c/config.toml:3): it has no {prompt}"),
+    ("terminal = 'pty'", "on a pty the prompt would have no end"),
+    ("timeout = '1 hour'", "agents.mine.timeout (from /c/config.toml:4): \"1 hour\" is not a duration"),
+    ("timeout = 60", "this is a number: write a text"),
+    ("no-output-timeout = '5'", "agents.mine.no-output-timeout"),
+    ("activity = 'disk'", "write output or cpu"),
+    (
+        "extra = ['--x']",
+        "agents.mine.fresh (from /c/config.toml:3): there are extra arguments and no {extra}",
+    ),
+    ("extra = '--x'", "this is a text: write an array of texts"),
+    ("env = ['A']", "agents.mine.env (from /c/config.toml:4): this is an array: write a table"),
+    ("env.A = 1", "agents.mine.env.A (from /c/config.toml:4): this is a number"),
+    ("env.'A=B' = '1'", "is no variable's name"),
+    ("env.TENURE_STATE = '/x'", "TENURE_STATE is Tenure's own"),
+    ("env.A = \"\\u0000\"", "NUL"),
+    (
+        "env.A = '1'\nenv-remove = ['A']",
+        "agents.mine.env-remove (from /c/config.toml:5): A is set in env as well",
+    ),
+    (
+        "resume = ['-r', '{session}']",
+        "agents.mine.resume (from /c/config.toml:4): nothing says how to learn the session",
+    ),
+    ("resume = ['-r']", "{session} belongs into resume"),
+    ("resume = 'no'", "this is a text: write an array of texts"),
+    (
+        "resume = [\n '-r',\n '{sesion}']",
+        "agents.mine.resume (from /c/config.toml:6): \"{sesion}\": there is no {sesion}",
+    ),
+    (
+        "read.final = 'x'",
+        "agents.mine.read.final (from /c/config.toml:4): there is nothing to look for in plain text",
+    ),
+    ("output = 'json-lines'", "agents.mine.read.final (from /c/config.toml:1): it is missing"),
+    (
+        "output = 'json-lines'\nread.final = 'a b'",
+        "agents.mine.read.final (from /c/config.toml:5): \"a b\" is no rule",
+    ),
+    (
+        "output = 'json-lines'\nread.final = 'a'\nread.delta = 'where x=1'",
+        "takes nothing: write a path before where",
+    ),
+    ("output = 'json-lines'\nread = { final = 'a', usage-of = 'day' }", "write step or turn or session"),
+];
+
+#[test]
+fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
+    for (text, expected) in REFUSED {
+        let refused = refusal(&format!("{MINE}{text}"));
+        assert!(refused.contains(expected), "{text}\n  expected {expected}\n  was      {refused}");
+    }
+}
+
+#[test]
+fn an_agent_is_a_table_with_a_name_a_command_and_arguments() {
+    for (text, expected) in [
+        (
+            "agents.mine = 3",
+            "agents.mine (from /c/config.toml:1): this is a number: write a table, [agents.mine]",
+        ),
+        ("\n[agents.'a b']\ncommand = 'x'", "agents.a b (from /c/config.toml:2): \"a b\" is no agent's name"),
+        ("[agents.mine]\nfresh = []", "agents.mine.command (from /c/config.toml:1): \"\" is no program"),
+        ("[agents.mine]\ncommand = 'x'", "agents.mine.fresh (from /c/config.toml:1): it is missing"),
+        (
+            "[agents.mine]\ncommand = './x'\nfresh = []",
+            "\"./x\" is no program: write the program's name or its absolute path",
+        ),
+        ("[agents.mine]\ncommand = '-x'\nfresh = []", "is no program"),
+        ("[agents.mine]\ncommand = 'x'\nfresh = ['{session}']", "{session} belongs into resume"),
+        (
+            "[agents.mine]\ncommand = 'x'\nfresh = ['{prompt}']",
+            "the prompt goes to stdin: write prompt = \"argument\"",
+        ),
+        (
+            "[agents.mine]\ncommand = 'x'\nfresh = [['a', ['b']]]",
+            "agents.mine.fresh (from /c/config.toml:3): this is an array",
+        ),
+        ("[agents.mine]\ncommand = 'x'\nfresh = [3]", "this is a number: write a text"),
+        // The built-in templates do not say where it would go: told by the line that made it needed.
+        (
+            "\n[agents.claude]\nprompt = 'argument'",
+            "agents.claude.fresh (from /c/config.toml:2): it has no {prompt}",
+        ),
+        (
+            "[agents.claude]\noutput = 'text'",
+            "agents.claude.resume (from /c/config.toml:1): nothing says how to learn",
+        ),
+    ] {
+        let refused = refusal(text);
+        assert!(refused.contains(expected), "{text}\n  expected {expected}\n  was      {refused}");
+    }
+}
