@@ -103,7 +103,7 @@ fn commands_start_where_the_client_is_and_end_when_it_leaves() {
 }
 
 #[test]
-fn a_client_sees_nothing_of_anothers() {
+fn a_client_sees_nothing_of_another() {
     let home = Home::watched();
     let (mut one, mut other) = (Client::of(&home, &[]), Client::of(&home, &[]));
     let run = one.start();

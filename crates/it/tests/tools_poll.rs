@@ -421,7 +421,7 @@ fn another_sessions_run_is_not_found_whatever_is_to_be_done_with_it() {
 
 const INSIDE: &str = "INSIDE_A_RUN";
 
-/// What a process of session A's run does, in `a_process_of_one_sessions_run_cannot_touch_anothers`; else nothing.
+/// What a process of session A's run does, in `a_process_of_one_sessions_run_cannot_touch_those_of_another`; else nothing.
 #[test]
 fn as_a_process_of_a_run() {
     let Ok(told) = std::env::var(INSIDE) else { return };
@@ -443,7 +443,7 @@ fn as_a_process_of_a_run() {
 }
 
 #[test]
-fn a_process_of_one_sessions_run_cannot_touch_anothers() {
+fn a_process_of_one_sessions_run_cannot_touch_those_of_another() {
     let (home, operator) = daemon();
     let [one, other] = ["agent:a:main", "agent:b:main"].map(|session| operator.acting_as(session));
     let theirs = other.start("read line; exit 9");

@@ -10,7 +10,7 @@ use tenure_output::{Cleaner, Writer};
 const MIB: u32 = 256;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let plain = "   Compiling tenure-output v0.1.0 (/work/crates/output)\n\
+    let plain = "   Compiling tenure-output v0.1.0 (/src/crates/output)\n\
                  \trunning: gcc -O2 -Wall -c src/file.c -o build/file.o\n\
                  warning: unused variable: `index` in a function that is not called by anybody\n";
     let colour = "\x1b[0m\x1b[1m\x1b[32m   Compiling\x1b[0m tenure-output v0.1.0\n\

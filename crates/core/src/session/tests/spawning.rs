@@ -41,7 +41,7 @@ fn a_child_speaks_with_its_parent_unless_asked_otherwise() {
 }
 
 #[test]
-fn a_childs_origin_is_its_own() {
+fn the_origin_of_a_child_is_its_own() {
     let mut main = root("agent:a:main");
     main.origin = Some(Origin { channel: "slack".into(), to: None, thread: None });
     assert_eq!(child(&main, "x").origin, None);
