@@ -174,7 +174,7 @@ pub struct StdinRequest {
     pub eof: bool,
 }
 
-/// `POST /v1/runs/{id}/keys`: pressed in this order: keys, literal text, bytes.
+/// `POST /v1/runs/{id}/keys`: typed in this order: literal text, bytes, keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

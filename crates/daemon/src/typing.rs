@@ -15,7 +15,7 @@ use tokio::time::timeout;
 const CHUNK: usize = 64 << 10;
 
 /// The bytes that a run's terminal sends for these keys.
-pub(crate) async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
+async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refusal> {
     let pressed = names.iter().map(|key| keys::parse(key)).collect::<Result<Vec<_>, _>>();
     let pressed = pressed.map_err(Refusal::invalid)?;
     if pressed.is_empty() {
@@ -34,8 +34,24 @@ pub(crate) async fn keys(row: &RunRow, names: &[String]) -> Result<Vec<u8>, Refu
     Ok(pressed.iter().flat_map(|key| keys::encode(key, modes)).collect())
 }
 
+/// What is typed: text as it is, then bytes, then keys.
+pub(crate) async fn typed(
+    row: &RunRow,
+    literal: Option<&str>,
+    hexes: &[String],
+    names: &[String],
+) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = literal.unwrap_or_default().as_bytes().to_vec();
+    bytes.extend(hex(hexes)?);
+    bytes.extend(keys(row, names).await?);
+    if bytes.is_empty() {
+        return Err(Refusal::invalid("say what to send: keys as [\"C-c\"], literal text, or hex bytes"));
+    }
+    Ok(bytes)
+}
+
 /// The bytes of these hexadecimal texts.
-pub(crate) fn hex(texts: &[String]) -> Result<Vec<u8>, Refusal> {
+fn hex(texts: &[String]) -> Result<Vec<u8>, Refusal> {
     let parts = texts.iter().map(|text| keys::hex(text)).collect::<Result<Vec<_>, _>>();
     Ok(parts.map_err(Refusal::invalid)?.concat())
 }
@@ -73,12 +89,17 @@ impl Daemon {
         eof: bool,
     ) -> Result<(), Refusal> {
         let mut link = self.viewer(row).await?;
-        if offset.is_none() && !eof {
+        let mut bytes = bytes;
+        if offset.is_none() {
+            // After whatever others give it, not in its place.
             for (at, chunk) in bytes.chunks(CHUNK).enumerate() {
                 let given = at * CHUNK + chunk.len();
                 append(&mut link, chunk).await.map_err(|failed| failed.told(given, bytes.len()))?;
             }
-            return Ok(());
+            if !eof {
+                return Ok(());
+            }
+            bytes = &[];
         }
         let mut at = match offset {
             Some(offset) => offset,

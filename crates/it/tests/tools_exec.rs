@@ -426,3 +426,23 @@ fn a_request_that_cannot_be_meant_is_refused_and_starts_nothing() {
     assert_eq!(Ledger::read(&home).runs.len(), 1);
     home.finish();
 }
+
+#[test]
+fn a_line_that_is_longer_than_a_reply_is_read_on_by_bytes() {
+    let (home, agent) = daemon();
+    let reply = agent.run("head -c 450000 /dev/zero | tr '\\0' x; echo; echo end");
+    let (run, mut shown) = (text(&reply["runId"]), text(&reply["output"]));
+    assert!(text(&reply["followUp"]).contains("byteOffset"), "{}", reply["followUp"]);
+    let mut next = reply["nextOffset"].as_u64();
+    while let Some(byte) = next {
+        let reply = agent.process("log", &run, &json!({"byteOffset": byte}));
+        shown.push_str(&text(&reply["output"]));
+        next = reply["nextOffset"].as_u64();
+    }
+    let told = shown.lines().filter(|line| line.contains("goes on at byte")).count();
+    let said: String = shown.lines().filter(|line| !line.contains("goes on at byte")).collect();
+    assert_eq!((told, said.len()), (2, 450_000 + "end".len()), "every byte once");
+    let both = agent.ask("log", &run, &json!({"byteOffset": 1, "offset": 1})).is(422);
+    assert!(both.text().contains("byteOffset"), "{}", both.text());
+    home.finish();
+}

@@ -18,7 +18,7 @@ mod slice;
 mod unread;
 mod walk;
 
-pub use head::{Head, head};
+pub use head::{FromByte, Head, from_byte, head};
 pub use index::LineIndex;
 pub use last::last;
 pub use mark::Mark;

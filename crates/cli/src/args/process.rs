@@ -115,6 +115,9 @@ pub(crate) struct LogArgs {
     /// The first line, counted from 0.
     #[arg(long, value_name = "N")]
     pub(crate) offset: Option<u64>,
+    /// The first byte, instead of a line: for the rest of a very long line
+    #[arg(long, value_name = "BYTE", conflicts_with_all = ["offset", "limit"])]
+    pub(crate) byte_offset: Option<u64>,
     /// At most so many lines.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,

@@ -74,6 +74,9 @@ pub struct ProcessRequest {
     /// For `log`: the first line, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// For `log`: the first byte, instead of a line: for the rest of a line that is longer than a reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_offset: Option<u64>,
     /// For `log`: at most so many lines; for `list`: at most so many runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -105,6 +108,7 @@ impl ProcessRequest {
             bracketed: None,
             eof: None,
             offset: None,
+            byte_offset: None,
             limit: None,
             timeout_ms: None,
             cols: None,

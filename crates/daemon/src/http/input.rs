@@ -50,12 +50,7 @@ pub(super) async fn keys(
     Body(request): Body<KeysRequest>,
 ) -> Result<StatusCode, Refusal> {
     let row = daemon.find(&id, &who).await?;
-    let mut bytes = typing::keys(&row, &request.keys).await?;
-    bytes.extend_from_slice(request.literal.unwrap_or_default().as_bytes());
-    bytes.extend(typing::hex(&request.hex)?);
-    if bytes.is_empty() {
-        return Err(Refusal::invalid("no key was named"));
-    }
+    let bytes = typing::typed(&row, request.literal.as_deref(), &request.hex, &request.keys).await?;
     daemon.type_into(&row, &bytes, None, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }

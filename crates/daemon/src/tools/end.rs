@@ -67,14 +67,18 @@ pub(super) async fn remove(call: Call) -> Result<ProcessReply, Refusal> {
         look_after(&call, refusal).await?;
         daemon.remove(&daemon.row(run).await?, who).await?;
     }
-    let seen = if row.ending.is_none() { see_end(&call).await.ok() } else { None };
-    let message = match seen.map(|row| row.ending) {
-        Some(Some(ending)) => {
+    let forgotten = format!("Run {run} is forgotten.");
+    if row.ending.is_some() {
+        return Ok(ProcessReply { message: forgotten, ..ProcessReply::default() });
+    }
+    let message = match see_end(&call).await.map(|row| row.ending) {
+        Ok(Some(ending)) => {
             format!("Run {run} has ended ({}) and is forgotten.", ending.termination.sentence())
         }
-        Some(None) => format!("Run {run} is being ended, and is forgotten when it has."),
+        Ok(None) => format!("Run {run} is being ended, and is forgotten when it has."),
         // Its record is gone already.
-        None => format!("Run {run} is forgotten."),
+        Err(refusal) if refusal.code == "no-such-run" => forgotten,
+        Err(refusal) => return Err(refusal),
     };
     Ok(ProcessReply { message, ..ProcessReply::default() })
 }

@@ -54,6 +54,8 @@ impl Daemon {
         if wanted.pty && lacked_pty(&begun.1) {
             wanted.pty = false;
             wanted.warnings.push("no terminal could be had, so it runs on pipes".to_owned());
+            // It never ran: there is nothing to end.
+            begun.0.release();
             begun = Foreground::begin(self, wanted.asked(line, None)?, who).await?;
         }
         let (foreground, held) = begun;
@@ -124,8 +126,12 @@ async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<Ex
     let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
     let mut follow_up: Vec<String> =
         outcome.failure_kind.map(|kind| advice(kind, ending)).into_iter().collect();
-    if let (true, Some(line)) = (first.truncated, first.next_line) {
-        follow_up.push(format!("There is more output: process log with offset {line}."));
+    match (first.next_line, first.next_offset) {
+        (_, Some(byte)) if first.in_line => {
+            follow_up.push(format!("The line goes on: process log with byteOffset {byte}."));
+        }
+        (Some(line), _) => follow_up.push(format!("There is more output: process log with offset {line}.")),
+        (None, _) => {}
     }
     Ok(ExecReply {
         status: outcome.status,

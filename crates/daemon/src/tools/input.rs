@@ -20,12 +20,7 @@ pub(super) async fn write(call: Call) -> Result<ProcessReply, Refusal> {
 
 pub(super) async fn send_keys(call: Call) -> Result<ProcessReply, Refusal> {
     let request = &call.request;
-    let mut bytes = request.literal.clone().unwrap_or_default().into_bytes();
-    bytes.extend(typing::hex(&request.hex)?);
-    bytes.extend(typing::keys(&call.row, &request.keys).await?);
-    if bytes.is_empty() {
-        return Err(Refusal::invalid("say what to send: keys as [\"C-c\"], literal text, or hex bytes"));
-    }
+    let bytes = typing::typed(&call.row, request.literal.as_deref(), &request.hex, &request.keys).await?;
     give(&call, &bytes, false).await
 }
 

@@ -15,6 +15,8 @@ use tenure_store::{Query, RunRow};
 /// How many runs are listed, and at most.
 const RUNS: u64 = 50;
 const MOST_RUNS: u64 = 200;
+/// How many characters of each run's command a list has.
+const LIST_COMMAND: usize = 400;
 /// How many characters of each run's tail a list has.
 const LIST_TAIL: usize = 200;
 
@@ -30,15 +32,27 @@ pub(super) async fn list(
     let listing = rows.iter().map(|row| daemon.listed(row, LIST_TAIL));
     let mut runs = daemon.listed_asked(who).await?;
     runs.extend(futures_util::future::join_all(listing).await);
+    runs.iter_mut().for_each(|run| run.command = shortened(&run.command));
     let lines: Vec<String> = runs.iter().map(line).collect();
     let message = match (lines.is_empty(), next) {
         (true, _) => "No runs.".to_owned(),
         (false, None) => lines.join("\n"),
         (false, Some(_)) => {
-            format!("{}\nThere are older ones: a greater limit shows them.", lines.join("\n"))
+            format!(
+                "{}\nThere are older ones: a greater limit shows up to 200, `tenure ps --all` every one.",
+                lines.join("\n")
+            )
         }
     };
     Ok(ProcessReply { runs: Some(runs), message, ..ProcessReply::default() })
+}
+
+/// A command line in a list: its beginning says which it is.
+fn shortened(command: &str) -> String {
+    match command.char_indices().nth(LIST_COMMAND) {
+        Some((end, _)) => format!("{}…", &command[..end]),
+        None => command.to_owned(),
+    }
 }
 
 fn line(run: &Listed) -> String {

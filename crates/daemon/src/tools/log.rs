@@ -39,6 +39,25 @@ impl Indexes {
 pub(super) async fn log(call: Call) -> Result<ProcessReply, Refusal> {
     let Call { daemon, row, request, .. } = call;
     let run = row.ticket.run_id.clone();
+    if let Some(offset) = request.byte_offset {
+        if request.offset.is_some() || request.limit.is_some() {
+            return Err(Refusal::invalid("byteOffset stands instead of offset and limit: give one of them"));
+        }
+        let (dir, over) = (output_of(&row), row.ending.is_some());
+        let read = reading(move || text::from_byte(&dir, offset, REPLY_CHARS, over)).await?;
+        let message = match read.next_offset {
+            Some(next) => format!("The output from byte {offset} on; it goes on at byteOffset {next}."),
+            None => format!("The output from byte {offset} to its end."),
+        };
+        return Ok(ProcessReply {
+            run: Some(daemon.listed(&row, 0).await),
+            output: Some(read.text),
+            truncated: Some(read.next_offset.is_some()),
+            next_offset: read.next_offset,
+            message,
+            ..ProcessReply::default()
+        });
+    }
     let ask = text::Ask {
         offset: request.offset,
         limit: request.limit,

@@ -74,7 +74,7 @@ fn check_fields(request: &ProcessRequest) -> Result<(), Refusal> {
     if request.limit == Some(0) {
         return Err(Refusal::invalid("limit is how many are shown: give 1 or more, or leave it out"));
     }
-    let given: [(&str, bool, &[Action]); 12] = [
+    let given: [(&str, bool, &[Action]); 13] = [
         ("data", request.data.is_some(), &[Write]),
         ("eof", request.eof.is_some(), &[Write]),
         ("keys", !request.keys.is_empty(), &[SendKeys]),
@@ -83,6 +83,7 @@ fn check_fields(request: &ProcessRequest) -> Result<(), Refusal> {
         ("text", request.text.is_some(), &[Paste]),
         ("bracketed", request.bracketed.is_some(), &[Paste]),
         ("offset", request.offset.is_some(), &[Log]),
+        ("byteOffset", request.byte_offset.is_some(), &[Log]),
         ("limit", request.limit.is_some(), &[Log, List]),
         ("timeoutMs", request.timeout_ms.is_some(), &[Poll]),
         ("cols", request.cols.is_some(), &[Resize]),

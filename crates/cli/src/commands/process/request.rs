@@ -21,7 +21,12 @@ pub(super) fn of(action: &ProcessAction, piped: Piped<'_>) -> Result<Vec<Process
         }
         ProcessAction::Poll(args) => vec![one(Action::Poll, &args.id)],
         ProcessAction::Log(args) => {
-            vec![ProcessRequest { offset: args.offset, limit: args.limit, ..one(Action::Log, &args.id) }]
+            vec![ProcessRequest {
+                offset: args.offset,
+                byte_offset: args.byte_offset,
+                limit: args.limit,
+                ..one(Action::Log, &args.id)
+            }]
         }
         ProcessAction::Write(args) => write(args, piped)?,
         ProcessAction::SendKeys(args) => typed(&args.id, &args.words),
