@@ -166,3 +166,17 @@ async fn a_line_that_is_not_json_ends_nothing() {
     assert!(answer["error"]["code"].is_i64(), "{answer}");
     wire.call("exec", json!({"command": "echo"})).await;
 }
+
+#[tokio::test]
+async fn a_client_that_is_ready_twice_is_connected_once() {
+    let log = Log::new();
+    let mut wire = Wire::ready(Fake::new(&log), 1 << 16).await;
+    for _ in 0..3 {
+        wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    }
+    wire.call("exec", json!({"command": "echo"})).await;
+    log.until(|seen| seen.connected == 1).await;
+    wire.hang_up().await;
+    log.until(|seen| seen.gone == 1).await;
+    assert_eq!(log.seen().connected, 1);
+}
