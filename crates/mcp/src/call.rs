@@ -184,7 +184,7 @@ fn answer(
     result
 }
 
-/// Over HTTP a reply is written when the body of its own response was taken; on a stream, when it was sent.
+/// Over HTTP a reply is written when the body of its own response has had it taken; on a stream, when it was sent.
 fn leave_receipt(context: &RequestContext<RoleServer>, written: Written) {
     let of_body = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Receipts>());
     if let Some(receipts) = of_body.or_else(|| context.extensions.get::<Receipts>()) {

@@ -8,6 +8,7 @@ mod call;
 mod catalog;
 mod handle;
 mod http;
+mod outflow;
 mod receipts;
 mod say;
 mod schema;
@@ -17,6 +18,7 @@ mod stream;
 pub use answered::{Answered, Written};
 pub use handle::Handle;
 pub use http::{Receipted, Service, service};
+pub use outflow::{Outflow, Watched};
 pub use stream::serve_stream;
 
 use std::future::Future;
