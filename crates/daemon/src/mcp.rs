@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::api::{Exact, Problem, Selector};
 use tenure_core::tools::{ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest};
-use tenure_mcp::{Answered, Handle, Progress, Tools};
+use tenure_mcp::{Answered, Handle, Progress, Terms, Tools};
 use tenure_os::random;
 use tenure_settings::OnLeave;
 use tenure_store::Query;
@@ -150,6 +150,12 @@ fn new_session() -> io::Result<String> {
 }
 
 impl Tools for Client {
+    fn terms(&self) -> Terms {
+        let settings = &self.presence.daemon.settings;
+        let ends = self.presence.ends && settings.mcp.on_leave == OnLeave::End;
+        Terms { yield_after: settings.exec.yield_after, ends }
+    }
+
     async fn exec(
         &self,
         mut request: ExecRequest,

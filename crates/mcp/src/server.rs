@@ -42,7 +42,7 @@ impl<T: Tools> Server<T> {
 
 impl<T: Tools> ServerHandler for Server<T> {
     fn get_info(&self) -> ServerConfig {
-        catalog::server()
+        catalog::server(self.tools.terms())
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
