@@ -11,11 +11,9 @@ use crate::{here, reach, settings};
 use lines::Lines;
 use memory::Memory;
 use pipes::Pipes;
-use std::io;
 use std::time::Duration;
 use tenure_client::{Client, Failed};
-use tenure_core::tools::{ClientRequest, MCP_SESSION};
-use tenure_os::random;
+use tenure_core::tools::ClientRequest;
 use tenure_settings::Settings;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
@@ -30,20 +28,10 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_se
 pub(crate) fn run(args: &McpArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
     let daemon = reach::needed(&settings)?;
-    let session_key = match &args.session {
-        Some(key) => key.clone(),
-        None => new_session().map_err(Failure::refused)?,
-    };
-    let who = ClientRequest { session_key: Some(session_key), process: Some(here::process(&settings)?) };
+    let who = ClientRequest { session_key: args.session.clone(), process: Some(here::process(&settings)?) };
     let bridge = Bridge { settings, daemon, who, memory: Memory::default(), pipes: Pipes::open()? };
     reach::try_wait(bridge.serve())??;
     Ok(0)
-}
-
-fn new_session() -> io::Result<String> {
-    let bytes: [u8; 12] = random::bytes()?;
-    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    Ok(format!("{MCP_SESSION}{digits}"))
 }
 
 struct Bridge {
@@ -126,7 +114,11 @@ impl Bridge {
         let mut wanted_since: Option<Instant> = None;
         loop {
             match self.daemon.mcp(&self.who).await {
-                Ok(stream) => return Ok(Some(stream)),
+                Ok((stream, made)) => {
+                    // It is named to the next daemon.
+                    self.who.session_key = self.who.session_key.take().or(made);
+                    return Ok(Some(stream));
+                }
                 Err(failed) if passes(&failed) => {}
                 Err(failed) => return Err(reach::failure(&failed)),
             }
