@@ -23,7 +23,7 @@ use tenure_core::api::{
     RunRequest, Selector, ShutdownRequest, StoryLine, WaitRequest,
 };
 use tenure_core::run_json::RunJson;
-use tenure_core::tools::{ClientRequest, MCP_PROTOCOL};
+use tenure_core::tools::{ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
 use tenure_os::file::Dir;
 use tenure_os::socket::Conn;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -140,11 +140,12 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| Failed::NotUnderstood(error.to_string()))
     }
 
-    /// Becomes an MCP client: JSON, a message a line, until one of both goes.
+    /// Becomes an MCP client: JSON, a message a line, until one of both goes. If it named no session, the one that was
+    /// made comes with it.
     pub async fn mcp(
         &self,
         who: &ClientRequest,
-    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static, Failed> {
+    ) -> Result<(impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Option<String>), Failed> {
         let body = serde_json::to_vec(who).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
         let head = Request::builder()
             .method(Method::POST)
@@ -155,7 +156,9 @@ impl Client {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(Failed::NotUnderstood(format!("{} to an MCP client", response.status())));
         }
-        Ok(TokioIo::new(hyper::upgrade::on(response).await?))
+        let made = response.headers().get(MCP_SESSION_HEADER).and_then(|key| key.to_str().ok());
+        let made = made.map(str::to_owned);
+        Ok((TokioIo::new(hyper::upgrade::on(response).await?), made))
     }
 
     /// How the daemon is.

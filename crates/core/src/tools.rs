@@ -5,7 +5,7 @@ mod exec;
 mod outcome;
 mod process;
 
-pub use client::{ClientRequest, MCP_PROTOCOL, MCP_SESSION};
+pub use client::{ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, is_made_by, mcp_session};
 pub use exec::{ExecReply, ExecRequest, Notify};
 pub use outcome::{FailureKind, Outcome, Status, outcome};
 pub use process::{Action, Listed, ProcessReply, ProcessRequest, Waiting};

@@ -10,7 +10,6 @@ mod guard;
 mod input;
 mod mcp;
 mod operate;
-mod outflow;
 mod output;
 mod receipt;
 mod runs;

@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::api::{Exact, Problem, Selector};
-use tenure_core::tools::{ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest};
-use tenure_mcp::{Answered, Handle, Progress, Tools};
+use tenure_core::tools::{
+    ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest, is_made_by, mcp_session,
+};
+use tenure_mcp::{Answered, Handle, Progress, Terms, Tools};
 use tenure_os::random;
 use tenure_settings::OnLeave;
 use tenure_store::Query;
@@ -112,7 +114,7 @@ impl Client {
         let ends = match (&named, who.only_session()) {
             // The session's own run would be among those that end.
             (Some(named), Some(own)) if named == own => false,
-            (Some(named), Some(own)) if !named.starts_with(MCP_SESSION) => {
+            (Some(named), Some(own)) if !is_made_by(named, own) => {
                 let why = format!("a process of session {own} cannot speak for session {named}");
                 return Err(Refusal::forbidden(why));
             }
@@ -122,7 +124,10 @@ impl Client {
             return Err(Refusal::invalid("process.argc is to be 0: exec says what to run"));
         }
         let used = named.is_some();
-        let session = named.map_or_else(new_session, Ok).map_err(Refusal::internal)?;
+        let session = match named {
+            Some(named) => named,
+            None => mcp_session(random::bytes().map_err(Refusal::internal)?, who.only_session()),
+        };
         let about = format!("an MCP client, {who}");
         let who = Requester::Client { session: session.clone(), about };
         let presence = Presence::begin(daemon, session, ends, used);
@@ -131,10 +136,15 @@ impl Client {
 
     /// A client over HTTP.
     pub(crate) fn over_http(daemon: &Arc<Daemon>) -> io::Result<Self> {
-        let session = new_session()?;
+        let session = mcp_session(random::bytes()?, None);
         let about = "an MCP client over HTTP".to_owned();
         let who = Requester::Client { session: session.clone(), about };
         Ok(Self { who, process: None, presence: Presence::begin(daemon, session, true, false) })
+    }
+
+    /// The session that it acts as.
+    pub(crate) fn session(&self) -> &str {
+        &self.presence.session
     }
 
     fn daemon(&self) -> &Arc<Daemon> {
@@ -143,13 +153,13 @@ impl Client {
     }
 }
 
-fn new_session() -> io::Result<String> {
-    let bytes: [u8; 12] = random::bytes()?;
-    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    Ok(format!("{MCP_SESSION}{digits}"))
-}
-
 impl Tools for Client {
+    fn terms(&self) -> Terms {
+        let settings = &self.presence.daemon.settings;
+        let ends = self.presence.ends && settings.mcp.on_leave == OnLeave::End;
+        Terms { yield_after: settings.exec.yield_after, ends }
+    }
+
     async fn exec(
         &self,
         mut request: ExecRequest,

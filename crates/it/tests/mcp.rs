@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::process::Stdio;
 use tenure_it::home::Home;
-use tenure_it::install::Install;
+use tenure_it::install::{Install, tenure};
 use tenure_it::started::Started;
 use tenure_it::{eventually, proc};
 
@@ -169,6 +169,66 @@ fn the_conversation_goes_on_with_the_next_daemon() {
     client.leave();
     wait_ended(&home, &run);
     home.wait_nobody(tenure_it::PATIENCE);
+    home.finish();
+}
+
+#[test]
+fn a_process_of_a_run_speaks_for_no_session_of_another() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &["--session", "agent:main:7"]);
+    let mut other = Client::of(&home, &[]);
+    let run = other.start();
+    let theirs = home.show(&run)["sessionId"].as_str().expect("a session").to_owned();
+    assert!(theirs.starts_with("mcp:"), "{theirs}");
+    for session in [&*theirs, "mcp:000000000000000000000000", "agent:main:8"] {
+        let command = format!("{} mcp --session {session} </dev/null 2>&1; echo code $?", tenure().display());
+        let reply = client.call("exec", &json!({"command": command}));
+        let output = reply["output"].as_str().unwrap_or_default();
+        assert!(output.contains("cannot speak for session") && !output.contains("code 0"), "{reply}");
+    }
+    let own = format!("{} mcp --session agent:main:7 </dev/null; echo code $?", tenure().display());
+    assert_eq!(client.call("exec", &json!({"command": own}))["output"], "code 0\n");
+    client.leave();
+    assert_eq!(state(&home, &run), "running");
+    other.leave();
+    wait_ended(&home, &run);
+    home.finish();
+}
+
+#[test]
+fn a_process_of_a_run_comes_back_to_the_session_that_it_made() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &["--session", "agent:main:7"]);
+    // Its client is a shell: the first command is there before the daemon goes, the list is asked for after.
+    let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let call = |id: u32, tool: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let start = call(1, "exec", json!({"command": "sleep 1002", "background": true}));
+    let list = call(2, "process", json!({"action": "list"}));
+    let script = format!(
+        "mkfifo go; (printf '%s\\n' '{begin}' '{ready}' '{start}'; read x <go; echo '{list}'; sleep 1003) | {} mcp >said",
+        tenure().display()
+    );
+    let bound = client.call("exec", &json!({"command": script, "background": true}));
+    let bound = bound["runId"].as_str().expect("a run").to_owned();
+    let answer = |id: u32| {
+        eventually(&format!("an answer to {id}"), || {
+            let said = std::fs::read_to_string(home.dir().join("said")).unwrap_or_default();
+            let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            messages.into_iter().find(|message| message["id"] == id)
+        })
+    };
+    let run = answer(1)["result"]["structuredContent"]["runId"].as_str().expect("a run").to_owned();
+    let killed = home.kill();
+    home.next_after(killed);
+    std::fs::write(home.dir().join("go"), "go\n").expect("it waits");
+    let listed = answer(2)["result"]["structuredContent"]["runs"].clone();
+    assert_eq!((&listed[0]["runId"], &listed[0]["status"]), (&json!(run), &json!("running")), "{listed}");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    home.tenure(&["cancel", &bound]);
+    wait_ended(&home, &run);
+    client.leave();
     home.finish();
 }
 

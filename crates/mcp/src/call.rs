@@ -17,11 +17,9 @@ use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::tools::{Action, ExecRequest, ProcessRequest, Status};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
-/// The shortest time between two words on a command's progress.
-const PACE: Duration = Duration::from_millis(250);
-/// How long a client may take to read one before it is not told this time.
+/// How long a client may take to read a word on a command's progress before it is not told this time.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What whoever still listens hears when the connection ends under a call.
@@ -136,19 +134,17 @@ struct News<'a> {
     from: Option<(watch::Receiver<Option<Progress>>, ProgressToken)>,
     peer: &'a Peer<RoleServer>,
     told: u32,
-    not_before: Instant,
 }
 
 impl<'a> News<'a> {
     fn new(from: Option<watch::Receiver<Option<Progress>>>, context: &'a RequestContext<RoleServer>) -> Self {
         let from = from.zip(context.meta.get_progress_token());
-        Self { from, peer: &context.peer, told: 0, not_before: Instant::now() }
+        Self { from, peer: &context.peer, told: 0 }
     }
 
     /// The next that is worth telling; never, if nobody asked.
     async fn next(&mut self) -> Progress {
         let Some((from, _)) = &mut self.from else { return pending().await };
-        sleep_until(self.not_before).await;
         loop {
             if from.changed().await.is_err() {
                 return pending().await;
@@ -163,7 +159,6 @@ impl<'a> News<'a> {
     async fn tell(&mut self, progress: Progress) {
         let Some((_, token)) = &self.from else { return };
         self.told += 1;
-        self.not_before = Instant::now() + PACE;
         let message = if progress.line.is_empty() { say::bytes(progress.bytes) } else { progress.line };
         let news = ProgressNotificationParam::new(token.clone(), f64::from(self.told)).with_message(message);
         // A client that cannot be told is gone, and heard of elsewhere.
@@ -184,7 +179,7 @@ fn answer(
     result
 }
 
-/// Over HTTP a reply is written when the body of its own response was taken; on a stream, when it was sent.
+/// Over HTTP a reply is written when the body of its own response has had it taken; on a stream, when it was sent.
 fn leave_receipt(context: &RequestContext<RoleServer>, written: Written) {
     let of_body = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Receipts>());
     if let Some(receipts) = of_body.or_else(|| context.extensions.get::<Receipts>()) {

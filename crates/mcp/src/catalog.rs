@@ -4,7 +4,7 @@
     reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
 )]
 
-use crate::schema;
+use crate::{Terms, say, schema};
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig, Tool, ToolAnnotations};
 use std::sync::{Arc, LazyLock};
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessRequest};
@@ -12,13 +12,18 @@ use tenure_core::tools::{ExecReply, ExecRequest, ProcessRequest};
 pub(crate) const EXEC: &str = "exec";
 pub(crate) const PROCESS: &str = "process";
 
-const INSTRUCTIONS: &str = "\
-Tenure runs shell commands and holds their whole process trees. `exec` runs a command line and waits for it, 10 seconds \
-unless `yieldMs` says otherwise; what takes longer goes on in the background and has a `runId`. Start servers and \
-watchers with `background: true`. `process` does the rest by that id: `poll` waits for new output or the end, `log` \
-shows any lines again, `write`, `send-keys`, `submit` and `paste` give input, `screen` shows a terminal, `kill` ends the \
-whole tree, `list` shows what there is. Use `pty: true` for programs that need a terminal. Commands that still run when \
-the client leaves are ended.";
+fn instructions(Terms { yield_after, ends }: Terms) -> String {
+    let wait = say::duration(u64::try_from(yield_after.as_millis()).unwrap_or(u64::MAX));
+    let after = if ends { "are ended" } else { "go on" };
+    format!(
+        "Tenure runs shell commands and holds their whole process trees. `exec` runs a command line and waits for it, \
+         {wait} unless `yieldMs` says otherwise; what takes longer goes on in the background and has a `runId`. Start \
+         servers and watchers with `background: true`. `process` does the rest by that id: `poll` waits for new output \
+         or the end, `log` shows any lines again, `write`, `send-keys`, `submit` and `paste` give input, `screen` shows \
+         a terminal, `kill` ends the whole tree, `list` shows what there is. Use `pty: true` for programs that need a \
+         terminal. Commands that still run when the client leaves {after}."
+    )
+}
 
 const ABOUT_EXEC: &str = "\
 Runs a command line in the user's shell and returns its output. Waits `yieldMs` for the end; after that, or at once with \
@@ -52,10 +57,10 @@ pub(crate) fn tools() -> &'static [Tool] {
     &*TOOLS
 }
 
-/// The server.
-pub(crate) fn server() -> ServerConfig {
+/// The server, and what holds for a client's commands.
+pub(crate) fn server(terms: Terms) -> ServerConfig {
     let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
     let mut own = Implementation::new("tenure", env!("CARGO_PKG_VERSION"));
     own.title = Some("Tenure".to_owned());
-    ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)
+    ServerConfig::new(capabilities).with_server_info(own).with_instructions(instructions(terms))
 }

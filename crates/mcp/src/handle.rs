@@ -41,9 +41,4 @@ impl Handle {
             LoggingMessageNotificationParam::new(LoggingLevel::Info, text.into()).with_logger("tenure");
         self.peer.notify_logging_message(message).await.is_ok()
     }
-
-    /// Whether the client is gone.
-    pub fn is_gone(&self) -> bool {
-        self.peer.is_transport_closed()
-    }
 }

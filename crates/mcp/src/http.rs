@@ -2,11 +2,10 @@
 //! or nobody has used it for long.
 
 use crate::Tools;
+use crate::outflow::Outflow;
 use crate::receipts::Receipts;
 use crate::server::{Bond, Server};
-use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::Body;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use sessions::Sessions;
@@ -16,11 +15,14 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+mod receipted;
 mod sessions;
+
+pub use receipted::Receipted;
 
 /// The longest request: a command line and an environment.
 const LONGEST: usize = 4 << 20;
@@ -36,7 +38,7 @@ const ORIGINS: [&str; 6] = [
 ];
 
 /// A service for `/mcp`. `tools` makes the tools of a new session; one that was not used for `idle` is ended. Streams
-/// end when `leaving` is cancelled.
+/// end when `leaving` is cancelled. A request's extensions have the [`Outflow`] of its connection.
 pub fn service<T: Tools>(
     tools: impl Fn() -> io::Result<T> + Send + Sync + 'static,
     idle: Duration,
@@ -80,6 +82,7 @@ where
         let service = self.inner.clone();
         let receipts = Receipts::default();
         request.extensions_mut().insert(receipts.clone());
+        let outflow = request.extensions().get::<Outflow>().cloned();
         let ends = request.method() == Method::DELETE;
         Box::pin(async move {
             let mut response = service.handle(request).await;
@@ -87,38 +90,7 @@ where
                 // The session has ended; clients take an "accepted" for a failure.
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
-            Ok(response.map(|inner| Receipted { inner, receipts }))
+            Ok(response.map(|inner| Receipted::new(inner, receipts, outflow)))
         })
-    }
-}
-
-/// A response's body. The reply in it counts as written when all of it was taken.
-#[derive(Debug)]
-pub struct Receipted {
-    inner: BoxBody<Bytes, Infallible>,
-    receipts: Receipts,
-}
-
-impl Body for Receipted {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        if frame.is_none() || self.inner.is_end_stream() {
-            self.receipts.all_done();
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }

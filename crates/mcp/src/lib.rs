@@ -8,6 +8,7 @@ mod call;
 mod catalog;
 mod handle;
 mod http;
+mod outflow;
 mod receipts;
 mod say;
 mod schema;
@@ -17,9 +18,11 @@ mod stream;
 pub use answered::{Answered, Written};
 pub use handle::Handle;
 pub use http::{Receipted, Service, service};
+pub use outflow::{Outflow, Watched};
 pub use stream::serve_stream;
 
 use std::future::Future;
+use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
 
@@ -32,9 +35,21 @@ pub struct Progress {
     pub line: String,
 }
 
+/// What holds for a client's commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// How long `exec` waits for a command, unless the call says otherwise.
+    pub yield_after: Duration,
+    /// Whether what still runs is ended when the client leaves.
+    pub ends: bool,
+}
+
 /// The tools of one client, who is bound to a session. A call whose future is dropped was given up: a command that it
 /// waited for is ended. When the last clone is dropped, the client is gone.
 pub trait Tools: Clone + Send + Sync + 'static {
+    /// What the client is told of its commands.
+    fn terms(&self) -> Terms;
+
     /// Runs a command line. `progress` is called now and then while it is waited for.
     fn exec(
         &self,

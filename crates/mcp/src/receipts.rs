@@ -4,7 +4,7 @@
 use crate::answered::Written;
 use rmcp::model::RequestId;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio_util::sync::CancellationToken;
 
 /// The receipts of replies that are being written.
@@ -22,14 +22,28 @@ impl Receipts {
         self.lock().remove(id)
     }
 
-    /// All of them were written.
-    pub(crate) fn all_done(&self) {
-        let all = std::mem::take(&mut *self.lock());
-        all.into_values().for_each(Written::done);
+    /// Whether nothing hangs on any reply.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// The same, for whoever does not keep them.
+    pub(crate) fn weak(&self) -> WeakReceipts {
+        WeakReceipts(Arc::downgrade(&self.0))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Written>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The receipts of a response that may be over.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakReceipts(Weak<Mutex<HashMap<RequestId, Written>>>);
+
+impl WeakReceipts {
+    pub(crate) fn get(&self) -> Option<Receipts> {
+        self.0.upgrade().map(Receipts)
     }
 }
 

@@ -7,9 +7,6 @@ use tenure_core::api::Problem;
 use tenure_core::ids::RunId;
 use tenure_core::tools::{Action, ExecReply, FailureKind, Listed, ProcessReply, Status, Waiting};
 
-/// How much of a command line a list shows.
-const SHOWN: usize = 120;
-
 /// What `exec` answers.
 pub(crate) fn exec(reply: &ExecReply) -> String {
     let mut text = Text::default();
@@ -60,8 +57,6 @@ pub(crate) fn process(action: Action, reply: &ProcessReply) -> String {
         text.screen(screen);
     } else if !reply.message.is_empty() {
         text.line(&reply.message);
-    } else if let Some(runs) = &reply.runs {
-        runs.iter().for_each(|run| text.line(listed(run)));
     }
     if let Some(run) = &reply.run {
         text.line(format_args!("[{}]", run_status(run)));
@@ -89,15 +84,6 @@ fn run_status(run: &Listed) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("; ")
-}
-
-fn listed(run: &Listed) -> String {
-    let mut command: String = run.command.chars().take(SHOWN).collect();
-    if command.len() < run.command.len() {
-        command.push('…');
-    }
-    let pty = if run.pty { " (pty)" } else { "" };
-    format!("{}{pty}: {}", run_status(run), command.replace('\n', " "))
 }
 
 fn ended(run: &Listed) -> String {
@@ -149,7 +135,7 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
 }
 

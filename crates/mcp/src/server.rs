@@ -14,6 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a client's requests hang together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +30,19 @@ pub(crate) struct Server<T> {
     tools: T,
     bond: Bond,
     quiet: Quiet,
+    /// Whether the client has said that it is ready. One that says so again is told nothing twice.
+    ready: AtomicBool,
 }
 
 impl<T: Tools> Server<T> {
     pub(crate) fn new(tools: T, bond: Bond) -> Self {
-        Self { tools, bond, quiet: Quiet::default() }
+        Self { tools, bond, quiet: Quiet::default(), ready: AtomicBool::new(false) }
     }
 }
 
 impl<T: Tools> ServerHandler for Server<T> {
     fn get_info(&self) -> ServerConfig {
-        catalog::server()
+        catalog::server(self.tools.terms())
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -88,7 +91,9 @@ impl<T: Tools> ServerHandler for Server<T> {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.tools.connected(Handle::new(context.peer, self.quiet.clone()));
+        if !self.ready.swap(true, Ordering::Relaxed) {
+            self.tools.connected(Handle::new(context.peer, self.quiet.clone()));
+        }
     }
 
     async fn on_cancelled(

@@ -7,10 +7,14 @@ mod fake;
 use bytes::Bytes;
 use fake::{Fake, Log, call, initialize};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Body;
 use hyper::{Request, Response};
 use serde_json::{Value, json};
+use std::pin::{Pin, pin};
+use std::task::{Context, Waker};
 use std::time::Duration;
-use tenure_mcp::{Receipted, Service, service};
+use tenure_mcp::{Receipted, Service, Watched, service};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -104,6 +108,79 @@ async fn a_reply_whose_body_was_dropped_does_not_count_as_written() {
     send(&service, request("DELETE", Some(&session), &json!({}))).await;
     log.until(|seen| seen.gone == 1).await;
     assert_eq!(log.seen().written, 0);
+}
+
+/// Asks for a reply and gives the frame with it, and the body that it was passed out of.
+async fn reply(answer: Response<Receipted>) -> (Bytes, Receipted) {
+    let mut body = answer.into_body();
+    loop {
+        let frame = body.frame().await.expect("a reply").unwrap().into_data().unwrap();
+        if String::from_utf8_lossy(&frame).contains("structuredContent") {
+            return (frame, body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_the_socket_does_not_take_does_not_count_as_written() {
+    let log = Log::new();
+    let service = serve(&log, LONG);
+    let session = open(&service).await;
+    let (mut client, socket) = tokio::io::duplex(8);
+    let (mut socket, outflow) = Watched::new(socket);
+    let mut ask = request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"})));
+    ask.extensions_mut().insert(outflow);
+    let (frame, mut body) = reply(send(&service, ask).await).await;
+    let mut context = Context::from_waker(Waker::noop());
+    {
+        let mut writing = pin!(socket.write_all(&frame));
+        assert!(writing.as_mut().poll(&mut context).is_pending());
+        for _ in 0..3 {
+            assert!(Pin::new(&mut body).poll_frame(&mut context).is_pending());
+            assert!(!body.is_end_stream());
+        }
+        assert_eq!(log.seen().written, 0);
+        let mut taken = vec![0; frame.len()];
+        let (written, read) = tokio::join!(writing, client.read_exact(&mut taken));
+        written.unwrap();
+        read.unwrap();
+    }
+    assert!(body.frame().await.is_none());
+    assert_eq!(log.seen().written, 1);
+}
+
+#[tokio::test]
+async fn a_body_that_ends_without_its_reply_does_not_count_as_written() {
+    let log = Log::new();
+    let leaving = CancellationToken::new();
+    let (of, left) = (log.clone(), leaving.clone());
+    let service = service(move || Ok(Fake::new(&of)), LONG, left);
+    let session = open(&service).await;
+    let ask = request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"})));
+    let body = send(&service, ask).await.into_body();
+    log.until(|seen| seen.returned == 1).await;
+    leaving.cancel();
+    let said = body.collect().await.unwrap().to_bytes();
+    assert!(!String::from_utf8_lossy(&said).contains("structuredContent"));
+    assert_eq!(log.seen().written, 0);
+}
+
+#[tokio::test]
+async fn a_reply_to_a_cancelled_call_does_not_count_as_written() {
+    let log = Log::new();
+    let service = serve(&log, LONG);
+    let session = open(&service).await;
+    let ask = request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"})));
+    let (_, mut body) = reply(send(&service, ask).await).await;
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}});
+    assert_eq!(send(&service, request("POST", Some(&session), &cancelled)).await.status(), 202);
+    // The next call is heard after it.
+    let next = request("POST", Some(&session), &call(4, "exec", &json!({"command": "echo hi"})));
+    send(&service, next).await.into_body().collect().await.unwrap();
+    assert_eq!(log.seen().written, 1);
+    while body.frame().await.is_some() {}
+    assert_eq!(log.seen().written, 1, "only the other");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 mod fake;
 
-use fake::{Fake, Log, RUN, Wire, call, text};
+use fake::{Fake, Log, RUN, Wire, call, initialize, text};
 use serde_json::json;
 
 #[tokio::test]
@@ -57,10 +57,10 @@ async fn what_is_not_understood_is_named_with_what_would_be() {
 }
 
 #[tokio::test]
-async fn processes_are_told_line_by_line() {
+async fn what_process_answers_is_told_in_words() {
     let mut wire = Wire::ready(Fake::new(&Log::new()), 1 << 16).await;
     let result = wire.call("process", json!({"action": "list"})).await;
-    assert_eq!(text(&result), format!("running; runId {RUN}; 1.5 s; waiting for input: npm start"));
+    assert_eq!(text(&result), "one line a run");
     let result = wire.call("process", json!({"action": "poll", "runId": RUN})).await;
     let told = format!(
         "new line\n[running; runId {RUN}; 1.5 s; waiting for input]\nPoll again in 5.0 s, or wait with timeoutMs."
@@ -165,4 +165,26 @@ async fn a_line_that_is_not_json_ends_nothing() {
     let answer = wire.receive().await;
     assert!(answer["error"]["code"].is_i64(), "{answer}");
     wire.call("exec", json!({"command": "echo"})).await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_ready_twice_is_connected_once() {
+    let log = Log::new();
+    let mut wire = Wire::ready(Fake::new(&log), 1 << 16).await;
+    for _ in 0..3 {
+        wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    }
+    wire.call("exec", json!({"command": "echo"})).await;
+    log.until(|seen| seen.connected == 1).await;
+    wire.hang_up().await;
+    log.until(|seen| seen.gone == 1).await;
+    assert_eq!(log.seen().connected, 1);
+}
+
+#[tokio::test]
+async fn a_client_is_told_the_terms_that_hold() {
+    let mut wire = Wire::open(Fake::new(&Log::new()), 1 << 16);
+    wire.send(&initialize()).await;
+    let told = wire.receive().await["result"]["instructions"].as_str().unwrap_or_default().to_owned();
+    assert!(told.contains(" 7.0 s unless `yieldMs`") && told.ends_with("leaves go on."), "{told}");
 }

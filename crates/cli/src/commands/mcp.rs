@@ -1,21 +1,21 @@
 //! `tenure mcp`: a bridge between an MCP client's pipes and the daemon's socket. It outlives the daemon: the client
 //! hears what became of its calls, and speaks to the next one.
 
+mod lines;
 mod memory;
 mod pipes;
 
 use crate::args::McpArgs;
 use crate::failure::Failure;
 use crate::{here, reach, settings};
+use lines::Lines;
 use memory::Memory;
 use pipes::Pipes;
-use std::io;
 use std::time::Duration;
 use tenure_client::{Client, Failed};
-use tenure_core::tools::{ClientRequest, MCP_SESSION};
-use tenure_os::random;
+use tenure_core::tools::ClientRequest;
 use tenure_settings::Settings;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Split};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long a client's request waits for a daemon.
@@ -28,20 +28,10 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_se
 pub(crate) fn run(args: &McpArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
     let daemon = reach::needed(&settings)?;
-    let session_key = match &args.session {
-        Some(key) => key.clone(),
-        None => new_session().map_err(Failure::refused)?,
-    };
-    let who = ClientRequest { session_key: Some(session_key), process: Some(here::process(&settings)?) };
+    let who = ClientRequest { session_key: args.session.clone(), process: Some(here::process(&settings)?) };
     let bridge = Bridge { settings, daemon, who, memory: Memory::default(), pipes: Pipes::open()? };
     reach::try_wait(bridge.serve())??;
     Ok(0)
-}
-
-fn new_session() -> io::Result<String> {
-    let bytes: [u8; 12] = random::bytes()?;
-    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    Ok(format!("{MCP_SESSION}{digits}"))
 }
 
 struct Bridge {
@@ -75,7 +65,7 @@ impl Bridge {
     /// Carries messages both ways. What the next daemon must know is said first.
     async fn carry(&mut self, stream: impl AsyncRead + AsyncWrite) -> Over {
         let (read, mut write) = tokio::io::split(stream);
-        let mut lines = BufReader::new(read).split(b'\n');
+        let mut lines = Lines::of(read);
         for line in self.memory.replay() {
             if write.write_all(&line).await.is_err() {
                 return Over::Daemon;
@@ -94,9 +84,8 @@ impl Bridge {
                         return Over::Daemon;
                     }
                 }
-                line = lines.next_segment() => {
-                    let Ok(Some(mut line)) = line else { return Over::Daemon };
-                    line.push(b'\n');
+                line = lines.next() => {
+                    let Some(line) = line else { return Over::Daemon };
                     if self.memory.daemon_said(&line) && !self.pipes.say(line).await {
                         return Over::Client;
                     }
@@ -106,11 +95,10 @@ impl Bridge {
     }
 
     /// Says what the daemon still answers, until nothing waits for an answer.
-    async fn hear_out(&mut self, mut lines: Split<BufReader<impl AsyncRead + Unpin>>) {
+    async fn hear_out(&mut self, mut lines: Lines<impl AsyncRead + Unpin>) {
         while self.memory.waits()
-            && let Ok(Some(mut line)) = lines.next_segment().await
+            && let Some(line) = lines.next().await
         {
-            line.push(b'\n');
             if self.memory.daemon_said(&line) && !self.pipes.say(line).await {
                 return;
             }
@@ -126,7 +114,11 @@ impl Bridge {
         let mut wanted_since: Option<Instant> = None;
         loop {
             match self.daemon.mcp(&self.who).await {
-                Ok(stream) => return Ok(Some(stream)),
+                Ok((stream, made)) => {
+                    // It is named to the next daemon.
+                    self.who.session_key = self.who.session_key.take().or(made);
+                    return Ok(Some(stream));
+                }
                 Err(failed) if passes(&failed) => {}
                 Err(failed) => return Err(reach::failure(&failed)),
             }

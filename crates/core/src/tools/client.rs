@@ -1,6 +1,7 @@
 //! A client of the tools that stays: one connection, one session.
 
 use crate::api::Exact;
+use crate::hash::fnv64;
 use serde::{Deserialize, Serialize};
 
 /// What the connection of an MCP client becomes: `POST /v1/mcp` with `Upgrade: tenure-mcp`, on the Unix socket.
@@ -8,6 +9,30 @@ pub const MCP_PROTOCOL: &str = "tenure-mcp";
 
 /// What the key of a session begins with that an MCP client made for itself.
 pub const MCP_SESSION: &str = "mcp:";
+
+/// The header of the answer that says which session was made for a client that named none.
+pub const MCP_SESSION_HEADER: &str = "tenure-session";
+
+/// The key of a new session, made of these random bytes. A client that is bound to a session is its maker: the key
+/// tells so, to the next daemon as well.
+pub fn mcp_session(mut bytes: [u8; 12], maker: Option<&str>) -> String {
+    if let Some(maker) = maker {
+        bytes[..4].copy_from_slice(&mark(maker));
+    }
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    format!("{MCP_SESSION}{digits}")
+}
+
+/// Whether a session was made by a client that is bound to this one.
+pub fn is_made_by(session: &str, maker: &str) -> bool {
+    let mark: String = mark(maker).iter().map(|b| format!("{b:02x}")).collect();
+    session.strip_prefix(MCP_SESSION).is_some_and(|digits| digits.len() == 24 && digits.starts_with(&mark))
+}
+
+fn mark(maker: &str) -> [u8; 4] {
+    let [a, b, c, d, ..] = fnv64(maker.as_bytes()).to_be_bytes();
+    [a, b, c, d]
+}
 
 /// `POST /v1/mcp`: who the client is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -20,4 +45,20 @@ pub struct ClientRequest {
     /// Its process, whose directory and environment commands start from; its command has no words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Exact>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_tells_who_made_it() {
+        let (one, other) = ("agent:main:1", "agent:main:2");
+        let made = mcp_session([7; 12], Some(one));
+        assert_eq!(made.len(), MCP_SESSION.len() + 24);
+        assert!(is_made_by(&made, one) && !is_made_by(&made, other));
+        assert!(!is_made_by(&mcp_session([7; 12], None), one));
+        assert!(!is_made_by(&made[MCP_SESSION.len()..], one) && !is_made_by(MCP_SESSION, one));
+        assert!(is_made_by(&mcp_session([8; 12], Some(&made)), &made), "one that was made makes its own");
+    }
 }

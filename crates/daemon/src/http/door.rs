@@ -1,7 +1,6 @@
 //! The sockets: who may come in, and what is known of them before they say a word.
 
 use super::guard::Token;
-use super::outflow::Watched;
 use super::router;
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
@@ -20,6 +19,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_mcp::Watched;
 use tenure_os::socket::{self, Listener};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};

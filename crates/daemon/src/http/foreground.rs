@@ -1,7 +1,6 @@
 //! A foreground run: the caller's connection to the daemon becomes its connection to the keeper, so that its end is
 //! the caller's end from the first moment. `POST /v1/runs` with `Upgrade: tenure-keeper`, on the Unix socket.
 
-use super::outflow::Watched;
 use crate::asked::{self, Asked};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -16,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::RunRequest;
 use tenure_core::wire::{self, Tell};
+use tenure_mcp::Watched;
 use tenure_os::socket::Conn;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Problem;
-use tenure_core::tools::{ClientRequest, MCP_PROTOCOL};
+use tenure_core::tools::{ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
 use tokio_util::sync::CancellationToken;
 
 /// How long a session over HTTP stays that nobody uses.
@@ -43,7 +43,9 @@ pub(super) async fn client(
     if daemon.is_draining() {
         return Err(Refusal::draining("the daemon is leaving: connect again in a moment"));
     }
+    let names_none = asked_for.session_key.is_none();
     let tools = Client::local(&daemon, asked_for, &who)?;
+    let made = names_none.then(|| tools.session().to_owned());
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let mut phase = daemon.phase.subscribe();
@@ -53,12 +55,15 @@ pub(super) async fn client(
             () = until(&mut phase, |phase| *phase == Phase::Gone) => {}
         }
     });
-    let switched = Response::builder()
+    let mut switched = Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)
         .header(header::CONNECTION, "upgrade")
-        .header(header::UPGRADE, MCP_PROTOCOL)
-        .body(axum::body::Body::empty());
-    switched.map_err(Refusal::internal)
+        .header(header::UPGRADE, MCP_PROTOCOL);
+    if let Some(made) = made {
+        // Whoever loses the connection names it to the next daemon.
+        switched = switched.header(MCP_SESSION_HEADER, made);
+    }
+    switched.body(axum::body::Body::empty()).map_err(Refusal::internal)
 }
 
 /// Adds `/mcp`. The daemon's guard has let its requests in.

@@ -1,6 +1,5 @@
 //! A response that knows when it was written: what hangs on it is done then, and not if the client is gone.
 
-use super::outflow::Outflow;
 use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::http::header;
@@ -11,7 +10,7 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tenure_mcp::{Answered, Written};
+use tenure_mcp::{Answered, Outflow, Written};
 
 /// The response for an answer.
 pub(super) fn receipted<T: Serialize>(answered: Answered<T>, outflow: Outflow) -> Result<Response, Refusal> {

@@ -3,7 +3,6 @@
 use super::answer::{Asks, Body, Id};
 use super::door::Local;
 use super::foreground;
-use super::outflow::Outflow;
 use super::receipt::receipted;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -25,7 +24,7 @@ use tenure_core::ids::RunId;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::state;
 use tenure_core::wire::ProcessView;
-use tenure_mcp::Answered;
+use tenure_mcp::{Answered, Outflow};
 use tenure_settings::RunDefaults;
 use tenure_store::{Cursor, Query};
 use tokio::time::Instant;

@@ -1,7 +1,6 @@
 //! The agent's tools over HTTP. A caller of `exec` that hangs up has stopped waiting.
 
 use super::answer::Body;
-use super::outflow::Outflow;
 use super::receipt::receipted;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -12,6 +11,7 @@ use axum::response::Response;
 use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
+use tenure_mcp::Outflow;
 
 /// Run a command line. Answers when it has ended, or goes on in the background.
 #[utoipa::path(post, path = "/v1/exec", request_body = ExecRequest, responses(

@@ -1,13 +1,17 @@
 //! The sessions of streamable HTTP: the SDK's, and what waits in one hears at once that it has ended.
 
-use crate::receipts::Gone;
+use crate::receipts::{Gone, Receipts, WeakReceipts};
 use futures_util::Stream;
+use hyper::http::request::Parts;
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -33,7 +37,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Session), Failed> {
         let (id, inner) = self.0.create_session().await?;
-        Ok((id, Session { inner, gone: Gone::default() }))
+        Ok((id, Session { inner, gone: Gone::default(), open: HashMap::new() }))
     }
 
     async fn initialize_session(
@@ -84,6 +88,34 @@ impl SessionManager for Sessions {
 pub(super) struct Session {
     inner: Inner,
     gone: Gone,
+    /// Where the receipts of its requests are, while their responses are.
+    open: HashMap<RequestId, WeakReceipts>,
+}
+
+impl Session {
+    /// Tells the message's handler where it came from. What a client has cancelled, it was not told.
+    fn note(&mut self, message: &mut ClientJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                let extensions = request.request.extensions_mut();
+                extensions.insert(self.gone.clone());
+                let parts = extensions.get::<Parts>();
+                if let Some(receipts) = parts.and_then(|parts| parts.extensions.get::<Receipts>()) {
+                    self.open.retain(|_, receipts| receipts.get().is_some());
+                    self.open.insert(request.id.clone(), receipts.weak());
+                }
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                    && let Some(receipts) = self.open.remove(id).and_then(|receipts| receipts.get())
+                {
+                    receipts.take(id);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Transport<RoleServer> for Session {
@@ -101,9 +133,7 @@ impl Transport<RoleServer> for Session {
             self.gone.0.cancel();
             return None;
         };
-        if let JsonRpcMessage::Request(request) = &mut message {
-            request.request.extensions_mut().insert(self.gone.clone());
-        }
+        self.note(&mut message);
         Some(message)
     }
 

@@ -10,7 +10,7 @@ use tenure_core::ids::RunId;
 use tenure_core::tools::{
     Action, ExecReply, ExecRequest, FailureKind, Listed, ProcessReply, ProcessRequest, Status, Waiting,
 };
-use tenure_mcp::{Answered, Handle, Progress, Tools, Written, serve_stream};
+use tenure_mcp::{Answered, Handle, Progress, Terms, Tools, Written, serve_stream};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -147,6 +147,10 @@ pub(crate) fn refused(code: &str, detail: &str) -> Problem {
 }
 
 impl Tools for Fake {
+    fn terms(&self) -> Terms {
+        Terms { yield_after: Duration::from_secs(7), ends: false }
+    }
+
     async fn exec(
         &self,
         request: ExecRequest,
@@ -173,7 +177,10 @@ impl Tools for Fake {
     async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {
         let of_run = ProcessReply { run: Some(listed()), ..ProcessReply::default() };
         let reply = match request.action {
-            Action::List => ProcessReply { runs: Some(vec![listed()]), ..ProcessReply::default() },
+            Action::List => {
+                let message = "one line a run".to_owned();
+                ProcessReply { runs: Some(vec![listed()]), message, ..ProcessReply::default() }
+            }
             Action::Poll => {
                 let output = Some("new line\n".to_owned());
                 ProcessReply { output, retry_in_ms: Some(5000), ..of_run }

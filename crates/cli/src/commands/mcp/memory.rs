@@ -42,9 +42,9 @@ impl Memory {
         }
     }
 
-    /// Remembers what matters of a line of the daemon's. Whether it is for the client.
+    /// Remembers what matters of a line of the daemon's. Whether it is for the client: what is no message is not.
     pub(super) fn daemon_said(&mut self, line: &[u8]) -> bool {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else { return true };
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return false };
         let (None, Some(id)) = (message.get("method"), message.get("id")) else { return true };
         let id = id.to_string();
         self.waiting.remove(&id);
@@ -159,6 +159,14 @@ mod tests {
         assert!(String::from_utf8_lossy(&answer).contains("none is started"));
         assert!(memory.unanswerable(READY, "").is_none());
         assert!(memory.replay().is_empty() && !memory.waits());
+    }
+
+    #[test]
+    fn what_is_no_message_is_not_for_the_client() {
+        let mut memory = begun();
+        memory.client_said(CALL);
+        assert!(!memory.daemon_said(b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"resu\n"));
+        assert!(memory.waits(), "it was no answer");
     }
 
     #[test]

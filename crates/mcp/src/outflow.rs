@@ -1,16 +1,15 @@
 //! A connection whose outflow is watched: HTTP's machine asks for more of a body while the socket has yet to take what it
 //! got before, so that it was asked says nothing about what was written.
 
-use crate::daemon::lock;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Whether the system takes what is written to a connection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Outflow(Arc<Mutex<State>>);
+pub struct Outflow(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -21,8 +20,8 @@ struct State {
 
 impl Outflow {
     /// Waits until what was written last was taken.
-    pub(super) fn poll_taken(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = lock(&self.0);
+    pub fn poll_taken(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
         if !state.held_up {
             return Poll::Ready(());
         }
@@ -31,7 +30,7 @@ impl Outflow {
     }
 
     fn note<T>(&self, written: Poll<T>) -> Poll<T> {
-        let mut state = lock(&self.0);
+        let mut state = self.lock();
         state.held_up = written.is_pending();
         if written.is_ready()
             && let Some(waiting) = state.waiting.take()
@@ -40,21 +39,28 @@ impl Outflow {
         }
         written
     }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The connection.
-pub(super) struct Watched<S> {
+#[derive(Debug)]
+pub struct Watched<S> {
     stream: S,
     outflow: Outflow,
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S) -> (Self, Outflow) {
+    /// Watches this one.
+    pub fn new(stream: S) -> (Self, Outflow) {
         let outflow = Outflow::default();
         (Self { stream, outflow: outflow.clone() }, outflow)
     }
 
-    pub(super) fn into_inner(self) -> S {
+    /// It, unwatched.
+    pub fn into_inner(self) -> S {
         self.stream
     }
 }

@@ -1,0 +1,49 @@
+//! The daemon's lines. One that it did not get to the end of is none.
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+pub(super) struct Lines<R> {
+    from: BufReader<R>,
+    /// What was read of the next one.
+    begun: Vec<u8>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn of(from: R) -> Self {
+        Self { from: BufReader::new(from), begun: Vec::new() }
+    }
+
+    /// The next line, with its end; nothing when the daemon has gone. Dropped, it loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
+        self.from.read_until(b'\n', &mut self.begun).await.ok()?;
+        let line = std::mem::take(&mut self.begun);
+        line.ends_with(b"\n").then_some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn a_line_that_the_daemon_did_not_end_is_none() {
+        let mut lines = Lines::of(&b"{\"id\":1}\n{\"id\":2}"[..]);
+        assert_eq!(lines.next().await.as_deref(), Some(&b"{\"id\":1}\n"[..]));
+        assert_eq!(lines.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn who_stops_waiting_for_a_line_loses_nothing_of_it() {
+        let (mut daemon, read) = tokio::io::duplex(64);
+        let mut lines = Lines::of(read);
+        daemon.write_all(b"one ").await.unwrap();
+        tokio::select! {
+            biased;
+            line = lines.next() => panic!("{line:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        daemon.write_all(b"line\n").await.unwrap();
+        assert_eq!(lines.next().await.as_deref(), Some(&b"one line\n"[..]));
+    }
+}
