@@ -204,9 +204,6 @@ impl Daemon {
     }
 }
 
-fn full(full: Full) -> Refusal {
-    Refusal::busy(format!(
-        "{} runs are alive and {} wait for a place: end some, or raise runs.max",
-        full.most, full.queued
-    ))
+fn full(Full { most, queued }: Full) -> Refusal {
+    Refusal::busy(format!("{most} runs are alive and {queued} wait for a place: end some, or raise runs.max"))
 }
