@@ -58,12 +58,6 @@ impl Daemon {
     /// Waits for a place among the runs and for one's turn in the scope. Whoever stops waiting has started nothing.
     pub(crate) async fn enter(self: &Arc<Self>, asked: &Asked) -> Result<Entry, Refusal> {
         self.check_open()?;
-        let full = |full: Full| {
-            Refusal::busy(format!(
-                "{} runs are alive and {} wait for a place: end some, or raise runs.max",
-                full.most, full.queued
-            ))
-        };
         let Some(scope) = &asked.spec.scope else {
             let place = self.admission.enter().await.map_err(full)?;
             return Ok(Entry { place, turn: None });
@@ -161,6 +155,12 @@ impl Daemon {
         Ok(link)
     }
 
+    /// Whether a run that is asked for now is started, or may wait for a place.
+    pub(crate) fn check_room(&self) -> Result<(), Refusal> {
+        self.check_open()?;
+        self.admission.has_room().map_err(full)
+    }
+
     fn check_open(&self) -> Result<(), Refusal> {
         if self.is_draining() {
             return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
@@ -202,4 +202,8 @@ impl Daemon {
             None => Err(Refusal::held_elsewhere(format!("run {run} of the scope is another instance's now"))),
         }
     }
+}
+
+fn full(Full { most, queued }: Full) -> Refusal {
+    Refusal::busy(format!("{most} runs are alive and {queued} wait for a place: end some, or raise runs.max"))
 }

@@ -203,6 +203,16 @@ impl Daemon {
         if self.clients.has(&session) {
             return;
         }
+        // First: what is allowed meanwhile would be a run that nobody owns.
+        match self.close_questions(&session, "its client has left").await {
+            Ok(0) => {}
+            Ok(questions) => {
+                tracing::info!(session, questions, "an MCP client has left; its questions are closed");
+            }
+            Err(refusal) => {
+                tracing::error!(session, error = refusal.detail, "an MCP client's questions stay open");
+            }
+        }
         let who = Requester::Client { session: session.clone(), about: "its MCP client has left".to_owned() };
         let which = Selector { session: Some(session.clone()), ..Selector::default() };
         match self.cancel_many(&which, false, &who).await {
@@ -238,7 +248,7 @@ impl Daemon {
         }
     }
 
-    /// The sessions of MCP clients that have live runs of an earlier daemon.
+    /// The sessions of MCP clients that have live runs or open questions of an earlier daemon.
     async fn sessions_left(&self) -> Result<Vec<String>, Refusal> {
         let mut query = Query {
             states: LIVE.to_vec(),
@@ -248,7 +258,10 @@ impl Daemon {
             after: None,
             limit: BATCH,
         };
-        let mut left = Vec::new();
+        let asking = self.sessions_that_ask().await?;
+        let mut left: Vec<String> = asking.into_iter().filter(|key| key.starts_with(MCP_SESSION)).collect();
+        left.sort();
+        left.dedup();
         loop {
             let page = self.registry.runs(query.clone()).await?;
             for row in page.runs {

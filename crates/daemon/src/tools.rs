@@ -3,7 +3,6 @@
 
 mod allowlist;
 mod approvals;
-mod asked;
 mod end;
 mod exec;
 mod foreground;
@@ -14,6 +13,7 @@ mod log;
 mod notice;
 mod poll;
 mod process;
+mod question;
 mod shell;
 mod wanted;
 mod witness;

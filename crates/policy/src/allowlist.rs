@@ -8,7 +8,7 @@ mod tests;
 
 pub use entry::{BadEntry, BadEntryWhy, Entry, Exact};
 
-use crate::executable::Executable;
+use crate::executable::{Bound, Executable};
 use crate::shell::{RunsOthers, quote, runs_others};
 use entry::Pattern;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ pub struct Call<'a> {
     pub argv: &'a [String],
     /// Its program.
     pub program: &'a Executable,
+    /// The identity of its program's file, if that could be taken.
+    pub bound: Option<&'a Bound>,
 }
 
 /// A command that no entry allows.
@@ -61,6 +63,9 @@ pub enum MissWhy {
     /// One names it without a pattern, which is not enough.
     #[error("the entry that names this program has no pattern of its arguments, and {0}")]
     RunsOthers(RunsOthers),
+    /// One allows this very command, of a program that held something else.
+    #[error("the program has changed since this command was allowed for always")]
+    Changed,
 }
 
 impl Allowlist {
@@ -122,8 +127,11 @@ fn allows(entry: &Entry, pattern: &Pattern, agent: Option<&str>, asked: &Asked<'
     }
     match (pattern, &asked.text, &asked.runs_others) {
         (Pattern::Exact(exact), _, _) => {
-            let same = exact.argv == asked.call.argv && exact.cwd == asked.cwd;
-            if same { Ok(()) } else { Err(MissWhy::Arguments) }
+            if exact.argv != asked.call.argv || exact.cwd != asked.cwd {
+                return Err(MissWhy::Arguments);
+            }
+            let same = exact.sha256.is_empty() || exact.sha256 == asked.call.hashes();
+            if same { Ok(()) } else { Err(MissWhy::Changed) }
         }
         (Pattern::Glob { args: Some(_), .. }, None, _) => Err(MissWhy::Control),
         (Pattern::Glob { args: Some(args), .. }, Some(text), _) => {

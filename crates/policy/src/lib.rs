@@ -16,7 +16,7 @@
 //! let analysis = analyse("echo 'a b' | wc -c")?;
 //! let find = |segment: &tenure_policy::shell::Segment| resolve(segment.program(), cwd, path);
 //! let programs = analysis.segments().iter().map(find).collect::<Result<Vec<_>, _>>()?;
-//! let calls: Vec<_> = analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at)).collect();
+//! let calls: Vec<_> = analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at, None)).collect();
 //! assert_eq!(allowlist.matches(None, cwd, &calls)?, [0, 1]);
 //! let bounds = programs.iter().map(Bound::of_executable).collect::<Result<Vec<_>, _>>()?;
 //! // Somebody may be asked here. Then, right before it is executed:

@@ -53,24 +53,22 @@ pub(crate) struct Question {
 struct Known {
     analysis: Analysis,
     programs: Vec<Executable>,
+    /// The programs' files as they are when it is judged, or why that cannot be told.
+    bound: Result<Vec<Bound>, String>,
 }
 
 impl Known {
     fn calls(&self) -> Vec<Call<'_>> {
-        self.analysis
-            .segments()
-            .iter()
-            .zip(&self.programs)
-            .map(|(segment, at)| Call::of(segment, at))
-            .collect()
+        let bound = |at: usize| self.bound.as_ref().ok().and_then(|bound| bound.get(at));
+        let segments = self.analysis.segments().iter().zip(&self.programs).enumerate();
+        segments.map(|(at, (segment, program))| Call::of(segment, program, bound(at))).collect()
     }
 
     /// The same line with each program by its path.
     fn line(&self) -> Result<Line, String> {
         let paths: Vec<PathBuf> = self.programs.iter().map(|program| program.called.clone()).collect();
         let text = render(&self.analysis, &paths).map_err(|error| error.to_string())?;
-        let bound = self.programs.iter().map(Bound::of_executable).collect::<Result<Vec<_>, _>>();
-        let bound = bound.map_err(|error| error.to_string())?;
+        let bound = self.bound.clone()?;
         // What was judged is what was found, not what a link leads to by now.
         if let Some((program, _)) = self.programs.iter().zip(&bound).find(|(it, now)| it.real != now.real) {
             return Err(format!("{} has changed meanwhile; ask for it again", program.called.display()));
@@ -110,7 +108,7 @@ impl Daemon {
                 self.registry.used(used, tenure_os::clock::unix_ms()).await?;
                 // It runs by the allowlist, so it is known.
                 let known = known.map_err(Refusal::denied)?;
-                Ok(Judged::Run(block_in_place(|| known.line()).map_err(Refusal::denied)?))
+                Ok(Judged::Run(known.line().map_err(Refusal::denied)?))
             }
             Decision::Ask => {
                 let why = matched.err().unwrap_or_else(|| "every command is asked about".to_owned());
@@ -154,7 +152,9 @@ fn understand(wanted: &Wanted) -> Result<Known, String> {
     let path = shell::variable(&wanted.process.env, "PATH").unwrap_or_default();
     let find = |program: &str| resolve(program, cwd, OsStr::new(path)).map_err(|error| error.to_string());
     let programs = analysis.segments().iter().map(|segment| find(segment.program()));
-    Ok(Known { programs: programs.collect::<Result<_, _>>()?, analysis })
+    let programs = programs.collect::<Result<Vec<_>, _>>()?;
+    let bound = programs.iter().map(Bound::of_executable).collect::<Result<_, _>>();
+    Ok(Known { analysis, programs, bound: bound.map_err(|error| error.to_string()) })
 }
 
 fn question(wanted: &Wanted, known: Result<Known, String>, why: String) -> Result<Question, Refusal> {

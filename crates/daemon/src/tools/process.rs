@@ -1,6 +1,6 @@
 //! `process`: finds the run that is meant, as the one who asks may see it, and does what is asked.
 
-use super::asked::Asked;
+use super::question::Pending;
 use super::{end, input, list, log, poll};
 use crate::asked::named;
 use crate::daemon::Daemon;
@@ -37,10 +37,10 @@ impl Daemon {
         };
         let row = match self.find(id, &who).await {
             Err(refusal) if refusal.code == "no-such-run" => {
-                match self.about_asked(id, &request, &who).await? {
-                    Asked::Unknown => return Err(no_such_run(id)),
-                    Asked::Answer(reply) => return Ok(Answered::plain(*reply)),
-                    Asked::Started => self.find(id, &who).await?,
+                match self.about_question(id, &request, &who).await? {
+                    Pending::Unknown => return Err(no_such_run(id)),
+                    Pending::Answer(reply) => return Ok(Answered::plain(*reply)),
+                    Pending::Started => self.find(id, &who).await?,
                 }
             }
             found => found?,

@@ -103,6 +103,34 @@ fn a_program_that_changed_before_it_was_allowed_is_not_executed_and_it_is_said_w
 }
 
 #[test]
+fn what_is_allowed_for_always_is_the_program_that_there_was_and_not_its_path() {
+    let desk = Desk::asking();
+    prepare(&desk);
+    let id = desk.asks("tool a");
+    let _ = desk.answer(&id, "allow-always").is(200);
+    desk.output(&id);
+    desk.runs("tool a");
+    // The same program, installed again.
+    let script = fs::read_to_string(desk.bin().join("real")).expect("read");
+    write_program(&desk.bin().join("real"), &script);
+    desk.runs("tool a");
+    assert_eq!(desk.notes(), ["good: a"; 3]);
+    for changed in ["real", "shell"] {
+        let before = fs::read(desk.bin().join(changed)).expect("read");
+        write_program(&desk.bin().join(changed), &evil(&desk));
+        let id = desk.asks("tool a");
+        let why = desk.questions()[0]["why"].to_string();
+        assert!(why.contains("has changed"), "{changed}: {why}");
+        let _ = desk.answer(&id, "deny").is(200);
+        fs::remove_file(desk.bin().join(changed)).expect("unlink");
+        fs::write(desk.bin().join(changed), before).expect("write");
+        fs::set_permissions(desk.bin().join(changed), PermissionsExt::from_mode(0o755)).expect("chmod");
+        desk.runs("tool a");
+    }
+    assert_eq!(desk.notes(), ["good: a"; 5]);
+}
+
+#[test]
 fn a_program_that_changed_while_its_listed_command_waited_for_a_place_is_not_executed() {
     for (change, make, word) in CHANGES {
         let desk = Desk::with(&[("TENURE_EXEC_MODE", "allowlist"), ("TENURE_RUNS_MAX", "1")]);

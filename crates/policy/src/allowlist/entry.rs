@@ -1,6 +1,7 @@
 //! One entry of the allowlist: how it is written, and what is wrong with one that cannot be used.
 
 use super::Call;
+use crate::executable::{Bound, Executable};
 use crate::shell::{RunsOthers, Segment};
 use globset::{GlobBuilder, GlobMatcher};
 use regex::{Regex, RegexBuilder};
@@ -45,6 +46,10 @@ pub struct Exact {
     pub argv: Vec<String>,
     /// Where it is executed.
     pub cwd: PathBuf,
+    /// What the program held, and its interpreter, as far as this user could write to them: hashes in hex. Empty, it is
+    /// whatever is at that path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sha256: Vec<String>,
 }
 
 /// An entry that cannot be used.
@@ -106,7 +111,7 @@ impl Entry {
             id: None,
             program: call.program.called.to_string_lossy().into_owned(),
             args: None,
-            exact: Some(Exact { argv: call.argv.to_vec(), cwd: cwd.to_owned() }),
+            exact: Some(Exact { argv: call.argv.to_vec(), cwd: cwd.to_owned(), sha256: call.hashes() }),
             agent: agent.map(str::to_owned),
         })
     }
@@ -114,8 +119,12 @@ impl Entry {
 
 impl<'a> Call<'a> {
     /// A command of an analysed line.
-    pub fn of(segment: &'a Segment, program: &'a crate::executable::Executable) -> Self {
-        Self { argv: segment.argv(), program }
+    pub fn of(segment: &'a Segment, program: &'a Executable, bound: Option<&'a Bound>) -> Self {
+        Self { argv: segment.argv(), program, bound }
+    }
+
+    pub(super) fn hashes(&self) -> Vec<String> {
+        self.bound.map(Bound::hashes).unwrap_or_default()
     }
 }
 
@@ -131,6 +140,7 @@ pub(super) struct ExactPattern {
     program: PathBuf,
     pub(super) argv: Vec<String>,
     pub(super) cwd: PathBuf,
+    pub(super) sha256: Vec<String>,
 }
 
 impl Pattern {
@@ -157,7 +167,8 @@ impl Pattern {
         if !program.is_absolute() || !exact.cwd.is_absolute() || exact.argv.is_empty() {
             return Err(BadEntryWhy::Exact);
         }
-        Ok(Self::Exact(ExactPattern { program, argv: exact.argv.clone(), cwd: exact.cwd.clone() }))
+        let Exact { argv, cwd, sha256 } = exact.clone();
+        Ok(Self::Exact(ExactPattern { program, argv, cwd, sha256 }))
     }
 
     /// Whether this is an entry for the program of `call`, whatever its arguments.

@@ -21,7 +21,8 @@ fn found(word: &str) -> Executable {
 fn ask(list: &Allowlist, agent: Option<&str>, cwd: &str, line: &str) -> Result<Vec<usize>, Miss> {
     let analysis = analyse(line).unwrap();
     let programs: Vec<_> = analysis.segments().iter().map(|it| found(it.program())).collect();
-    let calls: Vec<_> = analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at)).collect();
+    let calls: Vec<_> =
+        analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at, None)).collect();
     list.matches(agent, Path::new(cwd), &calls)
 }
 
@@ -51,7 +52,7 @@ fn a_bare_name_allows_only_what_was_called_so_through_the_path() {
         assert_eq!(why(&list, line), MissWhy::Program, "{line}");
     }
     let elsewhere = Executable { through_path: false, ..found("git") };
-    let call = Call { argv: &["git".into()], program: &elsewhere };
+    let call = Call { argv: &["git".into()], program: &elsewhere, bound: None };
     assert_eq!(list.matches(None, Path::new("/"), &[call]).unwrap_err().why, MissWhy::Program);
 }
 
@@ -131,7 +132,11 @@ fn what_runs_others_is_known_behind_a_link() {
     let list = list(&[("/opt/*", None)]);
     let ask = |real: &str| {
         let program = Executable { called: "/opt/tool".into(), real: real.into(), through_path: false };
-        list.matches(None, Path::new("/"), &[Call { argv: &["/opt/tool".into()], program: &program }])
+        list.matches(
+            None,
+            Path::new("/"),
+            &[Call { argv: &["/opt/tool".into()], program: &program, bound: None }],
+        )
     };
     assert!(matches!(ask("/usr/bin/dash").unwrap_err().why, MissWhy::RunsOthers(_)));
     assert!(matches!(ask("/usr/bin/python3.11").unwrap_err().why, MissWhy::RunsOthers(_)));
@@ -143,7 +148,7 @@ fn what_runs_others_is_known_behind_a_link() {
 fn allow_always_is_for_one_command_in_one_directory_of_one_agent() {
     let argv: Vec<String> = ["git", "commit", "-m", "a\nb"].map(str::to_owned).to_vec();
     let program = found("git");
-    let call = Call { argv: &argv, program: &program };
+    let call = Call { argv: &argv, program: &program, bound: None };
     let entry = Entry::allow_always(call, Path::new("/repo"), Some("main")).unwrap();
     let text = serde_json::to_string(&entry).unwrap();
     assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
@@ -159,19 +164,50 @@ fn allow_always_is_for_one_command_in_one_directory_of_one_agent() {
 }
 
 #[test]
+fn allow_always_is_for_what_the_program_held_and_an_entry_without_that_is_for_its_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().canonicalize().unwrap().join("tool");
+    std::fs::write(&path, "one").unwrap();
+    let argv = ["tool".to_owned()];
+    let program = Executable { called: path.clone(), real: path.clone(), through_path: true };
+    let (cwd, bound) = (Path::new("/"), Bound::of(&path).unwrap());
+    let call = Call { argv: &argv, program: &program, bound: Some(&bound) };
+    let entry = Entry::allow_always(call, cwd, None).unwrap();
+    let list = Allowlist::new(vec![entry.clone()]).unwrap();
+    assert_eq!(list.matches(None, cwd, &[call]), Ok(vec![0]));
+    // The same again is the same program, however new the file is.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "one").unwrap();
+    let again = Bound::of(&path).unwrap();
+    assert_eq!(list.matches(None, cwd, &[Call { bound: Some(&again), ..call }]), Ok(vec![0]));
+    std::fs::write(&path, "two").unwrap();
+    let other = Bound::of(&path).unwrap();
+    for bound in [Some(&other), None] {
+        let miss = list.matches(None, cwd, &[Call { bound, ..call }]).unwrap_err();
+        assert_eq!(miss.why, MissWhy::Changed);
+        assert!(miss.to_string().contains("has changed"), "{miss}");
+    }
+    let mut old = serde_json::to_value(entry).unwrap();
+    old["exact"].as_object_mut().unwrap().remove("sha256").unwrap();
+    let old = Allowlist::new(vec![serde_json::from_value(old).unwrap()]).unwrap();
+    assert_eq!(old.matches(None, cwd, &[Call { bound: Some(&other), ..call }]), Ok(vec![0]));
+}
+
+#[test]
 fn allow_always_is_refused_for_what_runs_others() {
     for argv in [&["sudo", "ls"][..], &["sh", "-c", "ls"], &["find", ".", "-exec", "x"]] {
         let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
         let program = found(&argv[0]);
         let error =
-            Entry::allow_always(Call { argv: &argv, program: &program }, Path::new("/"), None).unwrap_err();
+            Entry::allow_always(Call { argv: &argv, program: &program, bound: None }, Path::new("/"), None)
+                .unwrap_err();
         assert!(error.to_string().contains("pattern of its arguments"), "{error}");
     }
 }
 
 #[test]
 fn a_glob_in_an_exact_entry_is_a_name() {
-    let exact = Exact { argv: vec!["x".into()], cwd: "/".into() };
+    let exact = Exact { argv: vec!["x".into()], cwd: "/".into(), sha256: Vec::new() };
     let odd = Entry { exact: Some(exact), ..entry("/usr/bin/*", None) };
     assert_eq!(why(&Allowlist::new(vec![odd]).unwrap(), "x"), MissWhy::Program);
 }
@@ -179,7 +215,8 @@ fn a_glob_in_an_exact_entry_is_a_name() {
 #[test]
 fn an_entry_that_cannot_be_used_says_what_to_write() {
     let exact = |argv: &[&str], cwd: &str| {
-        Some(Exact { argv: argv.iter().map(|&word| word.to_owned()).collect(), cwd: cwd.into() })
+        let argv = argv.iter().map(|&word| word.to_owned()).collect();
+        Some(Exact { argv, cwd: cwd.into(), sha256: Vec::new() })
     };
     let long = "a".repeat(5000);
     let table = [

@@ -149,6 +149,17 @@ impl Bound {
         }
     }
 
+    /// The hashes of what this user could write to: the program, and then what executes it. All else that makes up its
+    /// identity changes when the same program is installed again.
+    pub fn hashes(&self) -> Vec<String> {
+        let chain = std::iter::successors(Some(self), |bound| bound.interpreter.as_deref());
+        let hash = |bound: &Self| match &bound.content {
+            Content::Sha256(hash) => Some(hash.clone()),
+            Content::NotWritable | Content::TooLarge => None,
+        };
+        chain.filter_map(hash).collect()
+    }
+
     fn at(path: &Path, depth: u8) -> Result<Self, Unbindable> {
         let unreadable = |error| Unbindable::Unreadable { path: path.to_owned(), error };
         let real = path.canonicalize().map_err(unreadable)?;

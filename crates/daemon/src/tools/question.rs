@@ -19,7 +19,7 @@ const RETRY_MS: u64 = 10_000;
 const MOST_LISTED: usize = 200;
 
 /// What is known of an id that is no run's.
-pub(super) enum Asked {
+pub(super) enum Pending {
     /// Nothing.
     Unknown,
     /// It waits, and this is the answer.
@@ -30,61 +30,96 @@ pub(super) enum Asked {
 
 impl Daemon {
     /// What is asked of a command that a person is asked about.
-    pub(super) async fn about_asked(
+    pub(super) async fn about_question(
         self: &Arc<Self>,
         text: &str,
         request: &ProcessRequest,
         who: &Requester,
-    ) -> Result<Asked, Refusal> {
-        let Some(row) = self.find_approval(text, who).await? else { return Ok(Asked::Unknown) };
+    ) -> Result<Pending, Refusal> {
+        let Some(row) = self.find_approval(text, who).await? else { return Ok(Pending::Unknown) };
         let id = row.approval.id.clone();
         match request.action {
             Action::Poll => {
                 let wait = request.timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
-                self.poll_asked(text, who, Instant::now() + wait).await
+                self.poll_question(text, who, Instant::now() + wait).await
             }
             Action::Kill | Action::Remove => {
                 may_withdraw(&row, who)?;
-                self.answer(id.as_str(), ApprovalState::Denied, who).await?;
-                let message = format!("{id} is withdrawn: it will not run.");
-                Ok(Asked::Answer(Box::new(ProcessReply { message, ..ProcessReply::default() })))
+                self.withdraw(&row, who).await
             }
-            _ => match settled(&row) {
-                None => Err(Refusal::wrong_state(format!("{id} waits for a person: poll waits for that"))),
-                Some(refusal) => Err(refusal),
-            },
+            _ => {
+                let starts = self.may_start(&row);
+                if self.registry.run(id.clone()).await?.is_some() {
+                    return Ok(Pending::Started);
+                }
+                let waits_for = if row.state == ApprovalState::Pending { "a person" } else { "its start" };
+                let waits =
+                    || Refusal::wrong_state(format!("{id} waits for {waits_for}: poll waits for that"));
+                Err(settled(&row, starts).unwrap_or_else(waits))
+            }
         }
     }
 
+    /// Closes the question; what was allowed is withdrawn if it has not begun.
+    async fn withdraw(self: &Arc<Self>, row: &ApprovalRow, who: &Requester) -> Result<Pending, Refusal> {
+        let id = &row.approval.id;
+        match self.answer(id.as_str(), ApprovalState::Denied, who).await {
+            Ok(_) => {}
+            Err(answered) if answered.code == "wrong-state" => {
+                if !self.withdraw_allowed(id) {
+                    let run = self.registry.run(id.clone()).await?;
+                    return run.map(|_| Pending::Started).ok_or(answered);
+                }
+            }
+            Err(refusal) => return Err(refusal),
+        }
+        let message = format!("{id} is withdrawn: it will not run.");
+        Ok(Pending::Answer(Box::new(ProcessReply { message, ..ProcessReply::default() })))
+    }
+
+    /// Whether something that was allowed may still be started. What another instance starts is in its memory, not in
+    /// ours.
+    fn may_start(&self, row: &ApprovalRow) -> bool {
+        let now = clock::unix_ms();
+        let is_recent = || now.saturating_sub(row.answered_at_ms.unwrap_or(now)) <= POLL_MS;
+        self.is_starting(&row.approval.id) || (row.approval.instance != self.instance && is_recent())
+    }
+
     /// Waits until the command runs, or will not.
-    async fn poll_asked(
+    async fn poll_question(
         self: &Arc<Self>,
         text: &str,
         who: &Requester,
         deadline: Instant,
-    ) -> Result<Asked, Refusal> {
+    ) -> Result<Pending, Refusal> {
         let mut changes = self.changes();
         loop {
             changes.mark_unchanged();
-            let Some(row) = self.find_approval(text, who).await? else { return Ok(Asked::Unknown) };
+            let Some(row) = self.find_approval(text, who).await? else { return Ok(Pending::Unknown) };
+            // In this order: what is not about to start any more has a run, or will have none.
+            let starts = self.may_start(&row);
             if self.registry.run(row.approval.id.clone()).await?.is_some() {
-                return Ok(Asked::Started);
+                return Ok(Pending::Started);
             }
-            if let Some(refusal) = settled(&row) {
+            if let Some(refusal) = settled(&row, starts) {
                 return Err(refusal);
             }
-            // It expires without anybody saying so.
-            let until_ms = row.approval.expires_at_ms.saturating_sub(clock::unix_ms()) + 1;
-            let until = deadline.min(Instant::now() + Duration::from_millis(until_ms));
+            let until = if row.state == ApprovalState::Pending {
+                // It expires without anybody saying so.
+                let until_ms = row.approval.expires_at_ms.saturating_sub(clock::unix_ms()) + 1;
+                deadline.min(Instant::now() + Duration::from_millis(until_ms))
+            } else {
+                deadline
+            };
             if timeout_at(until, changes.changed()).await.is_err() && Instant::now() >= deadline {
-                return Ok(Asked::Answer(Box::new(waiting(&row))));
+                return Ok(Pending::Answer(Box::new(waiting(&row))));
             }
         }
     }
 }
 
-/// Why it will not run, if it will not. One that was allowed is about to.
-fn settled(row: &ApprovalRow) -> Option<Refusal> {
+/// Why it will not run, if it will not. One that was allowed is about to, or was withdrawn or could not be started.
+fn settled(row: &ApprovalRow, starts: bool) -> Option<Refusal> {
     let id = &row.approval.id;
     match row.state {
         ApprovalState::Pending => None,
@@ -92,13 +127,11 @@ fn settled(row: &ApprovalRow) -> Option<Refusal> {
         ApprovalState::Expired => {
             Some(Refusal::denied(format!("nobody answered {id} in time: ask again if it is still needed")))
         }
-        ApprovalState::AllowedOnce | ApprovalState::AllowedAlways => {
-            let now = clock::unix_ms();
-            let since = now.saturating_sub(row.answered_at_ms.unwrap_or(now));
-            (since > POLL_MS).then(|| {
-                Refusal::wrong_state(format!("{id} was allowed but could not be started: exec it again"))
-            })
-        }
+        ApprovalState::AllowedOnce | ApprovalState::AllowedAlways => (!starts).then(|| {
+            Refusal::wrong_state(format!(
+                "{id} was allowed but withdrawn, or could not be started: exec it again if it is still needed"
+            ))
+        }),
     }
 }
 
@@ -129,7 +162,15 @@ pub(super) fn is_visible(row: &ApprovalRow, who: &Requester) -> bool {
 }
 
 fn waiting(row: &ApprovalRow) -> ProcessReply {
-    let message = "A person is asked first, and has not answered yet.".to_owned();
+    let message = match row.state {
+        ApprovalState::AllowedOnce | ApprovalState::AllowedAlways => {
+            "It is allowed, and starts when there is a place for it."
+        }
+        ApprovalState::Pending | ApprovalState::Denied | ApprovalState::Expired => {
+            "A person is asked first, and has not answered yet."
+        }
+    };
+    let message = message.to_owned();
     let (run, output) = (Some(listed(row)), Some(String::new()));
     ProcessReply { run, output, retry_in_ms: Some(RETRY_MS), message, ..ProcessReply::default() }
 }

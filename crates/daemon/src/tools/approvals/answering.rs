@@ -1,0 +1,149 @@
+//! Answering a question, once.
+
+use super::super::judge::Line;
+use super::super::wanted::{self, Wanted};
+use super::{Recorded, json_of, kept, without_question, word};
+use crate::daemon::{Daemon, lock};
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use serde_json::json;
+use std::sync::Arc;
+use tenure_core::api::Approval;
+use tenure_os::clock;
+use tenure_policy::allowlist::Entry;
+use tenure_policy::executable::Bound;
+use tenure_store::{ApprovalRow, ApprovalState, NewAnswer};
+use tokio::task::block_in_place;
+
+impl Daemon {
+    /// Answers a question. What is allowed runs, in the background of its session.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        text: &str,
+        state: ApprovalState,
+        who: &Requester,
+    ) -> Result<Approval, Refusal> {
+        let Some(row) = self.find_approval(text, who).await? else {
+            return Err(Refusal::no_such_run(format!(
+                "nobody was asked about {text:?}: `tenure approvals` lists them"
+            )));
+        };
+        let id = row.approval.id.clone();
+        if row.state != ApprovalState::Pending {
+            return Err(answered_already(&row));
+        }
+        if state == ApprovalState::Denied {
+            // It need not be understood for that.
+            self.record_answer(&row, state, (Vec::new(), &who.to_string())).await?;
+        } else {
+            self.allow_asked(row, state, who).await?;
+        }
+        match self.registry.approval(id).await? {
+            Some(row) => Ok(json_of(&row).unwrap_or_else(|_| without_question(&row))),
+            None => Err(Refusal::internal("the question is gone")),
+        }
+    }
+
+    /// Allows what was asked, and starts it. All that can be known to stand in the way is looked at first: an answer is
+    /// spent once it is recorded.
+    async fn allow_asked(
+        self: &Arc<Self>,
+        row: ApprovalRow,
+        state: ApprovalState,
+        who: &Requester,
+    ) -> Result<(), Refusal> {
+        if row.approval.instance != self.instance {
+            return Err(Refusal::held_elsewhere(format!(
+                "instance {} asked about {}: answer its daemon",
+                row.approval.instance, row.approval.id
+            )));
+        }
+        let asked = Recorded::read(&row)?;
+        let entries = match (&asked.question.always, state) {
+            (Ok(entries), ApprovalState::AllowedAlways) => entries.clone(),
+            (Err(why), ApprovalState::AllowedAlways) => {
+                return Err(Refusal::invalid(format!("it can be allowed this time only: {why}")));
+            }
+            _ => Vec::new(),
+        };
+        let wanted = self.wanted_again(&row, &asked)?;
+        check_unchanged(&asked.question.line)?;
+        self.check_room()?;
+        let starting = self.begin_allowed(&row)?;
+        let (daemon, by) = (Arc::clone(self), who.to_string());
+        // Whoever allows it may hang up: what is recorded as allowed is started.
+        let task = tokio::spawn(async move {
+            daemon.record_answer(&row, state, (entries, &by)).await?;
+            daemon.see_started(&row, (wanted, asked.question.line), starting).await
+        });
+        task.await.map_err(Refusal::internal)?
+    }
+
+    /// Records an answer, once.
+    async fn record_answer(
+        &self,
+        row: &ApprovalRow,
+        state: ApprovalState,
+        (entries, by): (Vec<Entry>, &str),
+    ) -> Result<(), Refusal> {
+        let id = row.approval.id.clone();
+        let answer = NewAnswer {
+            state,
+            at_ms: clock::unix_ms(),
+            by: by.to_owned(),
+            asked: kept(&row.approval.asked),
+            entries: entries.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect(),
+        };
+        if !self.registry.answer(id.clone(), answer).await? {
+            return Err(match self.registry.approval(id.clone()).await? {
+                Some(row) => answered_already(&row),
+                None => Refusal::wrong_state(format!("{id} was answered already, and is forgotten")),
+            });
+        }
+        lock(&self.waiting.wanted).remove(&id);
+        let detail = json!({"answer": word(state), "answeredBy": by});
+        self.tell_of(&id, row.approval.session.clone(), "approval-answered", detail).await;
+        Ok(())
+    }
+
+    /// Closes what a session asked, and withdraws what was allowed and has not begun. Returns how many.
+    pub(crate) async fn close_questions(&self, session: &str, by: &str) -> Result<usize, Refusal> {
+        let mut closed = 0;
+        let of_session = |row: &ApprovalRow| row.approval.session.as_deref() == Some(session);
+        for row in self.own_questions().await?.into_iter().filter(of_session) {
+            match self.record_answer(&row, ApprovalState::Denied, (Vec::new(), by)).await {
+                Ok(()) => closed += 1,
+                // Somebody was faster.
+                Err(refusal) if refusal.code == "wrong-state" => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(closed + self.withdraw_allowed_of(session))
+    }
+
+    /// What was wanted, from memory, or from the record if that has all of it.
+    fn wanted_again(&self, row: &ApprovalRow, asked: &Recorded) -> Result<Wanted, Refusal> {
+        if let Some(wanted) = lock(&self.waiting.wanted).get(&row.approval.id) {
+            return Ok(wanted.clone());
+        }
+        if !asked.is_whole() {
+            return Err(Refusal::wrong_state(format!(
+                "a daemon that is gone had {} in its memory: deny this, and have it asked again",
+                asked.lack()
+            )));
+        }
+        let owner = Requester::Operator { about: "an approval".to_owned() };
+        wanted::read(self, &asked.request, &owner)
+    }
+}
+
+fn answered_already(row: &ApprovalRow) -> Refusal {
+    let (id, state) = (&row.approval.id, word(row.state));
+    Refusal::wrong_state(format!("{id} is answered already, or too late: it is {state}"))
+}
+
+/// What is executed must still be what a person was shown.
+fn check_unchanged(line: &Line) -> Result<(), Refusal> {
+    let checked = block_in_place(|| line.bound.iter().try_for_each(Bound::check));
+    checked.map_err(|changed| Refusal::denied(format!("{changed}; deny this first")))
+}
