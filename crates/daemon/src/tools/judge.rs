@@ -83,7 +83,7 @@ impl Daemon {
     pub(super) async fn judge_command(&self, wanted: &mut Wanted) -> Result<Judged, Refusal> {
         let exec = self.settings.exec;
         if exec.mode == Mode::Full && exec.ask.max(wanted.ask.unwrap_or_default()) < Ask::Always {
-            return Ok(Judged::Run(raw(wanted)?));
+            return Ok(Judged::Run(block_in_place(|| raw(wanted))?));
         }
         block_in_place(|| wanted.follow_links());
         let wanted = &*wanted;
