@@ -4,6 +4,7 @@
 use crate::install::beside;
 use crate::started::Started;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Runs a verb of `lab` in a new pid namespace where pids go from 300 up to `pid_max`, and expects that it succeeds.
 #[track_caller]
@@ -40,10 +41,13 @@ pub fn laboratory(words: &[&str]) -> Command {
     command
 }
 
+/// How long a play of `lab` may take: a chaos of half a minute takes several on a busy machine.
+const PLAY: Duration = Duration::from_mins(5);
+
 #[track_caller]
 fn succeed(command: Command, words: &[&str]) {
     let mut lab = Started::new(command);
-    let code = lab.code();
+    let code = lab.code_within(PLAY);
     assert_eq!(code, 0, "lab {words:?}\n{}\n{}", lab.out(), lab.err());
 }
 

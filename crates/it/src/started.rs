@@ -1,10 +1,11 @@
 //! A `tenure` that was started and goes on: what it has printed so far, and how it ends.
 
-use crate::{PATIENCE, eventually};
+use crate::{PATIENCE, within};
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A started program. If the test fails before it has ended, it is killed, and with it (it is the caller) its run.
 #[derive(Debug)]
@@ -138,9 +139,15 @@ impl Started {
     /// Waits until it has ended and returns its exit code; a signal counts as 128 and its number.
     #[track_caller]
     pub fn code(&mut self) -> i32 {
+        self.code_within(PATIENCE)
+    }
+
+    /// The same of one that takes longer than most.
+    #[track_caller]
+    pub fn code_within(&mut self, limit: Duration) -> i32 {
         use std::os::unix::process::ExitStatusExt;
         let status = self.ended.unwrap_or_else(|| {
-            eventually(&format!("its end; so far {:?} / {:?}", self.out(), self.err()), || {
+            within(limit, &format!("its end; so far {:?} / {:?}", self.out(), self.err()), || {
                 self.child.try_wait().expect("wait")
             })
         });

@@ -4,7 +4,7 @@ use tenure_core::ending::Reason;
 use tenure_it::background::Background;
 use tenure_it::bystander::Bystander;
 use tenure_it::install::Install;
-use tenure_it::{PATIENCE, proc};
+use tenure_it::{PATIENCE, eventually, proc};
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
 
@@ -125,9 +125,13 @@ fn a_hopper_that_both_leave_is_not_taken_for_gone_because_no_list_shows_it() {
 fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
     let install = Install::new().without_cgroup();
     let run = Background::start(&install, &[], &BARE);
+    let last = run.members.last().expect("a stranger");
+    eventually("an environment without a mark", || {
+        let environ = std::fs::read(format!("/proc/{}/environ", last.pid)).ok()?;
+        (!String::from_utf8_lossy(&environ).contains("TENURE_LEASE_ID")).then_some(())
+    });
     run.kill(&[&run.nursery, &run.keeper]);
     salvage(&run);
-    let last = run.members.last().expect("a stranger");
     assert!(!last.is_dead() && proc::runs(last.pid), "nothing proves that it was of the run");
 }
 
