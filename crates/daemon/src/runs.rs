@@ -115,9 +115,16 @@ impl Daemon {
         if row.ending.is_some() {
             return Ok(Vec::new());
         }
-        match self.ask(row, &Ask::Tree, &[]).await? {
-            Tell::Tree { processes } => Ok(processes),
-            other => Err(Refusal::internal(unexpected(&other))),
+        match self.ask(row, &Ask::Tree, &[]).await {
+            Ok(Tell::Tree { processes }) => Ok(processes),
+            Ok(other) => Err(Refusal::internal(unexpected(&other))),
+            Err(refusal) => {
+                if self.is_over(&row.ticket.run_id).await {
+                    Ok(Vec::new())
+                } else {
+                    Err(refusal)
+                }
+            }
         }
     }
 
@@ -142,9 +149,10 @@ impl Daemon {
                     row.hold.instance
                 )));
             }
-            None => match self.ask(row, &Ask::Cancel { now }, &[]).await? {
-                Tell::Done | Tell::Ended { .. } => {}
-                other => return Err(Refusal::internal(unexpected(&other))),
+            None => match self.ask(row, &Ask::Cancel { now }, &[]).await {
+                Ok(Tell::Done | Tell::Ended { .. }) => {}
+                Ok(other) => return Err(Refusal::internal(unexpected(&other))),
+                Err(refusal) => return if self.is_over(run).await { Ok(()) } else { Err(refusal) },
             },
         }
         // On its way to the registry in this order; that it is there is not waited for.
@@ -153,6 +161,11 @@ impl Daemon {
         let daemon = Arc::clone(self);
         tokio::spawn(async move { daemon.told(telling.await) });
         Ok(())
+    }
+
+    /// Whether a run has ended by now, or been removed since: a row that was read before does not say so.
+    async fn is_over(&self, run: &RunId) -> bool {
+        self.registry.run(run.clone()).await.is_ok_and(|row| row.is_none_or(|row| row.ending.is_some()))
     }
 
     /// That somebody asked for the end of a run.
