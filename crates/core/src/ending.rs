@@ -105,6 +105,9 @@ pub struct SpawnError {
     pub not_found: bool,
 }
 
+/// How the detail of a run begins that got no terminal. Frozen: the exec tool tries again without one.
+pub const NO_PTY: &str = "no pty can be had";
+
 /// A process, named for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -14,9 +14,17 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// An installation with a daemon, and an agent of it who acts as no session.
+    #[track_caller]
+    pub fn new() -> (Install, Self) {
+        let install = Install::new().with_daemon();
+        let agent = Self::of(&install);
+        (install, agent)
+    }
+
     /// One who acts as no session, which is how an operator's gateway asks.
     pub fn of(install: &Install) -> Self {
-        Self { api: Api::Local(install.state().join("daemon.sock")), session: None }
+        Self { api: Api::of(install), session: None }
     }
 
     /// The same as a session.
@@ -34,20 +42,20 @@ impl Agent {
 
     /// Calls `exec`, whatever it answers.
     #[track_caller]
-    pub fn ask_exec(&self, request: Value) -> Answer {
-        self.api.post("/v1/exec", &self.signed(request))
+    pub fn ask_exec(&self, request: &Value) -> Answer {
+        self.api.post("/v1/exec", &self.signed(request.clone()))
     }
 
     /// Calls `exec`.
     #[track_caller]
-    pub fn exec(&self, request: Value) -> Value {
+    pub fn exec(&self, request: &Value) -> Value {
         self.ask_exec(request).is(200).json()
     }
 
     /// Runs a command line to its end.
     #[track_caller]
     pub fn run(&self, command: &str) -> Value {
-        self.exec(json!({"command": command, "yieldMs": 60_000}))
+        self.exec(&json!({"command": command, "yieldMs": 60_000}))
     }
 
     /// Calls `exec`, and does not wait for the answer.
@@ -66,15 +74,21 @@ impl Agent {
     #[track_caller]
     pub fn start_with(&self, mut request: Value) -> String {
         request["background"] = true.into();
-        let reply = self.exec(request);
+        let reply = self.exec(&request);
         assert_eq!(reply["status"], "running", "{reply}");
         text(&reply["runId"])
     }
 
     /// Calls `process`, whatever it answers.
     #[track_caller]
+    pub fn ask_process(&self, request: &Value) -> Answer {
+        self.api.post("/v1/process", &self.signed(request.clone()))
+    }
+
+    /// The same about a run.
+    #[track_caller]
     pub fn ask(&self, action: &str, run: &str, more: &Value) -> Answer {
-        self.api.post("/v1/process", &self.about(action, run, more))
+        self.ask_process(&self.about(action, run, more))
     }
 
     fn about(&self, action: &str, run: &str, more: &Value) -> Value {
@@ -158,8 +172,7 @@ impl Agent {
     /// The runs that this agent is shown.
     #[track_caller]
     pub fn list(&self) -> Vec<Value> {
-        let request = self.signed(json!({"action": "list", "limit": 200}));
-        let reply = self.api.post("/v1/process", &request).is(200).json();
+        let reply = self.ask_process(&json!({"action": "list", "limit": 200})).is(200).json();
         reply["runs"].as_array().expect("runs").clone()
     }
 

@@ -3,7 +3,6 @@
 
 pub mod aftermath;
 pub mod agent;
-pub mod agent_tools;
 pub mod api;
 pub mod background;
 pub mod bystander;
@@ -24,6 +23,7 @@ pub mod shell;
 pub mod shown;
 pub mod started;
 pub mod terminal;
+pub mod tool_run;
 pub mod websocket;
 pub mod witness;
 

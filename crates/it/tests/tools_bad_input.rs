@@ -1,40 +1,40 @@
-//! What the tools cannot do is refused with a stable code and a sentence that says what to do; nothing is started,
+//! What the agent cannot do is refused with a stable code and a sentence that says what to do; nothing is started,
 //! nothing hangs, and the daemon serves on.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tenure_it::agent_tools::Tools;
+use tenure_it::agent::Agent;
 use tenure_it::api::text;
 use tenure_it::{eventually, install::Install};
 
 /// The daemon is the one it was, runs commands, and has these runs and no others.
 struct Unmoved<'a> {
-    tools: &'a Tools,
+    agent: &'a Agent,
     pid: Value,
     runs: usize,
 }
 
 impl<'a> Unmoved<'a> {
     #[track_caller]
-    fn new(tools: &'a Tools, runs: usize) -> Self {
-        Self { tools, pid: tools.api.get("/v1/health").is(200).json()["pid"].clone(), runs }
+    fn new(agent: &'a Agent, runs: usize) -> Self {
+        Self { agent, pid: agent.api.get("/v1/health").is(200).json()["pid"].clone(), runs }
     }
 
     #[track_caller]
     fn check(self, install: &Install) {
         assert_eq!(install.runs().len(), self.runs, "something was begun");
-        let health = self.tools.api.get("/v1/health").is(200).json();
+        let health = self.agent.api.get("/v1/health").is(200).json();
         assert_eq!((&health["pid"], &health["status"]), (&self.pid, &json!("ok")));
-        assert_eq!(self.tools.exec("echo served")["output"], "served\n");
+        assert_eq!(self.agent.run("echo served")["output"], "served\n");
     }
 }
 
 #[test]
 fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
-    let (install, tools) = Tools::new();
-    let unmoved = Unmoved::new(&tools, 0);
+    let (install, agent) = Agent::new();
+    let unmoved = Unmoved::new(&agent, 0);
     let refused = |request: Value, words: &[&str]| {
-        let why = tools.try_process(&request).refused(400, "bad-request");
+        let why = agent.ask_process(&request).refused(400, "bad-request");
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
     };
     let actions = ["`list`", "`poll`", "`log`", "`write`", "`send-keys`", "`submit`", "`paste`", "`screen`"];
@@ -45,7 +45,7 @@ fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
     refused(json!({}), &["action"]);
     refused(json!({"action": "poll", "sessionId": "x"}), &["sessionId", "`runId`"]);
     refused(json!({"action": "poll", "run_id": "x"}), &["run_id", "`runId`"]);
-    let why = tools.try_exec(&json!({"comand": "true"})).refused(400, "bad-request");
+    let why = agent.ask_exec(&json!({"comand": "true"})).refused(400, "bad-request");
     assert!(why.contains("comand") && why.contains("`command`"), "{why}");
     // A field of another action is a misunderstanding too.
     for (request, words) in [
@@ -56,7 +56,7 @@ fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
         (json!({"action": "screen", "runId": "x", "cols": 1}), ["cols", "resize"]),
         (json!({"action": "kill", "runId": "x", "offset": 1}), ["offset", "log"]),
     ] {
-        let why = tools.try_process(&request).refused(422, "invalid");
+        let why = agent.ask_process(&request).refused(422, "invalid");
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
     }
     unmoved.check(&install);
@@ -64,9 +64,9 @@ fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
 
 #[test]
 fn an_id_that_is_none_is_the_id_of_no_run() {
-    let (install, tools) = Tools::new();
-    let run = tools.on_pipes("sleep 1000");
-    let unmoved = Unmoved::new(&tools, 1);
+    let (install, agent) = Agent::new();
+    let run = agent.on_pipes("sleep 1000");
+    let unmoved = Unmoved::new(&agent, 1);
     let long = "a".repeat(10_000);
     for id in [
         "",
@@ -95,16 +95,16 @@ fn an_id_that_is_none_is_the_id_of_no_run() {
             "clear",
             "remove",
         ] {
-            let why = tools.try_process(&json!({"action": action, "runId": id})).refused(404, "no-such-run");
+            let why = agent.ask_process(&json!({"action": action, "runId": id})).refused(404, "no-such-run");
             assert!(why.contains("process list"), "{why}");
             assert!(why.len() < 500 && !why.contains(|c: char| c.is_control()), "{why:?}");
         }
     }
     for action in ["poll", "kill", "screen"] {
-        let why = tools.try_process(&json!({"action": action})).refused(422, "invalid");
+        let why = agent.ask_process(&json!({"action": action})).refused(422, "invalid");
         assert!(why.contains("runId") && why.contains("process list"), "{why}");
-        tools.try_process(&json!({"action": action, "runId": 7})).refused(400, "bad-request");
-        tools.try_process(&json!({"action": action, "runId": ["a"]})).refused(400, "bad-request");
+        agent.ask_process(&json!({"action": action, "runId": 7})).refused(400, "bad-request");
+        agent.ask_process(&json!({"action": action, "runId": ["a"]})).refused(400, "bad-request");
     }
     assert_eq!(run.listed()["status"], "running");
     unmoved.check(&install);
@@ -112,31 +112,31 @@ fn an_id_that_is_none_is_the_id_of_no_run() {
 
 #[test]
 fn a_beginning_that_two_runs_have_is_refused_and_a_unique_one_is_enough() {
-    let (_install, tools) = Tools::new();
-    let mut ids: Vec<String> = (0..17).map(|_| tools.on_pipes("sleep 1000").id).collect();
+    let (_install, agent) = Agent::new();
+    let mut ids: Vec<String> = (0..17).map(|_| agent.on_pipes("sleep 1000").id).collect();
     ids.sort();
     let pair = ids.windows(2).find(|pair| pair[0][..1] == pair[1][..1]).expect("17 ids, 16 digits");
     for action in ["poll", "kill", "remove", "log"] {
         let request = json!({"action": action, "runId": &pair[0][..1]});
-        let why = tools.try_process(&request).refused(409, "ambiguous-id");
+        let why = agent.ask_process(&request).refused(409, "ambiguous-id");
         assert!(why.contains("more"), "{why}");
     }
     let same = pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
     let others = ids.iter().filter(|id| id.starts_with(&pair[0][..=same])).count();
     assert_eq!(others, 1);
-    let polled = tools.try_process(&json!({"action": "poll", "runId": &pair[0][..=same], "timeoutMs": 0}));
+    let polled = agent.ask_process(&json!({"action": "poll", "runId": &pair[0][..=same], "timeoutMs": 0}));
     assert_eq!(polled.is(200).json()["runId"], pair[0].as_str());
-    let listed = tools.try_process(&json!({"action": "list"})).is(200).json();
+    let listed = agent.ask_process(&json!({"action": "list"})).is(200).json();
     let running = listed["runs"].as_array().expect("runs").iter().filter(|run| run["status"] == "running");
     assert_eq!(running.count(), 17, "nobody was ended by a guess");
 }
 
 #[test]
 fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
-    let (install, tools) = Tools::new();
-    let run = tools.on_pipes("printf 'one\\ntwo\\nthree\\n'; exec sleep 1000");
+    let (install, agent) = Agent::new();
+    let run = agent.on_pipes("printf 'one\\ntwo\\nthree\\n'; exec sleep 1000");
     run.wait_for_log("three");
-    let unmoved = Unmoved::new(&tools, 1);
+    let unmoved = Unmoved::new(&agent, 1);
     for (action, field) in [("poll", "timeoutMs"), ("log", "offset"), ("log", "limit"), ("resize", "cols")] {
         for value in [json!(-1), json!(1.5), json!("1"), json!(1e300), json!([1]), json!(true)] {
             let why = run.asks(action, &json!({field: value})).refused(400, "bad-request");
@@ -158,10 +158,10 @@ fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
     assert_eq!(run.does("log", &json!({"limit": 1}))["output"], "three\n");
     for (action, id) in [("log", Some(&run.id)), ("list", None)] {
         let why =
-            tools.try_process(&json!({"action": action, "runId": id, "limit": 0})).refused(422, "invalid");
+            agent.ask_process(&json!({"action": action, "runId": id, "limit": 0})).refused(422, "invalid");
         assert!(why.contains("limit") && why.contains('1'), "{why}");
     }
-    let _ = tools.try_process(&json!({"action": "list", "limit": u64::MAX})).is(200);
+    let _ = agent.ask_process(&json!({"action": "list", "limit": u64::MAX})).is(200);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     run.kill();
     unmoved.check(&install);
@@ -169,8 +169,8 @@ fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
 
 #[test]
 fn keys_and_bytes_that_are_none_are_refused_and_nothing_is_typed() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal("stty -echo; echo ready; exec cat -v");
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal("stty -echo; echo ready; exec cat -v");
     run.wait_for_line("ready");
     let refused = |rest: Value, words: &[&str]| {
         let why = run.asks("send-keys", &rest).refused(422, "invalid");
@@ -215,8 +215,8 @@ fn keys_and_bytes_that_are_none_are_refused_and_nothing_is_typed() {
 
 #[test]
 fn a_run_on_pipes_has_no_terminal_but_takes_text() {
-    let (_install, tools) = Tools::new();
-    let run = tools.on_pipes("exec cat");
+    let (_install, agent) = Agent::new();
+    let run = agent.on_pipes("exec cat");
     for (action, rest) in [
         ("send-keys", json!({"keys": ["Up"]})),
         ("send-keys", json!({"keys": ["Enter"]})),
@@ -239,8 +239,8 @@ fn a_run_on_pipes_has_no_terminal_but_takes_text() {
 
 #[test]
 fn input_that_nobody_will_read_is_refused() {
-    let (_install, tools) = Tools::new();
-    let run = tools.on_pipes("cat; exec sleep 1000");
+    let (_install, agent) = Agent::new();
+    let run = agent.on_pipes("cat; exec sleep 1000");
     let why = run.asks("write", &json!({})).refused(422, "invalid");
     assert!(why.contains("data") && why.contains("eof"), "{why}");
     run.asks("write", &json!({"data": 7})).refused(400, "bad-request");
@@ -266,7 +266,7 @@ fn input_that_nobody_will_read_is_refused() {
         assert!(why.contains("has ended"), "{action}: {why}");
     }
     // A command that closes its input is found out.
-    let run = tools.on_pipes("exec 0<&-; echo closed; exec sleep 1000");
+    let run = agent.on_pipes("exec 0<&-; echo closed; exec sleep 1000");
     run.wait_for_log("closed");
     let why = run.asks("write", &json!({"data": "x"})).refused(409, "wrong-state");
     assert!(why.contains("no more input") || why.contains("closed"), "{why}");
@@ -282,9 +282,9 @@ fn memory(pid: &Value) -> u64 {
 
 #[test]
 fn a_command_that_never_reads_is_told_of_in_time_and_nothing_piles_up() {
-    let (install, tools) = Tools::new();
-    let run = tools.on_pipes("exec sleep 1000");
-    let unmoved = Unmoved::new(&tools, 2);
+    let (install, agent) = Agent::new();
+    let run = agent.on_pipes("exec sleep 1000");
+    let unmoved = Unmoved::new(&agent, 2);
     let megabyte = "0123456789abcdef".repeat(64 << 10);
     let began = Instant::now();
     let why = run.asks("write", &json!({"data": megabyte})).refused(409, "wrong-state");
@@ -304,7 +304,7 @@ fn a_command_that_never_reads_is_told_of_in_time_and_nothing_piles_up() {
         scope.spawn(write_eight);
         // Nobody else waits for it.
         let began = Instant::now();
-        assert_eq!(tools.exec("echo meanwhile")["output"], "meanwhile\n");
+        assert_eq!(agent.run("echo meanwhile")["output"], "meanwhile\n");
         run.does("poll", &json!({"timeoutMs": 0}));
         assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     });
@@ -320,10 +320,10 @@ fn a_command_that_never_reads_is_told_of_in_time_and_nothing_piles_up() {
 
 #[test]
 fn commands_and_variables_that_cannot_be_are_refused() {
-    let (install, tools) = Tools::new();
-    let unmoved = Unmoved::new(&tools, 0);
+    let (install, agent) = Agent::new();
+    let unmoved = Unmoved::new(&agent, 0);
     let refused = |request: Value, words: &[&str]| {
-        let why = tools.try_exec(&request).refused(422, "invalid");
+        let why = agent.ask_exec(&request).refused(422, "invalid");
         assert!(words.iter().all(|word| why.contains(word)) && why.len() < 1000, "{words:?}: {why}");
     };
     refused(json!({}), &["empty"]);
@@ -343,27 +343,27 @@ fn commands_and_variables_that_cannot_be_are_refused() {
     refused(with_env(&"N".repeat(1 << 20), "x\u{0}"), &["NNN"]);
     for blocked in ["PATH", "LD_PRELOAD", "ld_preload", "Bash_Env", "BASH_ENV", "TENURE_STATE", "PYTHONHOME"]
     {
-        let why = tools.try_exec(&with_env(blocked, "s3cret-value")).refused(422, "invalid");
+        let why = agent.ask_exec(&with_env(blocked, "s3cret-value")).refused(422, "invalid");
         assert!(why.contains(blocked) && !why.contains("s3cret-value"), "{why}");
     }
     unmoved.check(&install);
     // Lower case is as good as any.
     let request = json!({"command": "echo $lower_case", "env": {"lower_case": "kept = as \"it\" is"}});
-    assert_eq!(tools.try_exec(&request).is(200).json()["output"], "kept = as \"it\" is\n");
+    assert_eq!(agent.ask_exec(&request).is(200).json()["output"], "kept = as \"it\" is\n");
 }
 
 #[test]
 fn a_directory_that_is_none_is_told() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let file = install.dir().join("file");
     std::fs::write(&file, "").expect("write");
     for (workdir, words) in [("", "workdir"), (" ", "workdir"), ("/tmp\u{0}x", "workdir")] {
-        let why = tools.try_exec(&json!({"command": "pwd", "workdir": workdir})).refused(422, "invalid");
+        let why = agent.ask_exec(&json!({"command": "pwd", "workdir": workdir})).refused(422, "invalid");
         assert!(why.contains(words), "{why}");
     }
     assert_eq!(install.runs(), [""; 0]);
     for workdir in [file.to_str().expect("UTF-8"), "/no/such/place", "no/such/place", "~"] {
-        let reply = tools.try_exec(&json!({"command": "pwd", "workdir": workdir})).is(200).json();
+        let reply = agent.ask_exec(&json!({"command": "pwd", "workdir": workdir})).is(200).json();
         assert_eq!((&reply["status"], &reply["failureKind"]), (&json!("failed"), &json!("spawn-error")));
         let follow_up = text(&reply["followUp"]);
         assert!(follow_up.contains(workdir.trim_start_matches('~')), "{workdir}: {follow_up}");
@@ -372,23 +372,23 @@ fn a_directory_that_is_none_is_told() {
     let inner = dir.join("a/b");
     std::fs::create_dir_all(&inner).expect("mkdir");
     let request = json!({"command": "pwd -P", "workdir": inner.join("../..")});
-    assert_eq!(tools.try_exec(&request).is(200).json()["output"], format!("{}\n", dir.display()));
+    assert_eq!(agent.ask_exec(&request).is(200).json()["output"], format!("{}\n", dir.display()));
     // Without a caller's directory, a relative one is from home.
-    let home = tools.exec("pwd")["output"].clone();
-    assert_eq!(tools.try_exec(&json!({"command": "pwd", "workdir": "."})).is(200).json()["output"], home);
+    let home = agent.run("pwd")["output"].clone();
+    assert_eq!(agent.ask_exec(&json!({"command": "pwd", "workdir": "."})).is(200).json()["output"], home);
 }
 
 #[test]
 fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
-    let (install, tools) = Tools::new();
-    let unmoved = Unmoved::new(&tools, 0);
+    let (install, agent) = Agent::new();
+    let unmoved = Unmoved::new(&agent, 0);
     for (field, value) in [
         ("timeoutSeconds", json!(-1)),
         ("timeoutSeconds", json!(1e300)),
         ("noOutputTimeoutSeconds", json!(-0.5)),
         ("noOutputTimeoutSeconds", json!(1e20)),
     ] {
-        let why = tools.try_exec(&json!({"command": "true", field: value})).refused(422, "invalid");
+        let why = agent.ask_exec(&json!({"command": "true", field: value})).refused(422, "invalid");
         assert!(why.contains(field) && why.contains("seconds"), "{why}");
     }
     for (field, value) in [
@@ -407,36 +407,36 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
     ] {
         let mut request = json!({"command": "true"});
         request[field] = value;
-        let why = tools.try_exec(&request).refused(400, "bad-request");
+        let why = agent.ask_exec(&request).refused(400, "bad-request");
         assert!(why.contains(field), "{request}: {why}");
     }
     // JSON has no word for these.
     for raw in ["NaN", "Infinity", "-Infinity", "1e999"] {
         let body = format!(r#"{{"command": "true", "timeoutSeconds": {raw}}}"#);
-        tools.api.ask("POST", "/v1/exec", &[], body.as_bytes()).refused(400, "bad-request");
+        agent.api.ask("POST", "/v1/exec", &[], body.as_bytes()).refused(400, "bad-request");
     }
     for key in ["a\nb", "", "\u{1b}[2J", "\u{0}", &"s".repeat(513), &"s".repeat(1 << 20)] {
         for why in [
-            tools.try_exec(&json!({"command": "true", "sessionKey": key})),
-            tools.try_exec(&json!({"command": "true", "scopeKey": key})),
-            tools.try_process(&json!({"action": "list", "sessionKey": key})),
+            agent.ask_exec(&json!({"command": "true", "sessionKey": key})),
+            agent.ask_exec(&json!({"command": "true", "scopeKey": key})),
+            agent.ask_process(&json!({"action": "list", "sessionKey": key})),
         ] {
             let why = why.refused(422, "invalid");
             assert!(why.contains("one line"), "{why}");
             assert!(why.len() < 1000 && !why.contains(|c: char| c.is_control()), "{why:?}");
         }
     }
-    tools.try_exec(&json!({"command": "true", "replace": true})).refused(422, "invalid");
+    agent.ask_exec(&json!({"command": "true", "replace": true})).refused(422, "invalid");
     unmoved.check(&install);
     let began = Instant::now();
     for (asked, taken) in
         [(0, "10 was taken for 0"), (1_000_000_000_000_u64, "120000 was taken for 1000000000000")]
     {
-        let reply = tools.try_exec(&json!({"command": "true", "yieldMs": asked})).is(200).json();
+        let reply = agent.ask_exec(&json!({"command": "true", "yieldMs": asked})).is(200).json();
         assert!(text(&reply["warnings"][0]).contains(taken), "{reply}");
     }
     // The shortest time is not none.
-    let reply = tools.try_exec(&json!({"command": "sleep 1000", "timeoutSeconds": 1e-300})).is(200).json();
+    let reply = agent.ask_exec(&json!({"command": "sleep 1000", "timeoutSeconds": 1e-300})).is(200).json();
     assert_eq!(
         (&reply["status"], &reply["failureKind"]),
         (&json!("failed"), &json!("overall-timeout")),
@@ -445,7 +445,7 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
     for longest in [json!(1e15), json!(1.8e19), json!(0)] {
         let request =
             json!({"command": "echo done", "timeoutSeconds": longest, "noOutputTimeoutSeconds": longest});
-        let reply = tools.try_exec(&request).is(200).json();
+        let reply = agent.ask_exec(&request).is(200).json();
         assert_eq!((&reply["status"], &reply["output"]), (&json!("completed"), &json!("done\n")), "{reply}");
     }
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
@@ -453,10 +453,10 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
 
 #[test]
 fn bodies_that_are_not_understood_start_nothing() {
-    let (install, tools) = Tools::new();
-    let unmoved = Unmoved::new(&tools, 0);
+    let (install, agent) = Agent::new();
+    let unmoved = Unmoved::new(&agent, 0);
     for path in ["/v1/exec", "/v1/process"] {
-        let ask = |body: &[u8]| tools.api.ask("POST", path, &[], body);
+        let ask = |body: &[u8]| agent.api.ask("POST", path, &[], body);
         let deep = [b"{\"command\":".to_vec(), b"[".repeat(100_000)].concat();
         let deeper = [b"{\"a\":".repeat(100_000), b"1".to_vec(), b"}".repeat(100_000)].concat();
         for body in [
@@ -481,24 +481,24 @@ fn bodies_that_are_not_understood_start_nothing() {
             let why = ask(body).refused(400, "bad-request");
             assert!(why.contains("not understood") && why.len() < 1000, "{why}");
         }
-        let mut wire = tools.api.connect();
+        let mut wire = agent.api.connect();
         wire.request("POST", path, &[("Content-Length", "26000000")], b"{");
         wire.answer().refused(413, "too-large");
         let body = format!(r#"{{"command": "true", "label": "{}"}}"#, "x".repeat(24 << 20));
-        let mut wire = tools.api.connect();
+        let mut wire = agent.api.connect();
         wire.request("POST", path, &[], body.as_bytes());
         let why = wire.answer().refused(413, "too-large");
         assert!(why.contains("25165824"), "{why}");
         for method in ["GET", "PUT", "DELETE", "PATCH"] {
-            let why = tools.api.ask(method, path, &[], b"").refused(405, "method-not-allowed");
+            let why = agent.api.ask(method, path, &[], b"").refused(405, "method-not-allowed");
             assert!(why.contains("openapi.json"), "{why}");
         }
     }
     // A form is not JSON, whatever it is called; JSON is, whatever it is called.
     for kind in ["application/x-www-form-urlencoded", "text/plain", "application/json", "nonsense"] {
         let headers = [("Content-Type", kind)];
-        tools.api.ask("POST", "/v1/exec", &headers, b"command=true").refused(400, "bad-request");
-        let listed = tools.api.ask("POST", "/v1/process", &headers, b"{\"action\": \"list\"}");
+        agent.api.ask("POST", "/v1/exec", &headers, b"command=true").refused(400, "bad-request");
+        let listed = agent.api.ask("POST", "/v1/process", &headers, b"{\"action\": \"list\"}");
         assert_eq!(listed.is(200).json()["runs"], json!([]));
     }
     unmoved.check(&install);

@@ -77,11 +77,11 @@ fn what_the_shell_cannot_find_or_execute_is_a_failure_that_says_which() {
 fn a_timeout_is_never_a_success_whatever_the_command_makes_of_it() {
     let (home, agent) = daemon();
     for command in ["sleep 600", "trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.05; done"] {
-        let reply = agent.exec(json!({"command": command, "timeoutSeconds": 0.4, "yieldMs": 60_000}));
+        let reply = agent.exec(&json!({"command": command, "timeoutSeconds": 0.4, "yieldMs": 60_000}));
         assert_failed(&reply, "overall-timeout");
         assert_eq!(reply["exitReason"], "overall-timeout", "{reply}");
     }
-    let reply = agent.exec(json!({"command": "trap 'exit 0' TERM; echo word; while :; do sleep 0.05; done",
+    let reply = agent.exec(&json!({"command": "trap 'exit 0' TERM; echo word; while :; do sleep 0.05; done",
         "noOutputTimeoutSeconds": 0.4, "yieldMs": 60_000}));
     assert_failed(&reply, "no-output-timeout");
     assert!(reply["output"].as_str().is_some_and(|said| said.starts_with("word\n")), "{reply}");
@@ -128,7 +128,7 @@ fn a_command_in_a_directory_that_is_not_there_could_not_be_started() {
     let missing = word(&home.dir().join("missing"));
     for request in [json!({"background": false}), json!({"background": true})] {
         let background = &request["background"];
-        let reply = agent.exec(json!({"command": "true", "workdir": missing, "background": background}));
+        let reply = agent.exec(&json!({"command": "true", "workdir": missing, "background": background}));
         assert_failed(&reply, "spawn-error");
         assert!(reply["followUp"].as_str().is_some_and(|said| said.contains("missing")), "{reply}");
     }
@@ -150,7 +150,7 @@ fn a_command_that_takes_long_goes_on_in_the_background_with_all_its_output() {
     for request in [json!({"yieldMs": 500}), json!({"background": true})] {
         let mut request = request;
         request["command"] = "echo first $$; read line; echo second $$ $line; exit 4".into();
-        let reply = agent.exec(request);
+        let reply = agent.exec(&request);
         assert_eq!((&reply["status"], &reply["exitCode"]), (&json!("running"), &Value::Null), "{reply}");
         let run = text(&reply["runId"]);
         assert!(reply["followUp"].as_str().is_some_and(|said| said.contains(&run)), "{reply}");
@@ -269,7 +269,7 @@ fn the_input_of_a_command_on_pipes_can_be_written_to_and_ended() {
 fn with_pty_it_has_a_terminal_and_without_none() {
     let (home, agent) = daemon();
     let command = "test -t 0 && test -t 1 && test -t 2 && stty size; echo $TERM";
-    let reply = agent.exec(json!({"command": command, "pty": true, "yieldMs": 60_000}));
+    let reply = agent.exec(&json!({"command": command, "pty": true, "yieldMs": 60_000}));
     assert_eq!(reply["output"].as_str().expect("a text").lines().next(), Some("30 120"), "{reply}");
     assert_eq!(reply["warnings"], json!([]), "{reply}");
     assert_eq!(agent.run("test -t 0 || test -t 1 || echo pipes")["output"], "pipes\n");
@@ -317,12 +317,12 @@ fn no_file_of_the_users_is_read_before_the_command() {
         let (home, agent) = begun(install);
         for pty in [false, true] {
             let reply =
-                agent.exec(json!({"command": "echo ${GREETING-none}", "pty": pty, "yieldMs": 60_000}));
+                agent.exec(&json!({"command": "echo ${GREETING-none}", "pty": pty, "yieldMs": 60_000}));
             assert_eq!(reply["output"].as_str().map(str::trim_end), Some("none"), "{shell}: {reply}");
         }
         // Nor can that be asked for.
         let asked = json!({"command": "true", "env": {"BASH_ENV": env}});
-        let why = agent.ask_exec(asked).refused(422, "invalid");
+        let why = agent.ask_exec(&asked).refused(422, "invalid");
         assert!(why.contains("BASH_ENV"), "{why}");
         home.finish();
     }
@@ -337,7 +337,7 @@ fn it_runs_in_the_given_directory_with_the_given_variables() {
     let at = |workdir: &str| {
         let request = json!({"command": "pwd; echo \"$A-$B\"", "workdir": workdir,
             "env": {"A": "1 2", "B": "x\ny"}, "yieldMs": 60_000});
-        text(&agent.exec(request)["output"])
+        text(&agent.exec(&request)["output"])
     };
     assert_eq!(at(&dir), format!("{dir}\n1 2-x\ny\n"));
     assert_eq!(at(&word(&odd)), format!("{}\n1 2-x\ny\n", word(&odd)), "a directory is taken literally");
@@ -351,16 +351,17 @@ fn a_scope_has_one_run_which_is_replaced_only_if_that_is_asked() {
     agent.wait_for(&first, "ready tree");
     let root = Known::hold(i32::try_from(home.show(&first)["pid"].as_i64().expect("a pid")).expect("a pid"));
     let root = root.expect("it lives");
-    let why = agent.ask_exec(json!({"command": "true", "scopeKey": "s"})).refused(409, "scope-taken");
+    let why = agent.ask_exec(&json!({"command": "true", "scopeKey": "s"})).refused(409, "scope-taken");
     assert!(why.contains(&first), "it names the run: {why}");
     assert!(!root.is_dead());
     // The old tree is gone before the new command is there to look.
     let command = format!("kill -0 {} 2>/dev/null && echo alive || echo gone", root.pid);
-    let second = agent.exec(json!({"command": command, "scopeKey": "s", "replace": true, "yieldMs": 60_000}));
+    let second =
+        agent.exec(&json!({"command": command, "scopeKey": "s", "replace": true, "yieldMs": 60_000}));
     assert_eq!(second["output"], "gone\n", "{second}");
     assert!(root.is_dead());
     assert_eq!(agent.poll_to_the_end(&first).1["failureKind"], "aborted");
-    let third = agent.exec(json!({"command": "echo free", "scopeKey": "s", "yieldMs": 60_000}));
+    let third = agent.exec(&json!({"command": "echo free", "scopeKey": "s", "yieldMs": 60_000}));
     assert_eq!(third["output"], "free\n", "{third}");
     home.finish();
 }
@@ -415,10 +416,10 @@ fn a_request_that_cannot_be_meant_is_refused_and_starts_nothing() {
         json!({"command": "true", "env": {"LD_PRELOAD": "x"}}),
         json!({"command": "x".repeat(200_000)}),
     ] {
-        let why = agent.ask_exec(request.clone()).refused(422, "invalid");
+        let why = agent.ask_exec(&request.clone()).refused(422, "invalid");
         assert!(!why.is_empty(), "{request}");
     }
-    let short = agent.exec(json!({"command": "true", "yieldMs": 1}));
+    let short = agent.exec(&json!({"command": "true", "yieldMs": 1}));
     assert!(short["warnings"][0].as_str().is_some_and(|said| said.contains("yieldMs")), "{short}");
     if short["status"] == "running" {
         agent.poll_to_the_end(&text(&short["runId"]));

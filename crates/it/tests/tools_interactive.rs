@@ -3,17 +3,18 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
-use tenure_it::agent_tools::{ToolRun, Tools};
+use tenure_it::agent::Agent;
 use tenure_it::known::Known;
 use tenure_it::shown::lines_of;
+use tenure_it::tool_run::ToolRun;
 use tenure_it::{eventually, proc};
 
 /// A bash whose screen is the same everywhere.
 const BASH: &str = "exec env PS1='prompt> ' HISTFILE= bash --norc --noprofile -i";
 
 /// A program that shows every byte it gets, after saying that it is ready.
-fn shower(tools: &Tools, modes: &str) -> ToolRun {
-    let run = tools.in_terminal(&format!("stty -echo; printf '{modes}ready\\n'; cat -v"));
+fn shower(agent: &Agent, modes: &str) -> ToolRun {
+    let run = agent.in_terminal(&format!("stty -echo; printf '{modes}ready\\n'; cat -v"));
     run.wait_for_line("ready");
     run
 }
@@ -32,8 +33,8 @@ fn child_named(parent: i32, name: &str) -> i32 {
 
 #[test]
 fn python_computes_takes_a_pasted_function_is_interrupted_and_left() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal("python3 -q");
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal("python3 -q");
     run.wait_for_prompt(">>>");
     run.write("6 * 7\n");
     run.wait_for_line("42");
@@ -61,10 +62,10 @@ fn python_computes_takes_a_pasted_function_is_interrupted_and_left() {
 
 #[test]
 fn vim_edits_a_file() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let file = install.dir().join("notes");
     std::fs::write(&file, "first\nsecond\nthird\n").expect("write");
-    let run = tools.in_terminal(&format!("vim -N -u NONE -i NONE -n {}", file.display()));
+    let run = agent.in_terminal(&format!("vim -N -u NONE -i NONE -n {}", file.display()));
     run.wait_for_line("third");
     assert_eq!(run.screen()["alternateScreen"], true);
     // Vim asks for application cursor keys, and gets them in every mode.
@@ -87,8 +88,8 @@ fn vim_edits_a_file() {
 
 #[test]
 fn bash_has_job_control_and_no_job_outlives_the_run() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal(BASH);
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal(BASH);
     run.wait_for_prompt("prompt>");
     let shell = pid_of(&run);
     let (_, keeper, ..) = proc::stat(shell).expect("a shell");
@@ -125,11 +126,11 @@ fn bash_has_job_control_and_no_job_outlives_the_run() {
 
 #[test]
 fn less_is_paged_and_searched() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let text: String = (1..=500).map(|n| format!("line {n}\n")).collect();
     let file = install.dir().join("text");
     std::fs::write(&file, text).expect("write");
-    let run = tools.in_terminal(&format!("less {}", file.display()));
+    let run = agent.in_terminal(&format!("less {}", file.display()));
     let top_is = |line: &str| {
         run.wait_for_screen(line, |screen| lines_of(screen)[0] == line && screen["alternateScreen"] == true);
     };
@@ -173,11 +174,11 @@ type Give = fn(&ToolRun);
 
 #[test]
 fn a_password_is_written_down_nowhere() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let python =
         "python3 -c 'import getpass; p = getpass.getpass(); print(\"took\", len(p), p[::-1])'; sleep 1000";
     let bash = "bash -c 'read -s -p Password: p; echo; echo took ${#p} $(echo $p | rev); sleep 1000'";
-    let terminal = |command: &str| tools.in_terminal(command);
+    let terminal = |command: &str| agent.in_terminal(command);
     let given: [(ToolRun, Give); 5] = [
         (terminal(python), |run| run.write(&format!("{PASSWORD}\n"))),
         (terminal(python), |run| run.types(PASSWORD)),
@@ -189,7 +190,7 @@ fn a_password_is_written_down_nowhere() {
             let hex: String = PASSWORD.bytes().map(|byte| format!("{byte:02x}")).collect();
             run.does("send-keys", &json!({"hex": [hex, "0d"]}));
         }),
-        (tools.on_pipes("read p; echo took ${#p} $(echo $p | rev); sleep 1000"), |run| {
+        (agent.on_pipes("read p; echo took ${#p} $(echo $p | rev); sleep 1000"), |run| {
             run.does("write", &json!({"data": format!("{PASSWORD}\n"), "eof": true}));
         }),
     ];
@@ -214,7 +215,7 @@ fn a_password_is_written_down_nowhere() {
 
 #[test]
 fn a_program_that_asks_its_terminal_is_answered() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let script = r#"
 import os, sys, termios, tty
 old = termios.tcgetattr(0)
@@ -231,7 +232,7 @@ print("\r\n" + " ".join(repr(answer) for answer in answers))
 "#;
     let file = install.dir().join("ask.py");
     std::fs::write(&file, script).expect("write");
-    let run = tools.in_terminal(&format!("python3 {}", file.display()));
+    let run = agent.in_terminal(&format!("python3 {}", file.display()));
     run.exits(0);
     let shown = lines_of(&run.screen()).join("\n");
     assert!(shown.contains(r"b'\x1b[5;9R' b'\x1b[?62;22c' b'\x1b[0n' b'\x1b[8;30;120t'"), "{shown}");
@@ -239,18 +240,18 @@ print("\r\n" + " ".join(repr(answer) for answer in answers))
 
 #[test]
 fn another_size_is_told_to_the_program() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let script = "import os, signal\nsize = lambda: print('size', *os.get_terminal_size(), flush=True)\n\
                   signal.signal(signal.SIGWINCH, lambda *_: size())\nsize()\nwhile True: signal.pause()\n";
     let file = install.dir().join("size.py");
     std::fs::write(&file, script).expect("write");
-    let run = tools.in_terminal(&format!("python3 {}", file.display()));
+    let run = agent.in_terminal(&format!("python3 {}", file.display()));
     run.wait_for_line("size 120 30");
     run.does("resize", &json!({"cols": 66, "rows": 11}));
     let screen = run.wait_for_line("size 66 11");
     assert_eq!((&screen["cols"], &screen["rows"]), (&json!(66), &json!(11)));
     run.kill();
-    let shell = tools.in_terminal(BASH);
+    let shell = agent.in_terminal(BASH);
     shell.wait_for_prompt("prompt>");
     shell.does("resize", &json!({"cols": 100, "rows": 40}));
     shell.types("stty size");
@@ -260,8 +261,8 @@ fn another_size_is_told_to_the_program() {
 
 #[test]
 fn top_shows_the_machine_and_is_quit() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal("top");
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal("top");
     run.wait_for_screen("top", |screen| {
         let lines = lines_of(screen);
         lines[0].contains("load average") && lines.iter().any(|line| line.contains("PID"))
@@ -272,8 +273,8 @@ fn top_shows_the_machine_and_is_quit() {
 
 #[test]
 fn node_computes_and_is_left() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal("node");
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal("node");
     run.wait_for_prompt(">");
     run.types("6 * 7 + ' computed'");
     run.wait_for_line("'42 computed'");
@@ -292,8 +293,8 @@ fn node_computes_and_is_left() {
 
 #[test]
 fn a_line_is_submitted_to_a_program_on_pipes() {
-    let (_install, tools) = Tools::new();
-    let run = tools.on_pipes("cat");
+    let (_install, agent) = Agent::new();
+    let run = agent.on_pipes("cat");
     run.write("hello");
     run.does("submit", &json!({}));
     run.wait_for_log("hello\n");
@@ -306,9 +307,9 @@ fn a_line_is_submitted_to_a_program_on_pipes() {
 
 #[test]
 fn the_end_of_the_input_comes_in_a_terminal_too_whatever_was_written_before() {
-    let (_install, tools) = Tools::new();
+    let (_install, agent) = Agent::new();
     for data in ["", "a line\n", "no line", "two\nhalves"] {
-        let run = tools.in_terminal("stty -echo; echo ready; cat; echo over");
+        let run = agent.in_terminal("stty -echo; echo ready; cat; echo over");
         run.wait_for_line("ready");
         run.wait_until_waiting_is(&json!(true));
         run.does("write", &json!({"data": data, "eof": true}));
@@ -317,7 +318,7 @@ fn the_end_of_the_input_comes_in_a_terminal_too_whatever_was_written_before() {
         assert_eq!(kept, format!("ready\n{data}over\n"));
     }
     // The end of one reader's input is not the end of the next one's.
-    let run = tools.in_terminal("stty -echo; echo ready; cat; echo over; read x; echo got $x");
+    let run = agent.in_terminal("stty -echo; echo ready; cat; echo over; read x; echo got $x");
     run.wait_for_line("ready");
     run.wait_until_waiting_is(&json!(true));
     run.does("write", &json!({"data": "a line\n", "eof": true}));
@@ -329,14 +330,14 @@ fn the_end_of_the_input_comes_in_a_terminal_too_whatever_was_written_before() {
 
 #[test]
 fn literal_text_comes_before_hex_and_hex_before_keys() {
-    let (_install, tools) = Tools::new();
-    let run = shower(&tools, "");
+    let (_install, agent) = Agent::new();
+    let run = shower(&agent, "");
     for body in [
         r#""literal": "L", "hex": ["48", "0x49"], "keys": ["Up", "M-x", "F5", "Enter"]"#,
         r#""keys": ["Up", "M-x", "F5", "Enter"], "hex": "4849", "literal": "L""#,
     ] {
         let request = format!(r#"{{"action": "send-keys", "runId": "{}", {body}}}"#, run.id);
-        let reply = tools.api.ask("POST", "/v1/process", &[], request.as_bytes()).is(200).json();
+        let reply = agent.api.ask("POST", "/v1/process", &[], request.as_bytes()).is(200).json();
         assert_eq!(reply["bytesWritten"], 14, "{reply}");
     }
     run.wait_for_screen("both", |screen| {
@@ -347,14 +348,14 @@ fn literal_text_comes_before_hex_and_hex_before_keys() {
 
 #[test]
 fn keys_are_sent_as_the_program_asked_for_them() {
-    let (_install, tools) = Tools::new();
+    let (_install, agent) = Agent::new();
     for (modes, shown) in [
         ("", "^[[A^[[H5^[[1;5A"),
         ("\\033[?1h", "^[OA^[OH5^[[1;5A"),
         ("\\033=", "^[[A^[[H^[Ou^[[1;5A"),
         ("\\033[?1h\\033=\\033[?1l\\033>", "^[[A^[[H5^[[1;5A"),
     ] {
-        let run = shower(&tools, modes);
+        let run = shower(&agent, modes);
         run.keys(&["Up", "Home", "KP5", "C-Up", "Enter"]);
         run.wait_for_line(shown);
         run.kill();
@@ -363,7 +364,7 @@ fn keys_are_sent_as_the_program_asked_for_them() {
 
 #[test]
 fn what_is_pasted_is_marked_if_that_is_wanted_or_the_program_asked_for_it() {
-    let (_install, tools) = Tools::new();
+    let (_install, agent) = Agent::new();
     let marked = ["^[[200~one", "two^[[201~"];
     let plain = ["one", "two"];
     for (modes, bracketed, expected) in [
@@ -375,7 +376,7 @@ fn what_is_pasted_is_marked_if_that_is_wanted_or_the_program_asked_for_it() {
         ("\\033[?2004h", json!(false), plain),
         ("\\033[?2004h\\033[?2004l", Value::Null, plain),
     ] {
-        let run = shower(&tools, modes);
+        let run = shower(&agent, modes);
         // A mark in the text cannot end the paste.
         let text = "o\u{1b}[201~ne\ntwo";
         run.does("paste", &json!({"text": text, "bracketed": bracketed}));
@@ -388,9 +389,9 @@ fn what_is_pasted_is_marked_if_that_is_wanted_or_the_program_asked_for_it() {
 
 #[test]
 fn a_long_paste_arrives_whole() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let file = install.dir().join("pasted");
-    let run = tools.in_terminal(&format!("stty -echo; echo ready; cat > {}", file.display()));
+    let run = agent.in_terminal(&format!("stty -echo; echo ready; cat > {}", file.display()));
     run.wait_for_line("ready");
     let text: String = (0..5000).map(|n| format!("line {n} of what is pasted, and then some\n")).collect();
     run.does("paste", &json!({"text": text}));
@@ -401,8 +402,8 @@ fn a_long_paste_arrives_whole() {
 
 #[test]
 fn a_terminal_that_nobody_types_at_is_shown_after_the_end() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal("printf 'left\\n\\033[1mbold\\033[0m  \\n'; exit 3");
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal("printf 'left\\n\\033[1mbold\\033[0m  \\n'; exit 3");
     run.exits(3);
     assert_eq!(lines_of(&run.screen())[..2], ["left", "bold"]);
     let Value::String(why) = run.asks("send-keys", &json!({"keys": ["Enter"]})).json()["detail"].clone()

@@ -68,7 +68,7 @@ fn an_end_in_the_background_is_told_once_in_words() {
 #[test]
 fn one_that_yielded_is_told_of_like_one_that_began_in_the_background() {
     let (home, agent) = daemon();
-    let reply = agent.exec(json!({"command": "read line; exit 3", "yieldMs": 10}));
+    let reply = agent.exec(&json!({"command": "read line; exit 3", "yieldMs": 10}));
     let run = text(&reply["runId"]);
     assert_eq!(reply["status"], "running", "{reply}");
     end_input(&agent, &run);
@@ -220,7 +220,7 @@ fn a_success_without_a_word_is_told_only_if_that_was_asked() {
 fn the_end_of_a_command_that_was_waited_for_is_not_told() {
     let (home, agent) = daemon();
     for request in [json!({"command": "echo a; exit 3"}), json!({"command": "exit 3", "notify": "always"})] {
-        let reply = agent.exec(request);
+        let reply = agent.exec(&request);
         assert_eq!(reply["exitCode"], 3, "{reply}");
         let end = settled(&home, &text(&reply["runId"]));
         assert_eq!((end.notice.as_str(), end.background), ("none", false), "{end:?}");
@@ -338,7 +338,7 @@ fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
 fn live_through(agent: &Agent, operator: &Agent, number: u64) {
     let millis = random(number) % 60;
     let command = format!("sleep 0.0{millis:02}; echo {number}; exit 3");
-    let run = text(&agent.exec(json!({"command": command, "background": true}))["runId"]);
+    let run = text(&agent.exec(&json!({"command": command, "background": true}))["runId"]);
     for step in 0..random(number * 31) % 6 {
         let chance = random(number * 1000 + step);
         let timeout = json!({"timeoutMs": chance % 70});

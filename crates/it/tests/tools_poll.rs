@@ -435,7 +435,7 @@ fn as_a_process_of_a_run() {
         let pretending = code(agent.acting_as("agent:b:main").ask(action, &theirs, &more));
         println!("{action} {plain} {pretending}");
     }
-    let exec = agent.acting_as("agent:b:main").ask_exec(json!({"command": "true"}));
+    let exec = agent.acting_as("agent:b:main").ask_exec(&json!({"command": "true"}));
     println!("exec {0} {0}", code(exec));
     let listed = agent.list();
     assert!(listed.iter().all(|run| run["sessionKey"] == "agent:a:main"), "{listed:?}");
@@ -450,7 +450,7 @@ fn a_process_of_one_sessions_run_cannot_touch_those_of_another() {
     let exe = std::env::current_exe().expect("own path");
     let told = json!({"state": home.state(), "theirs": theirs}).to_string();
     let command = format!("{} --exact as_a_process_of_a_run --nocapture", exe.display());
-    let reply = one.exec(json!({"command": command, "env": {INSIDE: told}, "yieldMs": 60_000}));
+    let reply = one.exec(&json!({"command": command, "env": {INSIDE: told}, "yieldMs": 60_000}));
     assert_eq!(reply["exitCode"], 0, "{reply}");
     let said = text(&reply["output"]);
     let answers: Vec<&str> = said.lines().filter(|line| line.ends_with("no-such-run forbidden")).collect();

@@ -1,7 +1,8 @@
 //! `waitingForInput`, as `process list` and `poll` say it: a fact about who is blocked in what, or that it cannot be told.
 
 use serde_json::{Value, json};
-use tenure_it::agent_tools::{ToolRun, Tools};
+use tenure_it::agent::Agent;
+use tenure_it::tool_run::ToolRun;
 use tenure_it::{eventually, proc};
 
 /// How often a thing is looked at that must not change.
@@ -41,7 +42,7 @@ fn assert_always(run: &ToolRun, expected: &Value) {
 
 #[test]
 fn whoever_reads_the_input_pipe_waits() {
-    let (_install, tools) = Tools::new();
+    let (_install, agent) = Agent::new();
     for command in [
         "cat",
         "read x; echo got $x",
@@ -52,19 +53,19 @@ fn whoever_reads_the_input_pipe_waits() {
         "sh -c 'sh -c \"cat; true\"; true'",
     ] {
         eprintln!("{command}");
-        assert_waits(&tools.on_pipes(command));
+        assert_waits(&agent.on_pipes(command));
     }
 }
 
 #[test]
 fn whoever_moves_the_input_pipe_on_without_reading_it_waits() {
-    let (_install, tools) = Tools::new();
-    assert_waits(&tools.on_pipes("python3 -c 'import os; os.splice(0, 1, 100)'"));
+    let (_install, agent) = Agent::new();
+    assert_waits(&agent.on_pipes("python3 -c 'import os; os.splice(0, 1, 100)'"));
 }
 
 #[test]
 fn whoever_reads_the_terminal_waits() {
-    let (_install, tools) = Tools::new();
+    let (_install, agent) = Agent::new();
     for command in [
         "cat",
         "read x; echo got $x",
@@ -76,13 +77,13 @@ fn whoever_reads_the_terminal_waits() {
         "cat | sort",
     ] {
         eprintln!("{command}");
-        assert_waits(&tools.in_terminal(command));
+        assert_waits(&agent.in_terminal(command));
     }
 }
 
 #[test]
 fn whoever_does_something_else_does_not_wait() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let dir = install.dir().to_str().expect("UTF-8");
     std::fs::write(install.dir().join("Makefile"), "all: one two\none two:\n\t@sleep 1000\n").expect("write");
     for command in [
@@ -98,7 +99,7 @@ fn whoever_does_something_else_does_not_wait() {
         for pty in [false, true] {
             eprintln!("{command} {pty}");
             let command = format!("echo ready; {command}");
-            let run = tools.start(&json!({"command": command, "background": true, "pty": pty}));
+            let run = agent.begin_run(json!({"command": command, "pty": pty}));
             run.wait_for_log("ready");
             assert_always(&run, &json!(false));
             run.kill();
@@ -108,7 +109,7 @@ fn whoever_does_something_else_does_not_wait() {
 
 #[test]
 fn of_one_who_watches_many_things_it_is_not_known_and_nothing_is_guessed() {
-    let (_install, tools) = Tools::new();
+    let (_install, agent) = Agent::new();
     let poll = "python3 -c 'import os, select; r, w = os.pipe(); p = select.poll(); p.register(0, 1); p.register(r, 1); \
                 p.poll()'";
     let epoll = "python3 -c 'import os, select; r, w = os.pipe(); p = select.epoll(); p.register(0, 1); p.register(r, 1); \
@@ -119,13 +120,13 @@ fn of_one_who_watches_many_things_it_is_not_known_and_nothing_is_guessed() {
     {
         // Before that, it is read from disk.
         let command = command.replace("r, w = os.pipe()", "r, w = os.pipe(); print(\"ready\", flush=True)");
-        let run = tools.start(&json!({"command": command, "background": true, "pty": pty}));
+        let run = agent.begin_run(json!({"command": command, "pty": pty}));
         run.wait_for_log("ready");
         run.wait_until_waiting_is(&json!("unknown"));
         assert_always(&run, &json!("unknown"));
         run.kill();
     }
-    let node = tools.in_terminal("node");
+    let node = agent.in_terminal("node");
     node.wait_for_prompt(">");
     node.wait_until_waiting_is(&json!("unknown"));
     assert_always(&node, &json!("unknown"));
@@ -134,8 +135,8 @@ fn of_one_who_watches_many_things_it_is_not_known_and_nothing_is_guessed() {
 
 #[test]
 fn a_job_in_the_background_that_wants_to_read_is_not_waited_for() {
-    let (_install, tools) = Tools::new();
-    let run = tools.in_terminal("exec env PS1='prompt> ' bash --norc --noprofile -i");
+    let (_install, agent) = Agent::new();
+    let run = agent.in_terminal("exec env PS1='prompt> ' bash --norc --noprofile -i");
     run.wait_for_prompt("prompt>");
     run.types("cat & sleep 1000");
     // The background job is stopped in the middle of reading the terminal.
@@ -162,7 +163,7 @@ fn a_job_in_the_background_that_wants_to_read_is_not_waited_for() {
 
 #[test]
 fn one_who_reads_on_after_the_terminal_was_taken_from_it_does_not_wait() {
-    let (install, tools) = Tools::new();
+    let (install, agent) = Agent::new();
     let script = r#"
 import os, signal
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -180,7 +181,7 @@ signal.pause()
 "#;
     let file = install.dir().join("taken.py");
     std::fs::write(&file, script).expect("write");
-    let run = tools.in_terminal(&format!("python3 {}", file.display()));
+    let run = agent.in_terminal(&format!("python3 {}", file.display()));
     run.wait_for_log("ready");
     assert_always(&run, &json!(false));
     run.kill();
@@ -188,8 +189,8 @@ signal.pause()
 
 #[test]
 fn one_who_is_stopped_in_the_middle_of_reading_does_not_wait() {
-    let (_install, tools) = Tools::new();
-    let run = tools.on_pipes("exec cat");
+    let (_install, agent) = Agent::new();
+    let run = agent.on_pipes("exec cat");
     run.wait_until_waiting_is(&json!(true));
     let cat = run.listed()["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a pid");
     assert_eq!(proc::name(cat), "cat");
@@ -203,8 +204,8 @@ fn one_who_is_stopped_in_the_middle_of_reading_does_not_wait() {
 
 #[test]
 fn after_the_end_of_its_input_nobody_waits_for_it() {
-    let (_install, tools) = Tools::new();
-    let run = tools.on_pipes("cat; echo over; sleep 1000");
+    let (_install, agent) = Agent::new();
+    let run = agent.on_pipes("cat; echo over; sleep 1000");
     run.wait_until_waiting_is(&json!(true));
     assert_eq!(run.listed()["stdinWritable"], true);
     run.does("write", &json!({"data": "last\n", "eof": true}));

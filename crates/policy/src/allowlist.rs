@@ -78,11 +78,6 @@ impl Allowlist {
         Ok(Self { entries, patterns })
     }
 
-    /// The entries, as they were given.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
     /// For each command the first entry that allows it, by its index.
     pub fn matches(&self, agent: Option<&str>, cwd: &Path, calls: &[Call<'_>]) -> Result<Vec<usize>, Miss> {
         let one = |(segment, call): (usize, &Call<'_>)| {

@@ -10,7 +10,7 @@
 //! use tenure_policy::shell::{analyse, render};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let entry = |program: &str| Entry { id: None, program: program.into(), args: None, exact: None, agent: None };
+//! # let entry = |program: &str| Entry { program: program.into(), args: None, exact: None, agent: None };
 //! let allowlist = Allowlist::new(vec![entry("echo"), entry("/usr/bin/wc")])?;
 //! let (cwd, path) = (Path::new("/"), OsStr::new("/usr/bin:/bin"));
 //! let analysis = analyse("echo 'a b' | wc -c")?;

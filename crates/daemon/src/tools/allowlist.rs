@@ -26,7 +26,7 @@ impl Daemon {
             Ok(found) if program.starts_with('/') => found.called.to_string_lossy().into_owned(),
             _ => program,
         };
-        let entry = Entry { id: None, program, args, exact: None, agent };
+        let entry = Entry { program, args, exact: None, agent };
         Allowlist::new(vec![entry.clone()]).map_err(|error| Refusal::invalid(error.why))?;
         if entry.args.is_none() {
             // It would allow nothing, and whoever adds it should know. What a glob means is seen when it is used.

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::ending::Reason;
+use tenure_core::ending::{NO_PTY, Reason};
 use tenure_core::ids::RunId;
 use tenure_core::record::Ending;
 use tenure_core::tools::{ExecReply, ExecRequest, FailureKind, REPLY_CHARS, Status, TAIL_CHARS, outcome};
@@ -22,9 +22,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// How often somebody who waits hears how far it has come.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-
-/// What a keeper says that gets no terminal.
-const NO_PTY: &str = "no pty can be had";
 
 impl Daemon {
     /// Runs a command line.

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
-use tenure_core::ending::SpawnError;
+use tenure_core::ending::{NO_PTY, SpawnError};
 use tenure_core::ids::NurseryId;
 use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::watch::Watch;
@@ -153,9 +153,7 @@ fn make(
     let plan =
         Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile).bounded(&ticket.resources.rlimits);
     let stdio = match ticket.pty_size {
-        Some(size) => {
-            Stdio::pty(size).map_err(|error| io::Error::other(format!("no pty can be had: {error}")))?
-        }
+        Some(size) => Stdio::pty(size).map_err(|error| io::Error::other(format!("{NO_PTY}: {error}")))?,
         None => Stdio::pipes(ticket.stdin)?,
     };
     let (gated, cgroup, boundary) = fork_root(alone, launch, ticket, &plan, &stdio)?;

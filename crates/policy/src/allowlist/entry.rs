@@ -19,9 +19,6 @@ const MAX_NESTING: u32 = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its id, if it was recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
     /// The program: a glob of an absolute path, or of a bare name. A bare name matches only what was called by that name
     /// and found through the PATH.
     pub program: String,
@@ -108,7 +105,6 @@ impl Entry {
     pub fn allow_always(call: Call<'_>, cwd: &Path, agent: Option<&str>) -> Result<Self, RunsOthers> {
         super::runner(call)?;
         Ok(Self {
-            id: None,
             program: call.program.called.to_string_lossy().into_owned(),
             args: None,
             exact: Some(Exact { argv: call.argv.to_vec(), cwd: cwd.to_owned(), sha256: call.hashes() }),

@@ -5,7 +5,7 @@ use crate::shell::analyse;
 use std::path::PathBuf;
 
 fn entry(program: &str, args: Option<&str>) -> Entry {
-    Entry { id: None, program: program.into(), args: args.map(str::to_owned), exact: None, agent: None }
+    Entry { program: program.into(), args: args.map(str::to_owned), exact: None, agent: None }
 }
 
 fn list(entries: &[(&str, Option<&str>)]) -> Allowlist {

@@ -1,75 +1,37 @@
-//! An agent that has nothing but its tools: `POST /v1/exec` and `POST /v1/process`, on the daemon's socket.
+//! One run that an agent has: its input, its terminal, its end, by `exec` and `process` alone.
 
-use crate::api::{Answer, Api, text};
-use crate::install::Install;
+use crate::agent::Agent;
+use crate::api::{Answer, text};
 use crate::shown::lines_of;
 use crate::{PATIENCE, eventually};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// The tools of one installation's daemon.
-#[derive(Debug, Clone)]
-pub struct Tools {
-    /// Where they are.
-    pub api: Api,
-}
-
 /// A run that was started with `exec`, and is handled with `process`.
 #[derive(Debug, Clone)]
 pub struct ToolRun {
-    tools: Tools,
+    agent: Agent,
     /// Its id.
     pub id: String,
 }
 
-impl Tools {
-    /// An installation with a daemon, and its tools.
-    #[track_caller]
-    pub fn new() -> (Install, Self) {
-        let install = Install::new().with_daemon();
-        let api = Api::of(&install);
-        (install, Self { api })
-    }
-
-    /// Asks `exec`, whatever it answers.
-    #[track_caller]
-    pub fn try_exec(&self, request: &Value) -> Answer {
-        self.api.post("/v1/exec", request)
-    }
-
-    /// Asks `process`, whatever it answers.
-    #[track_caller]
-    pub fn try_process(&self, request: &Value) -> Answer {
-        self.api.post("/v1/process", request)
-    }
-
-    /// Runs a command line to its end.
-    #[track_caller]
-    pub fn exec(&self, command: &str) -> Value {
-        let reply = self.try_exec(&json!({"command": command, "yieldMs": 60_000})).is(200).json();
-        assert_eq!(reply["status"], "completed", "{reply}");
-        reply
-    }
-
+impl Agent {
     /// Starts a command line on pipes.
     #[track_caller]
     pub fn on_pipes(&self, command: &str) -> ToolRun {
-        self.start(&json!({"command": command, "background": true}))
+        self.begin_run(json!({"command": command}))
     }
 
     /// Starts a command line in a terminal.
     #[track_caller]
     pub fn in_terminal(&self, command: &str) -> ToolRun {
-        self.start(&json!({"command": command, "background": true, "pty": true}))
+        self.begin_run(json!({"command": command, "pty": true}))
     }
 
     /// Starts what goes on in the background.
     #[track_caller]
-    pub fn start(&self, request: &Value) -> ToolRun {
-        let reply = self.try_exec(request).is(200).json();
-        assert_eq!(reply["status"], "running", "{reply}");
-        assert_eq!(reply["warnings"], json!([]), "{reply}");
-        ToolRun { tools: self.clone(), id: text(&reply["runId"]) }
+    pub fn begin_run(&self, request: Value) -> ToolRun {
+        ToolRun { agent: self.clone(), id: self.start_with(request) }
     }
 }
 
@@ -77,17 +39,13 @@ impl ToolRun {
     /// Asks `process` about this run, whatever it answers.
     #[track_caller]
     pub fn asks(&self, action: &str, rest: &Value) -> Answer {
-        let mut request = json!({"action": action, "runId": self.id});
-        for (name, value) in rest.as_object().expect("fields") {
-            request[name] = value.clone();
-        }
-        self.tools.try_process(&request)
+        self.agent.ask(action, &self.id, rest)
     }
 
     /// Does something with this run.
     #[track_caller]
     pub fn does(&self, action: &str, rest: &Value) -> Value {
-        self.asks(action, rest).is(200).json()
+        self.agent.process(action, &self.id, rest)
     }
 
     /// Writes to its input.
@@ -147,9 +105,8 @@ impl ToolRun {
     /// How `list` shows it.
     #[track_caller]
     pub fn listed(&self) -> Value {
-        let listed = self.tools.try_process(&json!({"action": "list"})).is(200).json();
-        let runs = listed["runs"].as_array().expect("runs");
-        runs.iter().find(|run| run["runId"] == self.id.as_str()).expect("it is listed").clone()
+        let runs = self.agent.list();
+        runs.into_iter().find(|run| run["runId"] == self.id.as_str()).expect("it is listed")
     }
 
     /// Waits until `list` says this of its waiting for input.
@@ -172,16 +129,13 @@ impl ToolRun {
     /// Waits until its log holds this.
     #[track_caller]
     pub fn wait_for_log(&self, wanted: &str) {
-        eventually(&format!("{wanted:?} in the log"), || self.log().contains(wanted).then_some(()));
+        self.agent.wait_for(&self.id, wanted);
     }
 
     /// Waits for its end; returns the last poll.
     #[track_caller]
     pub fn end(&self) -> Value {
-        eventually("the end of the run", || {
-            let polled = self.does("poll", &json!({"timeoutMs": 10_000}));
-            (polled["status"] != "running").then_some(polled)
-        })
+        self.agent.poll_to_the_end(&self.id).1
     }
 
     /// Waits until it has exited by itself, with this code.
