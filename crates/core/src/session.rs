@@ -16,10 +16,10 @@ pub use a2a::{AgentToAgent, BadRoute, Pattern, Route};
 pub use close::{Closing, LeftAlone, close_order};
 pub use key::{AgentId, BadAgent, BadKey, KEY_BYTES, SessionKey};
 pub use narrow::{Narrowing, Term, narrow};
-pub use row::{Disagreement, IllegalSessionMove, Origin, SessionRow};
+pub use row::{Disagreement, IllegalSessionMove, Origin, SessionRow, Work};
 pub use spawn::{Known, Refused, SpawnLimits, SpawnRequest, spawn};
 pub use visibility::{Access, Reason, Requester, can_see};
-pub use words::{Action, Backend, BadWord, Interaction, Kind, Mode, SessionState, Visibility};
+pub use words::{Action, Backend, BadWord, Interaction, Kind, Mode, SessionState, TurnState, Visibility};
 
 /// The agent whose session this is: sessions of agents are called `agent:<name>` or `agent:<name>:…`.
 pub fn agent_of(key: &str) -> Option<&str> {

@@ -1,9 +1,10 @@
-//! The agent's tools: what `exec` and `process` are asked and what they answer, the same for every face.
+//! The agent's tools: what `exec`, `process` and `sessions` are asked and what they answer, the same for every face.
 
 mod client;
 mod exec;
 mod outcome;
 mod process;
+pub mod sessions;
 
 pub use client::{ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, is_made_by, mcp_session};
 pub use exec::{ExecReply, ExecRequest, Notify};
@@ -22,3 +23,5 @@ pub const UNREAD_CHARS: usize = 30_000;
 pub const TAIL_CHARS: usize = 2_000;
 /// How long a command line may be, in bytes: the system takes no longer argument.
 pub const COMMAND_BYTES: usize = 128 << 10;
+/// The longest that `sessions` waits for the end of a turn, in milliseconds.
+pub const TURN_WAIT_MS: u64 = 30_000;

@@ -26,6 +26,7 @@ mod runs;
 mod scopes;
 mod screens;
 mod serve;
+mod sessions;
 mod tools;
 mod typing;
 mod views;

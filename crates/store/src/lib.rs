@@ -21,10 +21,11 @@ pub use sessions::{
     UnreadableSession,
 };
 pub use tally::kind;
+pub use tenure_core::session::TurnState;
 pub use tools::{
     AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval, Notice, ToolRegistry,
 };
-pub use turns::{FinalText, Message, NewTurn, Outcome, Side, Turn, TurnEnd, TurnPage, TurnState};
+pub use turns::{FinalText, Message, NewTurn, Outcome, Side, Turn, TurnEnd, TurnPage};
 
 use std::future::Future;
 use std::path::PathBuf;

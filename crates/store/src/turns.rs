@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tenure_core::defaults;
 use tenure_core::ids::{InstanceId, RunId, TurnId};
-use tenure_core::session::SessionKey;
+use tenure_core::session::{SessionKey, TurnState};
 
 /// Something that is said to a session, at once or when it is idle. Its id is the turn's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,24 +27,6 @@ pub struct Message {
     pub turn: NewTurn,
     /// Its place among all that wait: later ones have greater ones.
     pub place: u64,
-}
-
-/// How a turn is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TurnState {
-    /// It is under way.
-    Running,
-    /// It was answered.
-    Done,
-    /// It was not.
-    Failed,
-    /// Somebody ended it.
-    Cancelled,
-    /// A time limit ended it.
-    TimedOut,
-    /// Nobody saw how it ended.
-    Lost,
 }
 
 /// How a turn can end.

@@ -42,6 +42,12 @@ pub struct SessionRow {
     pub origin: Option<Origin>,
     /// With whom it speaks.
     pub interaction: Interaction,
+    /// Whether it is shut in: then it sees nothing beyond its tree, and neither does what it spawns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sandboxed: bool,
+    /// How its turns are carried out.
+    #[serde(default, skip_serializing_if = "Work::is_default")]
+    pub work: Work,
     /// How it is.
     pub state: SessionState,
     /// When it was made.
@@ -53,8 +59,31 @@ pub struct SessionRow {
     pub closed_at_ms: Option<u64>,
 }
 
+/// How a session's turns are carried out. Agents find their conversations by the directory, so it stays the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Work {
+    /// Where; absolute. Without it, in the user's home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// With which model; without it, as the agent's description says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long one may take; without it, as the agent's description says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Work {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Where a session was asked for, in the gateway's words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
     /// The channel, such as `slack`.

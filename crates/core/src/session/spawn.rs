@@ -1,7 +1,7 @@
 //! Making a session. What it belongs to is settled here, once and for all: whoever spawns cannot say it differently.
 
 use super::key::{AgentId, SessionKey};
-use super::row::{Disagreement, Origin, SessionRow};
+use super::row::{Disagreement, Origin, SessionRow, Work};
 use super::words::{Backend, Interaction, Kind, Mode, SessionState};
 use crate::defaults;
 use crate::ids::InstanceId;
@@ -27,6 +27,10 @@ pub struct SpawnRequest {
     pub origin: Option<Origin>,
     /// With whom it is to speak. Otherwise with its parent only, if it has one.
     pub interaction: Option<Interaction>,
+    /// Whether it is to be shut in. Whatever is below one that is, is so, too.
+    pub sandboxed: bool,
+    /// How its turns are to be carried out.
+    pub work: Work,
     /// When.
     pub now_ms: u64,
 }
@@ -162,6 +166,8 @@ pub fn spawn(
         instance: request.instance,
         origin: request.origin,
         interaction,
+        sandboxed: request.sandboxed || parent.is_some_and(|parent| parent.sandboxed),
+        work: request.work,
         state: SessionState::Idle,
         created_at_ms: request.now_ms,
         updated_at_ms: request.now_ms,

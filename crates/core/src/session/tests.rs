@@ -34,6 +34,8 @@ fn asked(text: &str) -> SpawnRequest {
         instance: InstanceId::from_random([7; 12]),
         origin: None,
         interaction: None,
+        sandboxed: false,
+        work: Work::default(),
         now_ms: 1,
     }
 }

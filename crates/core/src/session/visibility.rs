@@ -19,9 +19,9 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// The session with this row.
+    /// The session with this row. One that is shut in cannot ask as if it were not.
     pub fn of(row: &SessionRow, sandboxed: bool) -> Self {
-        Self { key: row.key.clone(), agent: row.agent.clone(), sandboxed }
+        Self { key: row.key.clone(), agent: row.agent.clone(), sandboxed: sandboxed || row.sandboxed }
     }
 
     /// A session that has no row: its key is all that is known of it.

@@ -113,6 +113,22 @@ words! {
         Closed = "closed",
     }
 
+    /// How a turn is.
+    TurnState("state of a turn") {
+        /// It is under way.
+        Running = "running",
+        /// It was answered.
+        Done = "done",
+        /// It was not.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+        /// A time limit ended it.
+        TimedOut = "timed-out",
+        /// Nobody saw how it ended.
+        Lost = "lost",
+    }
+
     /// Which sessions a session may see.
     Visibility("visibility") {
         /// Itself.

@@ -4,7 +4,7 @@ use crate::sample::{NOW, instance};
 use std::sync::Arc;
 use tenure_core::ids::TurnId;
 use tenure_core::session::{
-    Backend, Kind, Mode, SessionKey, SessionRow, SessionState, SpawnLimits, SpawnRequest,
+    Backend, Kind, Mode, SessionKey, SessionRow, SessionState, SpawnLimits, SpawnRequest, Work,
 };
 use tenure_store::{
     FinalText, Move, NewSession, NewTurn, Outcome, Registry, Session, SessionQuery, Turn, TurnEnd,
@@ -33,6 +33,8 @@ pub(crate) fn asked(text: &str) -> NewSession {
         instance: instance(1),
         origin: None,
         interaction: None,
+        sandboxed: false,
+        work: Work::default(),
         now_ms: NOW,
     };
     NewSession { request, parent: None, limits: SpawnLimits { depth: 99, children: 99 }, label: None }

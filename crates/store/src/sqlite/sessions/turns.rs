@@ -7,10 +7,10 @@ use crate::sqlite::Trouble;
 use crate::sqlite::columns::{from_word, number, parsed, stored, word};
 use crate::sqlite::events::tell;
 use crate::tally::sessions as told;
-use crate::turns::{FinalText, NewTurn, Side, Turn, TurnEnd, TurnPage, TurnState};
+use crate::turns::{FinalText, NewTurn, Side, Turn, TurnEnd, TurnPage};
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
-use tenure_core::session::{SessionKey, SessionState};
+use tenure_core::session::{SessionKey, SessionState, TurnState};
 
 const TURN: &str = "SELECT id, session, message, asked_by, sent_at_ms, number, state, instance, run_id, began_at_ms, \
      ended_at_ms, text, cut_bytes, error FROM turns";
