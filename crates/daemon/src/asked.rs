@@ -9,6 +9,7 @@ use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
+use tenure_core::session::Backend;
 use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::tools::Notify;
 use tenure_policy::executable::Bound;
@@ -38,14 +39,18 @@ pub(crate) struct Asked {
     pub(crate) replace: bool,
     /// The only session whose runs whoever asks may end.
     pub(crate) only_session: Option<String>,
-    /// For a run of the exec tool: its id, if that was settled before, and when its end is told.
+    /// What carries it out.
+    pub(crate) backend: Backend,
+    /// Its id, if that was settled before.
+    pub(crate) run_id: Option<RunId>,
+    /// For a run of the exec tool.
     pub(crate) exec: Option<OfExec>,
 }
 
 /// What a run of the exec tool has beside.
 #[derive(Debug)]
 pub(crate) struct OfExec {
-    pub(crate) run_id: Option<RunId>,
+    /// When its end is told.
     pub(crate) notify: Notify,
     /// The programs that it was allowed by: they must be the same when it is executed.
     pub(crate) bound: Vec<Bound>,
@@ -97,7 +102,14 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
     }
     spec.check().map_err(Refusal::invalid)?;
     let only_session = who.only_session().map(str::to_owned);
-    Ok(Asked { spec, replace: request.replace, only_session, exec: None })
+    Ok(Asked {
+        spec,
+        replace: request.replace,
+        only_session,
+        backend: Backend::Run,
+        run_id: None,
+        exec: None,
+    })
 }
 
 /// The session that a run is to belong to. Whoever is bound to one starts runs of no other.

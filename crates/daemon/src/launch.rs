@@ -92,10 +92,10 @@ impl Daemon {
     ) -> Result<Arc<Held>, Refusal> {
         let starting = self.starting.read().await;
         self.check_open()?;
-        let backend = if asked.exec.is_some() { "exec" } else { "run" };
-        let terms = Terms { backend, cgroup: self.settings.cgroup, keep: self.settings.output };
+        let terms =
+            Terms { backend: asked.backend.word(), cgroup: self.settings.cgroup, keep: self.settings.output };
         let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
-        if let Some(run_id) = asked.exec.as_ref().and_then(|exec| exec.run_id.clone()) {
+        if let Some(run_id) = asked.run_id {
             lease.run_id = run_id;
         }
         let ticket = lease.ticket(&asked.spec, &terms);
