@@ -9,7 +9,7 @@ use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
-use tenure_core::session::Backend;
+use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::tools::Notify;
 use tenure_policy::executable::Bound;
@@ -114,16 +114,21 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
 
 /// The session that a run is to belong to. Whoever is bound to one starts runs of no other.
 pub(crate) fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<String>, Refusal> {
-    match (named("session", asked)?, who.only_session()) {
-        (Some(asked), Some(own)) if asked != own => {
+    match (session_key(asked)?, who.only_session()) {
+        (Some(asked), Some(own)) if asked.as_str() != own => {
             Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")))
         }
-        (Some(session), _) => Ok(Some(session)),
+        (Some(session), _) => Ok(Some(session.into())),
         (None, own) => Ok(own.map(str::to_owned)),
     }
 }
 
-/// A key that is given is not empty, and is one line.
+/// A session's key that is given is one.
+pub(crate) fn session_key(key: Option<&String>) -> Result<Option<SessionKey>, Refusal> {
+    key.map(|key| key.parse()).transpose().map_err(Refusal::invalid)
+}
+
+/// A name that is given is not empty, and is one line.
 pub(crate) fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
     match key {
         Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => {

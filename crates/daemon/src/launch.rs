@@ -108,7 +108,14 @@ impl Daemon {
         let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
         let directory = run.directory.to_string_lossy().into_owned();
         let (notify, bound) = asked.exec.map(|exec| (exec.notify, exec.bound)).unzip();
-        let new = NewRun { ticket: run.ticket.clone(), directory, asked_by, exec: notify };
+        let new = NewRun {
+            ticket: run.ticket.clone(),
+            directory,
+            asked_by,
+            exec: notify,
+            session_parent: None,
+            is_started: false,
+        };
         let begun = match self.bring_to_life(&order, (new, &bound.unwrap_or_default()), caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
             Err(refusal) => {
