@@ -114,7 +114,7 @@ fn last_words(dir: &Path) -> String {
         kept.drain(..beyond);
     });
     let mut text = String::new();
-    let mut cleaner = text::Cleaner::new();
+    let mut cleaner = tenure_output::Cleaner::new();
     cleaner.push(&kept, &mut text);
     cleaner.finish(&mut text);
     let text = text.trim();

@@ -3,7 +3,7 @@
 
 use super::job::{Job, Reads};
 use super::{answer, closing};
-use crate::daemon::{Daemon, lock};
+use crate::daemon::{Daemon, lock, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use std::collections::HashMap;
@@ -220,7 +220,7 @@ impl Daemon {
         let Job { asked, stdin, reads } = job;
         let entry = tokio::select! {
             biased;
-            _ = cancelled.wait_for(|is| *is) => return Err(not_begun()),
+            () = until(cancelled, |is| *is) => return Err(not_begun()),
             entry = self.enter(&asked) => entry,
         };
         pause::point("daemon-before-turn-run");
@@ -261,7 +261,7 @@ impl Daemon {
         tokio::pin!(over);
         let row = tokio::select! {
             row = &mut over => row,
-            _ = cancelled.wait_for(|is| *is) => {
+            () = until(cancelled, |is| *is) => {
                 self.end_run(run).await;
                 over.await
             }

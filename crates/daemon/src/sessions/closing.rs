@@ -53,11 +53,11 @@ impl Daemon {
         why: Why,
     ) -> Result<ClosedJson, Refusal> {
         let (daemon, key) = (Arc::clone(self), key.clone());
-        let closing = tokio::spawn(async move { daemon.close(&key, &why).await });
+        let closing = tokio::spawn(async move { daemon.close_tree(&key, &why).await });
         closing.await.map_err(Refusal::internal)?
     }
 
-    async fn close(self: &Arc<Self>, key: &SessionKey, why: &Why) -> Result<ClosedJson, Refusal> {
+    async fn close_tree(self: &Arc<Self>, key: &SessionKey, why: &Why) -> Result<ClosedJson, Refusal> {
         let Closing { order, left } = self.mark(key, why).await?;
         pause::point("daemon-sessions-marked");
         let mut closed = ClosedJson { left, ..ClosedJson::default() };
@@ -198,7 +198,7 @@ impl Daemon {
             let (daemon, key) = (Arc::clone(self), row.key.clone());
             tokio::spawn(async move {
                 let why = Why { reason: None, discard: false };
-                match daemon.close(&key, &why).await {
+                match daemon.close_tree(&key, &why).await {
                     Ok(closed) => {
                         tracing::info!(session = %key, closed = closed.closed.len(), "closed at last")
                     }
