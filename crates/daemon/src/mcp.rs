@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::api::{Exact, Problem, Selector};
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::{
     ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest, is_made_by, mcp_session,
 };
@@ -165,6 +166,10 @@ impl Tools for Client {
 
     async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {
         self.daemon().process(request, &self.who).await.map_err(|refusal| refusal.problem())
+    }
+
+    async fn sessions(&self, request: SessionsRequest) -> Result<SessionsReply, Problem> {
+        self.daemon().sessions(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 
     fn connected(&self, client: Handle) {
