@@ -115,7 +115,7 @@ pub(crate) struct SpawnArgs {
     /// The model [default: as the agent's description says].
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// End each turn after this long; 0 is off [default: as the agent's description says].
+    /// End each turn after this long [default: as the agent's description says, or exec.timeout].
     #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Limit>,
     /// Shut it in: it sees only itself and what it spawns.

@@ -141,7 +141,9 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
         SessionsVerb::Send(_) => reply.sent.iter().try_for_each(sent),
         SessionsVerb::Status(_) => reply.session.iter().try_for_each(print::session),
         SessionsVerb::Cancel(_) => print::line(&match &reply.turn {
-            Some(turn) => format!("turn {} is {}", turn.number, turn.state),
+            Some(turn) => {
+                format!("turn {} is being ended: `tenure sessions wait` waits for that", turn.number)
+            }
             None => "no turn is under way".to_owned(),
         }),
         SessionsVerb::Close(_) => reply.closed.iter().try_for_each(closed),

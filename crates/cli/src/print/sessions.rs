@@ -103,10 +103,7 @@ fn work(session: &SessionJson) -> Rows {
     let mut rows = vec![("backend", session.row.backend.to_string())];
     rows.extend(work.cwd.as_deref().map(|cwd| ("directory", plain(cwd))));
     rows.extend(work.model.as_deref().map(|model| ("model", plain(model))));
-    rows.extend(work.timeout_ms.map(|ms| {
-        let limit = if ms == 0 { "off".to_owned() } else { show(Duration::from_millis(ms)) };
-        ("timeout", limit)
-    }));
+    rows.extend(work.timeout_ms.map(|ms| ("timeout", show(Duration::from_millis(ms)))));
     rows.extend(session.agent_session_id.as_deref().map(|id| ("conversation", plain(id))));
     rows
 }

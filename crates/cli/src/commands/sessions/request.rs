@@ -5,7 +5,6 @@ use crate::args::{
 };
 use crate::failure::Failure;
 use std::path::Path;
-use std::time::Duration;
 use tenure_core::session::Origin;
 use tenure_core::tools::sessions::{Action, SessionsRequest};
 
@@ -68,7 +67,7 @@ fn spawn(args: &SpawnArgs, piped: Piped<'_>) -> Result<SessionsRequest, Failure>
         task: args.task.as_deref().map(|task| text(task, piped)).transpose()?,
         cwd: Some(directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?),
         model: args.model.clone(),
-        timeout_ms: args.timeout.map(|Limit(limit)| millis(limit.unwrap_or_default())),
+        timeout_ms: args.timeout.map(millis).transpose()?,
         origin: args.channel.as_ref().map(origin),
         interaction: args.interaction,
         sandbox: args.sandbox.then_some(true),
@@ -130,8 +129,11 @@ fn directory(given: &Path) -> Result<String, Failure> {
         .map_err(|_| failed(&"the directory's name is no text: use one in UTF-8"))
 }
 
-fn millis(length: Duration) -> u64 {
-    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+/// A turn's time limit. That there is none is the agent's description to say.
+fn millis(Limit(limit): Limit) -> Result<u64, Failure> {
+    let none = "a session has a time limit: agents.NAME.timeout = \"0\" in config.toml lets an agent's turns do without";
+    let limit = limit.ok_or_else(|| Failure::usage(none))?;
+    Ok(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

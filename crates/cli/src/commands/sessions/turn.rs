@@ -44,7 +44,7 @@ impl Waiting<'_> {
                 Some(turn) => self.request.turn_id = Some(turn.turn_id.to_string()),
                 // It waits for its turn, or the daemon is another one now.
                 None => {
-                    tenure_os::poll::wait(&[], Some(slice.min(PAUSE))).map(drop).map_err(Failure::refused)?
+                    tenure_os::poll::wait(&[], Some(slice.min(PAUSE))).map_err(Failure::refused)?;
                 }
             }
             if left.is_some_and(|left| left.is_zero()) {
@@ -56,9 +56,6 @@ impl Waiting<'_> {
     /// Asks once; `None` if the daemon went away, and then `client` is the next one's.
     fn ask(&self, client: &mut Client) -> Result<Option<SessionsReply>, Failure> {
         match reach::try_wait(client.sessions(&self.request))? {
-            Ok(reply) if reply.turn.is_none() && self.request.turn_id.is_none() => {
-                Err(Failure::refused("there is no turn to wait for: nothing was said to the session yet"))
-            }
             Ok(reply) => Ok(Some(reply)),
             Err(failed) if failed.is_lost() => {
                 *client = reach::needed(self.settings)?;

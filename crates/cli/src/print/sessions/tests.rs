@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::{Value, json};
 
-fn shown(more: Value) -> String {
+fn shown(more: &Value) -> String {
     let mut session = json!({
         "key": "agent:a:1", "agentId": "a", "kind": "subagent", "mode": "persistent", "backendId": "cli",
         "instanceId": "c".repeat(24), "interaction": "interactive", "state": "busy", "createdAtMs": 0, "updatedAtMs": 0,
@@ -18,7 +18,7 @@ fn shown(more: Value) -> String {
 
 #[test]
 fn a_session_tells_to_whom_it_belongs() {
-    let text = shown(json!({
+    let text = shown(&json!({
         "parentSessionKey": "p", "ownerSessionKey": "p", "spawnedBy": "top", "lineage": ["p", "top"], "sandboxed": true,
         "origin": {"channel": "slack", "thread": "7\u{1b}[2J"},
     }));
@@ -32,7 +32,7 @@ fn a_session_tells_to_whom_it_belongs() {
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
-    let text = shown(json!({}));
+    let text = shown(&json!({}));
     assert!(
         text.contains("spawned by: nobody") && !text.contains("parent:") && !text.contains("sandboxed"),
         "{text}"
@@ -41,8 +41,8 @@ fn a_session_tells_to_whom_it_belongs() {
 
 #[test]
 fn a_session_tells_what_it_does() {
-    let text = shown(json!({
-        "queued": 3, "work": {"cwd": "/src", "timeoutMs": 0}, "liveRuns": ["b".repeat(24), "d".repeat(24)],
+    let text = shown(&json!({
+        "queued": 3, "work": {"cwd": "/src", "timeoutMs": 90000}, "liveRuns": ["b".repeat(24), "d".repeat(24)],
         "agentSessionId": "ab-1",
         "activeTurn": {
             "turnId": "a".repeat(24), "number": 2, "state": "running", "askedBy": "p", "message": "go\non", "messageCutBytes": 9,
@@ -52,7 +52,7 @@ fn a_session_tells_what_it_does() {
     for line in [
         "Session: queued: 3\n",
         "Work: directory: /src\n",
-        "Work: timeout: off\n",
+        "Work: timeout: 1 min 30 s\n",
         "Work: conversation: ab-1\n",
         "Turn under way: message: go on…\n",
         "Turn under way: asked by: p\n",

@@ -39,7 +39,9 @@ fn a_spawn_says_all_that_it_is_told() {
         "as": "s", "visibility": "self", "sandboxed": true,
     });
     assert_eq!(asked(&line), request);
-    assert_eq!(asked(&["spawn", "--agent", "a", "--timeout", "0"])["timeoutMs"], 0, "off is no default");
+    let off = args(&["spawn", "--agent", "a", "--timeout", "0"]).unwrap();
+    let refused = of(&off, off.verb.as_ref().unwrap(), &|| Ok(String::new())).unwrap_err();
+    assert!(refused.code() == 2 && refused.text().contains("config.toml"), "{refused:?}");
 }
 
 #[test]
