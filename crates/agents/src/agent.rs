@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
+use tenure_core::watchdog::{Begins, no_output_limit};
 
 /// A CLI agent: what to start for a turn, and how to read what it says. Made by [`crate::agents`], which checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,17 @@ pub struct Agent {
     pub activity: Activity,
     /// What its standard output is.
     pub output: Output,
+}
+
+impl Agent {
+    /// How long a turn with this time limit may be silent; `None` is "no limit".
+    pub fn no_output(&self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
+        match self.silence {
+            Silence::Default => Some(no_output_limit(begins, timeout, None)),
+            Silence::After(limit) => Some(no_output_limit(begins, timeout, Some(limit))),
+            Silence::Unlimited => None,
+        }
+    }
 }
 
 /// Where the prompt goes.

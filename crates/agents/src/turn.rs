@@ -9,7 +9,7 @@ use std::time::Duration;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
 use tenure_core::spec::{Argv, BadSpec};
-use tenure_core::watchdog::{Begins, no_output_limit};
+use tenure_core::watchdog::Begins;
 
 /// The longest argument that is given to a program: Linux takes 128 KiB with the NUL after it.
 pub const ARGUMENT_BYTES: usize = (128 << 10) - 1;
@@ -130,7 +130,6 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
         values.put(argument, &mut words)?;
     }
     let timeout = turn.timeout.or(agent.timeout);
-    let silence = |own| Some(no_output_limit(begins, timeout, own));
     Ok(Planned {
         argv: Argv::new(words)?,
         stdin: (agent.prompt == PromptGoes::Stdin).then(|| turn.prompt.as_bytes().to_vec()),
@@ -140,11 +139,7 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
         terminal: agent.terminal,
         begins,
         timeout,
-        no_output: match agent.silence {
-            Silence::Default => silence(None),
-            Silence::After(limit) => silence(Some(limit)),
-            Silence::Unlimited => None,
-        },
+        no_output: agent.no_output(begins, timeout),
         activity: if agent.silence == Silence::Unlimited { Activity::Output } else { agent.activity },
         scope: turn.resume.map(|session| format!("cli:{}:{session}", agent.name.as_str())),
     })

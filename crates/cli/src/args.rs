@@ -1,35 +1,41 @@
 //! The command line.
 
+mod agents;
 mod approvals;
 mod daemon;
 mod exec;
 mod operate;
 mod parse;
 mod process;
+mod sessions;
 mod terminal;
 mod values;
 mod view;
 
+pub(crate) use agents::{AgentsArgs, AgentsVerb};
 pub(crate) use approvals::{AllowArgs, AllowlistArgs, AllowlistVerb, ApprovalsArgs, ApprovalsVerb};
 pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
 pub(crate) use exec::ExecArgs;
-pub(crate) use operate::{BackupArgs, EventsArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs};
+pub(crate) use operate::{
+    BackupArgs, CompletionsArgs, EventsArgs, ManArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs,
+};
 #[cfg(test)]
 pub(crate) use parse::words;
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use process::{PollArgs, ProcessAction, ProcessArgs};
-pub(crate) use terminal::{AttachArgs, PasteArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
+pub(crate) use sessions::{
+    CloseArgs, HistoryArgs, SendArgs, SessionsArgs, SessionsListArgs, SessionsVerb, SpawnArgs, TurnWaitArgs,
+};
+pub(crate) use terminal::{AttachArgs, PasteArgs, ResizeArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tenure_core::ids::NurseryId;
 use tenure_core::resources::Rlimit;
-use tenure_core::spec::Size;
-use values::{cpus, limit, rlimit, size};
+use values::{cpus, limit, rlimit};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -57,6 +63,10 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     /// What exec runs without asking.
     Allowlist(AllowlistArgs),
+    /// Conversations with agents: who owns which, what was said, what is under way.
+    Sessions(SessionsArgs),
+    /// The agents that sessions can be held with.
+    Agents(AgentsArgs),
     /// List runs.
     Ps(PsArgs),
     /// Show one run's record.
@@ -283,19 +293,6 @@ pub(crate) struct WriteArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  tenure resize 3f2 200x50")]
-pub(crate) struct ResizeArgs {
-    /// The run; any unique beginning of its id.
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    /// Columns and rows.
-    #[arg(value_name = "COLSxROWS", value_parser = size)]
-    pub(crate) size: Size,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
 A run that has not ended is cancelled first, and removed when it is gone.
 
 Example:
@@ -304,26 +301,6 @@ pub(crate) struct RmArgs {
     /// The runs; any unique beginnings of their ids.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  tenure completions bash > ~/.local/share/bash-completion/completions/tenure")]
-pub(crate) struct CompletionsArgs {
-    /// The shell.
-    #[arg(value_name = "SHELL", value_enum)]
-    pub(crate) shell: Shell,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  tenure man target/man && man target/man/tenure-run.1")]
-pub(crate) struct ManArgs {
-    /// The directory; it is made if it is not there.
-    #[arg(value_name = "DIR")]
-    pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod agents;
 pub(crate) mod allowlist;
 pub(crate) mod approvals;
 pub(crate) mod attach;
@@ -28,6 +29,7 @@ pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod screen;
 pub(crate) mod send_keys;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod tree;

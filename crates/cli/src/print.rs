@@ -1,26 +1,33 @@
 //! What people read, and the one line of JSON that scripts do.
 
+mod agents;
 mod approvals;
 mod face;
 mod forest;
 mod processes;
+mod record;
 mod runs;
 mod screen;
+mod sessions;
 mod table;
+mod turns;
 mod units;
 
+pub(crate) use agents::{Listed, agents};
 pub(crate) use approvals::{allowed, approvals};
 pub(crate) use face::{Face, Tone};
 pub(crate) use forest::forest;
 pub(crate) use processes::processes;
 pub(crate) use runs::{exact, run, runs, state};
 pub(crate) use screen::screen;
+pub(crate) use sessions::{session, sessions};
 pub(crate) use table::Table;
+pub(crate) use turns::turns;
 pub(crate) use units::{ago, bytes};
 
 use crate::failure::Failure;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::record::{Ending, Ticket};
@@ -58,6 +65,23 @@ pub(crate) fn plain(text: &str) -> String {
     let mut clean = String::new();
     cleaner.push(text.as_bytes(), &mut clean);
     clean.replace(['\n', '\t'], " ")
+}
+
+/// The lines of a text, without anything that a terminal would obey.
+pub(crate) fn plain_lines(text: &str) -> Vec<String> {
+    let mut cleaner = Cleaner::new();
+    let mut clean = String::new();
+    cleaner.push(text.as_bytes(), &mut clean);
+    cleaner.finish(&mut clean);
+    clean.lines().map(str::to_owned).collect()
+}
+
+/// Prints what an agent said: to a terminal without anything that it would obey, elsewhere as it is.
+pub(crate) fn said(text: &str) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() {
+        return plain_lines(text).iter().try_for_each(|text| line(text));
+    }
+    if text.is_empty() || text.ends_with('\n') { self::text(text) } else { line(text) }
 }
 
 /// How a run ended, in one line.

@@ -125,6 +125,8 @@ pub(crate) fn failure(failed: &Failed) -> Failure {
     match failed.code() {
         Some("no-such-route") => Failure::refused("the daemon is of another version, and cannot do that"),
         Some(code) if code.starts_with("no-such-") => Failure::no_such(failed),
+        // Whoever may not is told so by the word that programs look for, too.
+        Some("forbidden") => Failure::refused(format!("forbidden: {failed}")),
         _ => Failure::refused(failed),
     }
 }

@@ -5,6 +5,7 @@ use hyper::Method;
 use serde::Serialize;
 use serde_json::json;
 use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::{ExecReply, ProcessReply};
 
 /// What a person answers.
@@ -41,6 +42,11 @@ impl Client {
     /// The request is a `ProcessRequest`, or JSON that the daemon is to judge.
     pub async fn process(&self, request: &(impl Serialize + Sync)) -> Result<ProcessReply, Failed> {
         self.call(Method::POST, "/v1/process", request).await
+    }
+
+    /// Does something with sessions. A wait lasts at most `TURN_WAIT_MS`.
+    pub async fn sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
+        self.call(Method::POST, "/v1/sessions", request).await
     }
 
     /// What people are asked about; with `all` also what was answered or has expired.

@@ -1,6 +1,7 @@
-//! The command lines of what operators ask of the daemon.
+//! The command lines of what operators ask of the daemon and of the program itself.
 
 use clap::Args;
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -91,4 +92,24 @@ pub(crate) struct McpArgs {
     /// The session to act as [default: one of its own].
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tenure completions bash > ~/.local/share/bash-completion/completions/tenure")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tenure man target/man && man target/man/tenure-run.1")]
+pub(crate) struct ManArgs {
+    /// The directory; it is made if it is not there.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }

@@ -1,9 +1,24 @@
 //! The verbs that work on a run's terminal.
 
+use super::values::size;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use std::ffi::OsString;
 use tenure_core::detach::{BadDetachKeys, DetachKeys};
 use tenure_core::keys::{self, Key};
+use tenure_core::spec::Size;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tenure resize 3f2 200x50")]
+pub(crate) struct ResizeArgs {
+    /// The run; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Columns and rows.
+    #[arg(value_name = "COLSxROWS", value_parser = size)]
+    pub(crate) size: Size,
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,10 +1,13 @@
 //! The values of options, and how they are read.
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::str::FromStr;
 use std::time::Duration;
 use tenure_core::duration;
 use tenure_core::limits::Activity;
 use tenure_core::resources::Rlimit;
+use tenure_core::session::BadWord;
 use tenure_core::spec::{OnEscape, Orphan, Size};
 
 /// A limit as it was given; `None` is "off".
@@ -19,6 +22,15 @@ pub(super) fn size(text: &str) -> Result<Size, String> {
     let (cols, rows) = text.split_once('x').ok_or("write columns and rows, as in 120x30")?;
     let number = |text: &str| text.parse::<u16>().map_err(|error| format!("{text}: {error}"));
     Size::new(number(cols)?, number(rows)?).map_err(|error| error.to_string())
+}
+
+/// One of these words of sessions: help, completions and errors list them.
+pub(super) fn word<T>(all: &[T], word: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = BadWord> + Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.iter().map(|it| word(*it)).collect::<Vec<_>>())
+        .try_map(|text| text.parse::<T>())
 }
 
 /// CPUs, as in 1.5, in thousandths.

@@ -1,6 +1,7 @@
 //! Runs: many as a table, one in full.
 
-use super::{Face, Table, Tone, ago, bytes, line, plain, short};
+use super::record::{Group, Rows, record};
+use super::{Face, Table, Tone, ago, bytes, plain, short};
 use crate::failure::Failure;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -40,24 +41,10 @@ pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
 
 /// One run, in groups.
 pub(crate) fn run(view: &RunJson) -> Result<(), Failure> {
-    let face = Face::of_stdout();
-    for (at, (title, rows)) in groups(view).into_iter().enumerate() {
-        if at > 0 {
-            line("")?;
-        }
-        line(&face.paint(Tone::Title, title))?;
-        // Nothing of a record is cut.
-        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        for (name, value) in rows {
-            line(format!("  {name:width$}  {value}").trim_end())?;
-        }
-    }
-    Ok(())
+    record(&groups(view))
 }
 
-type Rows = Vec<(&'static str, String)>;
-
-fn groups(view: &RunJson) -> Vec<(&'static str, Rows)> {
+fn groups(view: &RunJson) -> Vec<Group> {
     let some = |name: &'static str, text: &Option<String>| text.as_ref().map(|text| (name, plain(text)));
     let mut run: Rows = vec![("id", view.run_id.clone()), ("state", state(view).0)];
     run.extend(
@@ -162,7 +149,7 @@ pub(crate) fn exact(at_ms: u64) -> String {
     zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
-fn moment(at_ms: u64) -> String {
+pub(super) fn moment(at_ms: u64) -> String {
     format!("{} ({} ago)", zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S"), ago(since(at_ms)))
 }
 

@@ -1,0 +1,32 @@
+//! The command line of `tenure agents`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A table [agents.NAME] in config.toml describes one more, or changes one of the built-in ones key by key.
+
+Examples:
+  tenure agents
+  tenure agents list --json")]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<AgentsVerb>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsVerb {
+    /// List the agents; what `tenure agents` alone does.
+    #[command(after_help = "\
+FROM    built-in, overridden (built-in, and changed in config.toml), or own (from config.toml alone)
+SILENCE how long a turn may give no output: in a new conversation, and in one that goes on
+PROGRAM what its command is on this PATH
+
+Examples:
+  tenure agents list
+  tenure agents list --json")]
+    List,
+}

@@ -1,0 +1,192 @@
+//! `tenure sessions`: conversations with agents, through the daemon.
+
+mod request;
+mod turn;
+
+use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use std::io::Read;
+use std::time::Duration;
+use tenure_core::session::TurnState;
+use tenure_core::tools::sessions::{ClosedJson, Delivery, Sent, SessionsReply};
+use tenure_os::clock;
+use tenure_os::complaint::complain;
+use tenure_settings::Settings;
+use turn::{Awaited, Waiting};
+
+pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
+    let all = SessionsVerb::List(SessionsListArgs::default());
+    let verb = args.verb.as_ref().unwrap_or(&all);
+    let request = request::of(args, verb, &piped)?;
+    let settings = settings::load()?;
+    if let SessionsVerb::Wait(wait) = verb {
+        return waited(args, &settings, wait);
+    }
+    let reply = reach::wait(reach::needed(&settings)?.sessions(&request))?;
+    let waits = match verb {
+        SessionsVerb::Spawn(spawn) => spawn.wait,
+        SessionsVerb::Send(send) => send.wait,
+        _ => false,
+    };
+    if waits {
+        return answered(args, &settings, verb, reply);
+    }
+    if args.json {
+        print::json(&reply)?;
+    } else {
+        show(verb, &reply)?;
+    }
+    Ok(0)
+}
+
+/// What is piped in.
+fn piped() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::refused)?;
+    String::from_utf8(bytes).map_err(|_| Failure::refused("standard input is no text: send UTF-8"))
+}
+
+/// `wait`: the end of a turn.
+fn waited(args: &SessionsArgs, settings: &Settings, wait: &TurnWaitArgs) -> Result<u8, Failure> {
+    let patience = wait.timeout.and_then(|limit| limit.0);
+    let waiting = Waiting {
+        settings,
+        request: request::wait(args, &wait.key, wait.turn.as_deref()),
+        deadline: patience.map(|patience: Duration| clock::awake() + patience),
+    };
+    ended(args, SessionsReply::default(), waiting.turn()?)
+}
+
+/// `--wait`: the answer to what was sent.
+fn answered(
+    args: &SessionsArgs,
+    settings: &Settings,
+    verb: &SessionsVerb,
+    reply: SessionsReply,
+) -> Result<u8, Failure> {
+    let spawned = reply.session.as_ref().map(|session| session.row.key.to_string());
+    let key = match verb {
+        SessionsVerb::Send(send) => Some(send.key.clone()),
+        _ => spawned,
+    };
+    let (Some(key), Some(sent)) = (key, &reply.sent) else {
+        return Err(Failure::refused(
+            "the daemon does not say which turn it is: `tenure sessions wait` waits",
+        ));
+    };
+    if !args.json {
+        if matches!(verb, SessionsVerb::Spawn(_)) {
+            print::line(&key)?;
+        }
+        sent.note.iter().for_each(|note| complain(print::plain(note)));
+    }
+    let request = request::wait(args, &key, Some(sent.turn_id.as_str()));
+    let awaited = Waiting { settings, request, deadline: None }.turn()?;
+    ended(args, reply, awaited)
+}
+
+/// Says how a turn ended; what was answered before is part of the JSON.
+fn ended(args: &SessionsArgs, before: SessionsReply, awaited: Awaited) -> Result<u8, Failure> {
+    let turn = match awaited {
+        Awaited::Ended(turn) => turn,
+        Awaited::GoesOn => {
+            complain("the turn goes on: `tenure sessions cancel` ends it");
+            return Ok(124);
+        }
+    };
+    let code = code(turn.state);
+    if args.json {
+        print::json(&SessionsReply { turn: Some(*turn), ..before })?;
+        return Ok(code);
+    }
+    turn.text.iter().try_for_each(|text| print::said(text))?;
+    if turn.text_cut_bytes > 0 {
+        let all = turn.run_id.as_ref().map_or("`tenure sessions history` has more".to_owned(), |run| {
+            format!("`tenure logs {}` shows all", print::short(run.as_str()))
+        });
+        complain(format!("{} more are not shown: {all}", print::bytes(turn.text_cut_bytes)));
+    }
+    match &turn.error {
+        Some(error) => complain(print::plain(error)),
+        None if code != 0 => complain(format!("the turn is {}", turn.state)),
+        None => {}
+    }
+    Ok(code)
+}
+
+/// The exit code of a turn. One that goes on has none; it is not asked for.
+fn code(state: TurnState) -> u8 {
+    match state {
+        TurnState::Done => 0,
+        TurnState::Failed | TurnState::Lost => 1,
+        TurnState::Cancelled => 123,
+        TurnState::TimedOut | TurnState::Running => 124,
+    }
+}
+
+fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
+    match verb {
+        SessionsVerb::Spawn(_) => reply.session.iter().try_for_each(|it| print::line(it.row.key.as_str())),
+        SessionsVerb::List(_) => {
+            print::sessions(reply.sessions.as_deref().unwrap_or_default())?;
+            more(reply);
+            Ok(())
+        }
+        SessionsVerb::History(_) => {
+            print::turns(reply.turns.as_deref().unwrap_or_default())?;
+            more(reply);
+            Ok(())
+        }
+        SessionsVerb::Send(_) => reply.sent.iter().try_for_each(sent),
+        SessionsVerb::Status(_) => reply.session.iter().try_for_each(print::session),
+        SessionsVerb::Cancel(_) => print::line(&match &reply.turn {
+            Some(turn) => {
+                format!("turn {} is being ended: `tenure sessions wait` waits for that", turn.number)
+            }
+            None => "no turn is under way".to_owned(),
+        }),
+        SessionsVerb::Close(_) => reply.closed.iter().try_for_each(closed),
+        // Its reply is shown as the turn's end.
+        SessionsVerb::Wait(_) => Ok(()),
+    }
+}
+
+/// Says how to see the next page.
+fn more(reply: &SessionsReply) {
+    if let Some(next) = &reply.next {
+        complain(format!("there is more: the same with --after {} shows it", print::plain(next)));
+    }
+}
+
+/// The turn's id alone, and beside it what became of the message.
+fn sent(sent: &Sent) -> Result<(), Failure> {
+    print::line(sent.turn_id.as_str())?;
+    match sent.delivery {
+        Delivery::Queued => complain(format!("it waits for its turn; {} before it", sent.ahead)),
+        Delivery::Started | Delivery::Steered => {}
+    }
+    sent.note.iter().for_each(|note| complain(print::plain(note)));
+    Ok(())
+}
+
+/// What was ended with a session, in its order, and what could not be.
+fn closed(closed: &ClosedJson) -> Result<(), Failure> {
+    closed.closed.iter().try_for_each(|key| print::line(&format!("closed {key}")))?;
+    for run in &closed.runs {
+        if !closed.unconfirmed.contains(run) {
+            print::line(&format!("ended run {}", print::short(run.as_str())))?;
+        }
+    }
+    for run in &closed.unconfirmed {
+        let id = print::short(run.as_str());
+        complain(format!("run {id} may have processes left: `tenure why {id}` tells of them"));
+    }
+    for left in &closed.left {
+        complain(format!("session {} is left alone: {}", left.key, left.why));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! One thing in full: what is known of it, in groups. Nothing of a record is cut.
+
+use super::{Face, Tone, line};
+use crate::failure::Failure;
+
+/// Names with what stands beside them.
+pub(super) type Rows = Vec<(&'static str, String)>;
+/// A title with what stands below it.
+pub(super) type Group = (&'static str, Rows);
+
+/// Prints the groups that have something in them.
+pub(super) fn record(groups: &[Group]) -> Result<(), Failure> {
+    let face = Face::of_stdout();
+    let told = groups.iter().filter(|(_, rows)| !rows.is_empty());
+    for (at, (title, rows)) in told.enumerate() {
+        if at > 0 {
+            line("")?;
+        }
+        line(&face.paint(Tone::Title, title))?;
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in rows {
+            line(format!("  {name:width$}  {value}").trim_end())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Sessions: many as a table, one in full.
+
+use super::record::{Group, Rows, record};
+use super::runs::{moment, since};
+use super::{Face, Table, Tone, ago, plain, short};
+use crate::failure::Failure;
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::session::{SessionKey, SessionRow, SessionState};
+use tenure_core::tools::sessions::{SessionJson, TurnJson};
+
+/// The sessions as a table. Keys are whole: nothing shorter names a session.
+pub(crate) fn sessions(list: &[SessionJson]) -> Result<(), Failure> {
+    let headings = ["KEY", "AGENT", "KIND", "STATE", ">TURNS", ">QUEUED", ">AGE", "LABEL"];
+    let mut table = Table::new(Face::of_stdout(), &headings);
+    for session in list {
+        let row = &session.row;
+        let agent = row.agent.as_ref().map_or("-", |agent| agent.as_str());
+        table.row([
+            (row.key.to_string(), Tone::Plain),
+            (agent.to_owned(), Tone::Plain),
+            (row.kind.to_string(), Tone::Plain),
+            (row.state.to_string(), tone(row.state)),
+            (session.turns.to_string(), Tone::Plain),
+            (session.queued.to_string(), if session.queued > 0 { Tone::Odd } else { Tone::Plain }),
+            (ago(since(row.created_at_ms)), Tone::Plain),
+            (session.label.as_deref().map_or("-".to_owned(), plain), Tone::Plain),
+        ]);
+    }
+    table.print()
+}
+
+fn tone(state: SessionState) -> Tone {
+    match state {
+        SessionState::Idle => Tone::Plain,
+        SessionState::Busy => Tone::Good,
+        SessionState::Closing => Tone::Odd,
+        SessionState::Closed => Tone::Quiet,
+    }
+}
+
+/// One session, in groups.
+pub(crate) fn session(session: &SessionJson) -> Result<(), Failure> {
+    record(&groups(session))
+}
+
+fn groups(session: &SessionJson) -> Vec<Group> {
+    let row = &session.row;
+    let turn = session.active_turn.as_ref().map(turn).unwrap_or_default();
+    let runs: Vec<&str> = session.live_runs.iter().flatten().map(|run| short(run.as_str())).collect();
+    let runs = if runs.is_empty() { Vec::new() } else { vec![("runs", runs.join(" "))] };
+    vec![
+        ("Session", itself(session)),
+        ("Ownership", ownership(row)),
+        ("Work", work(session)),
+        ("Turn under way", turn),
+        ("Live", runs),
+    ]
+}
+
+fn itself(session: &SessionJson) -> Rows {
+    let row = &session.row;
+    let mut rows = vec![("key", row.key.to_string())];
+    rows.extend(session.label.as_deref().map(|label| ("label", plain(label))));
+    rows.push(("state", row.state.to_string()));
+    rows.extend(row.agent.as_ref().map(|agent| ("agent", agent.to_string())));
+    rows.extend([("kind", row.kind.to_string()), ("mode", row.mode.to_string())]);
+    rows.push(("turns", session.turns.to_string()));
+    if session.queued > 0 {
+        rows.push(("queued", session.queued.to_string()));
+    }
+    rows.push(("made", moment(row.created_at_ms)));
+    rows.extend(row.closed_at_ms.map(|at| ("closed", moment(at))));
+    rows
+}
+
+/// To whom it belongs and with whom it speaks.
+fn ownership(row: &SessionRow) -> Rows {
+    let nobody = || "nobody: it was asked for from outside of all sessions".to_owned();
+    let key = |key: &SessionKey| key.to_string();
+    let mut rows = Vec::new();
+    rows.extend(row.parent.as_ref().map(|parent| ("parent", key(parent))));
+    rows.extend(row.owner.as_ref().map(|owner| ("owner", key(owner))));
+    rows.push(("spawned by", row.spawned_by.as_ref().map_or_else(nobody, key)));
+    if !row.lineage.is_empty() {
+        let above: Vec<String> = row.lineage.iter().map(key).collect();
+        rows.push(("lineage", above.join(" ← ")));
+    }
+    rows.push(("interaction", row.interaction.to_string()));
+    rows.extend(row.origin.as_ref().map(|origin| {
+        let parts = [Some(&origin.channel), origin.to.as_ref(), origin.thread.as_ref()];
+        let parts: Vec<String> = parts.into_iter().flatten().map(|part| plain(part)).collect();
+        ("asked for on", parts.join(", "))
+    }));
+    if row.sandboxed {
+        rows.push(("sandboxed", "yes: it sees only itself and what it spawns".to_owned()));
+    }
+    rows
+}
+
+fn work(session: &SessionJson) -> Rows {
+    let work = &session.row.work;
+    let mut rows = vec![("backend", session.row.backend.to_string())];
+    rows.extend(work.cwd.as_deref().map(|cwd| ("directory", plain(cwd))));
+    rows.extend(work.model.as_deref().map(|model| ("model", plain(model))));
+    rows.extend(work.timeout_ms.map(|ms| ("timeout", show(Duration::from_millis(ms)))));
+    rows.extend(session.agent_session_id.as_deref().map(|id| ("conversation", plain(id))));
+    rows
+}
+
+fn turn(turn: &TurnJson) -> Rows {
+    let mut rows = vec![
+        ("number", turn.number.to_string()),
+        ("id", turn.turn_id.to_string()),
+        ("asked by", plain(&turn.asked_by)),
+        ("message", plain(&turn.message)),
+        ("began", moment(turn.began_at_ms)),
+    ];
+    if turn.message_cut_bytes > 0 {
+        rows[3].1.push('…');
+    }
+    rows.extend(turn.run_id.as_ref().map(|run| ("run", run.to_string())));
+    rows
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+use super::*;
+use serde_json::{Value, json};
+
+fn shown(more: &Value) -> String {
+    let mut session = json!({
+        "key": "agent:a:1", "agentId": "a", "kind": "subagent", "mode": "persistent", "backendId": "cli",
+        "instanceId": "c".repeat(24), "interaction": "interactive", "state": "busy", "createdAtMs": 0, "updatedAtMs": 0,
+        "label": null, "agentSessionId": null, "turns": 2, "queued": 0,
+    });
+    let fields = session.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    let groups = groups(&serde_json::from_value(session).unwrap());
+    let rows = |(title, rows): Group| {
+        rows.into_iter().map(move |(name, value)| format!("{title}: {name}: {value}\n"))
+    };
+    groups.into_iter().flat_map(rows).collect()
+}
+
+#[test]
+fn a_session_tells_to_whom_it_belongs() {
+    let text = shown(&json!({
+        "parentSessionKey": "p", "ownerSessionKey": "p", "spawnedBy": "top", "lineage": ["p", "top"], "sandboxed": true,
+        "origin": {"channel": "slack", "thread": "7\u{1b}[2J"},
+    }));
+    for line in [
+        "Ownership: parent: p\n",
+        "Ownership: owner: p\n",
+        "Ownership: spawned by: top\n",
+        "Ownership: lineage: p ← top\n",
+        "Ownership: asked for on: slack, 7\n",
+        "Ownership: sandboxed: yes",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    let text = shown(&json!({}));
+    assert!(
+        text.contains("spawned by: nobody") && !text.contains("parent:") && !text.contains("sandboxed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_session_tells_what_it_does() {
+    let text = shown(&json!({
+        "queued": 3, "work": {"cwd": "/src", "timeoutMs": 90000}, "liveRuns": ["b".repeat(24), "d".repeat(24)],
+        "agentSessionId": "ab-1",
+        "activeTurn": {
+            "turnId": "a".repeat(24), "number": 2, "state": "running", "askedBy": "p", "message": "go\non", "messageCutBytes": 9,
+            "text": null, "error": null, "runId": "b".repeat(24), "sentAtMs": 0, "beganAtMs": 0, "endedAtMs": null,
+        },
+    }));
+    for line in [
+        "Session: queued: 3\n",
+        "Work: directory: /src\n",
+        "Work: timeout: 1 min 30 s\n",
+        "Work: conversation: ab-1\n",
+        "Turn under way: message: go on…\n",
+        "Turn under way: asked by: p\n",
+        "Live: runs: bbbbbbbbbbbb dddddddddddd\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What was said in a session: each turn with who said what, how it ended, and what is not shown.
+
+use super::runs::since;
+use super::{Face, Tone, ago, bytes, line, plain, plain_lines, short};
+use crate::failure::Failure;
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::session::TurnState;
+use tenure_core::tools::sessions::TurnJson;
+
+/// Prints turns, each below the one before.
+pub(crate) fn turns(turns: &[TurnJson]) -> Result<(), Failure> {
+    let face = Face::of_stdout();
+    for (at, turn) in turns.iter().enumerate() {
+        if at > 0 {
+            line("")?;
+        }
+        lines(face, turn).iter().try_for_each(|text| line(text))?;
+    }
+    Ok(())
+}
+
+fn lines(face: Face, turn: &TurnJson) -> Vec<String> {
+    let mut lines = vec![head(face, turn), format!("  {} said:", plain(&turn.asked_by))];
+    lines.extend(block(&turn.message));
+    lines.extend(cut(turn.message_cut_bytes, "--max-bytes shows more"));
+    if let Some(text) = turn.text.as_deref().filter(|text| !text.is_empty()) {
+        lines.push("  answered:".to_owned());
+        lines.extend(block(text));
+    }
+    let run = turn.run_id.as_ref().map(|run| short(run.as_str()));
+    let all = run.map_or("--max-bytes shows more".to_owned(), |run| format!("`tenure logs {run}` shows all"));
+    lines.extend(cut(turn.text_cut_bytes, &all));
+    lines.extend(
+        turn.error.as_deref().map(|error| face.paint(Tone::Bad, &format!("  error: {}", plain(error)))),
+    );
+    lines
+}
+
+/// Which turn it is, how and when.
+fn head(face: Face, turn: &TurnJson) -> String {
+    let number = face.paint(Tone::Title, &format!("turn {}", turn.number));
+    let state = face.paint(tone(turn.state), turn.state.word());
+    let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
+    let took = took.map_or(String::new(), |took| format!("  took {}", show(took)));
+    let run = turn.run_id.as_ref().map_or(String::new(), |run| format!("  run {}", short(run.as_str())));
+    format!("{number}  {state}  {} ago{took}{run}", ago(since(turn.sent_at_ms)))
+}
+
+fn tone(state: TurnState) -> Tone {
+    match state {
+        TurnState::Running => Tone::Good,
+        TurnState::Done => Tone::Quiet,
+        TurnState::Cancelled => Tone::Odd,
+        TurnState::Failed | TurnState::TimedOut | TurnState::Lost => Tone::Bad,
+    }
+}
+
+/// A text further in, so that nothing in it looks like a line of ours.
+fn block(text: &str) -> Vec<String> {
+    plain_lines(text).iter().map(|text| format!("    {text}").trim_end().to_owned()).collect()
+}
+
+fn cut(amount: u64, how: &str) -> Option<String> {
+    (amount > 0).then(|| format!("    … {} more: {how}", bytes(amount)))
+}
+
+#[cfg(test)]
+mod tests;
