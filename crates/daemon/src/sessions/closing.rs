@@ -13,14 +13,14 @@ use tenure_core::ids::RunId;
 use tenure_core::session::{Action, Closing, SessionKey, SessionRow, SessionState, close_order};
 use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
 use tenure_os::{clock, pause};
-use tenure_store::{Move, Outcome, SessionQuery, TurnEnd};
+use tenure_store::{Move, Outcome, TurnEnd};
 use tokio::time::{Instant, timeout_at};
 
 /// How many looks it takes at most until nothing new begins below a session.
 const LOOKS: usize = 100;
 /// How much longer than their grace the runs of a session may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many runs or sessions are looked at together.
+/// How many runs are looked at together.
 const BATCH: usize = 500;
 
 /// Why, and how thoroughly.
@@ -200,7 +200,7 @@ impl Daemon {
                 let why = Why { reason: None, discard: false };
                 match daemon.close_tree(&key, &why).await {
                     Ok(closed) => {
-                        tracing::info!(session = %key, closed = closed.closed.len(), "closed at last")
+                        tracing::info!(session = %key, closed = closed.closed.len(), "closed at last");
                     }
                     Err(refusal) => tracing::warn!(session = %key, why = refusal.detail, "is still closing"),
                 }
@@ -210,18 +210,11 @@ impl Daemon {
 
     /// The sessions of this instance that are being closed.
     async fn half_closed(&self) -> Result<Vec<SessionRow>, Refusal> {
-        let mut query =
-            SessionQuery { states: vec![SessionState::Closing], limit: BATCH, ..SessionQuery::default() };
         let mut rows = Vec::new();
-        loop {
-            let page = self.registry.sessions(query.clone()).await?;
-            let of_sessions = page.sessions.into_iter().map(|session| session.row);
-            rows.extend(of_sessions.filter(|row| row.instance == self.instance));
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => return Ok(rows),
-            }
+        for key in self.registry.unsettled_sessions(self.instance.clone()).await? {
+            rows.extend(self.registry.session(key).await?.map(|session| session.row));
         }
+        Ok(rows)
     }
 }
 
