@@ -31,6 +31,9 @@ struct AsSession {
 impl Daemon {
     /// Who asks, as far as they may be who they say.
     pub(super) async fn asker(&self, request: &SessionsRequest, who: &Requester) -> Result<Asker, Refusal> {
+        if let Requester::Gone { .. } = who {
+            return Err(Refusal::forbidden("whoever asked was gone before it could be told who it is"));
+        }
         let acting = who.acting_as(request.requester.as_deref())?;
         let about = acting.to_string();
         let Some(text) = acting.only_session() else {
