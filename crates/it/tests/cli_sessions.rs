@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use tenure_it::eventually;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
 use tenure_it::started::Started;
+use tenure_it::terminal::Terminal;
 
 fn home() -> Home {
     Home::of(Install::new().with_daemon())
@@ -224,15 +224,23 @@ fn the_agents_are_listed_without_a_daemon() {
 }
 
 #[test]
-fn what_an_agent_says_does_not_steer_the_terminal() {
+fn a_turn_of_an_agents_command_is_told_as_it_is_and_steers_no_terminal() {
     let home = home();
-    let key = spawn(&home, "worker", &["--task", "printf 'a\\033[31mb\\n'"]);
-    says(&home, &["sessions", "wait", &key], 0);
-    let (out, _) = says(&home, &["sessions", "history", &key], 0);
-    assert!(!out.contains('\u{1b}') && out.contains("    ab\n"), "{out:?}");
-    eventually("an idle session", || {
-        let reply = json_of(&home, &["sessions", "status", &key, "--json"], 0);
-        (reply["session"]["state"] == "idle").then_some(())
-    });
+    let program = home.dir().join("mine");
+    std::fs::write(&program, "#!/bin/sh\nprintf 'a\\033[31mb\\033[0m\\n'; cat\n").expect("a program");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("chmod");
+    let mine = format!("[agents.mine]\ncommand = '{}'\nfresh = []\n", program.display());
+    std::fs::write(home.config(), mine).expect("a configuration");
+    let (out, _) = says(&home, &["sessions", "spawn", "--agent", "mine", "--task", "hello"], 0);
+    let key = out.trim_end();
+    let (out, _) = says(&home, &["sessions", "wait", key], 0);
+    assert_eq!(out, "a\u{1b}[31mb\u{1b}[0m\nhello\n", "a pipe gets it as it is");
+    let mut person = Terminal::start(home.command(&["sessions", "wait", key]), 80, 24);
+    person.wait_for("hello\r\n");
+    assert_eq!((person.code(), person.screen().as_str()), (0, "ab\r\nhello\r\n"));
+    let (out, _) = says(&home, &["sessions", "history", key], 0);
+    assert!(out.contains("    hello\n  answered:\n    ab\n    hello\n"), "{out:?}");
+    let (_, err) = says(&home, &["sessions", "spawn", "--agent", "unknown"], 1);
+    assert!(err.contains("mine") && err.contains("claude"), "it lists those that there are: {err}");
     home.finish();
 }
