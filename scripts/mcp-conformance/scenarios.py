@@ -29,14 +29,16 @@ def inspector(world, where, *words):
 
 
 def inspect(world, where):
-    """The Inspector lists the tools and calls both; it holds replies against their schema."""
+    """The Inspector lists the tools and calls each; it holds replies against their schema."""
     tools = inspector(world, where, "--method", "tools/list")["tools"]
-    assert [one["name"] for one in tools] == ["exec", "process"], tools
+    assert [one["name"] for one in tools] == ["exec", "process", "sessions"], tools
     call = ("--method", "tools/call", "--tool-name")
     done = inspector(world, where, *call, "exec", "--tool-arg", "command=echo inspected")
     assert done["structuredContent"]["output"] == "inspected\n", done
     done = inspector(world, where, *call, "process", "--tool-arg", "action=list")
     assert "runs" in done["structuredContent"], done
+    done = inspector(world, where, *call, "sessions", "--tool-arg", "action=list")
+    assert "sessions" in done["structuredContent"], done
 
 
 def conform(world, package, scenario):

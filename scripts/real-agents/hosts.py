@@ -65,7 +65,7 @@ class Claude(Host):
             env = {"TENURE_STATE": tenure.state}
             server = {"type": "stdio", "command": tenure.binary, "args": ["mcp"], "env": env}
             json.dump({"mcpServers": {SERVER: server}}, file)
-        tools = ",".join(f"mcp__{SERVER}__{tool}" for tool in ("exec", "process"))
+        tools = ",".join(f"mcp__{SERVER}__{tool}" for tool in ("exec", "process", "sessions"))
         return [
             self.path, "-p", "Play your part.", "--mcp-config", config, "--strict-mcp-config",
             "--allowedTools", tools, "--debug-file", os.path.join(work, "debug"),

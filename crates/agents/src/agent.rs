@@ -27,6 +27,8 @@ pub struct Agent {
     pub extra: Vec<String>,
     /// Variables to set.
     pub env: BTreeMap<String, String>,
+    /// Variables of Tenure's own environment that it gets: names, or beginnings of names with `*` at their end.
+    pub env_pass: Vec<String>,
     /// Variables that it must not see.
     pub env_remove: Vec<String>,
     /// What it is connected to.

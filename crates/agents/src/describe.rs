@@ -19,7 +19,7 @@ pub const BUILT_IN: [(&str, &str); 4] = [
     ("opencode", include_str!("builtin/opencode.toml")),
 ];
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "command",
     "fresh",
     "resume",
@@ -27,6 +27,7 @@ const KEYS: [&str; 14] = [
     "model",
     "extra",
     "env",
+    "env-pass",
     "env-remove",
     "terminal",
     "timeout",
@@ -113,6 +114,7 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
         model: table.text("model")?.map(str::to_owned),
         extra: table.each("extra", table.array("extra")?.unwrap_or_default(), literal)?,
         env: env(&table.table("env")?)?,
+        env_pass: table.each("env-pass", table.array("env-pass")?.unwrap_or_default(), variable)?,
         env_remove: table.each("env-remove", table.array("env-remove")?.unwrap_or_default(), variable)?,
         terminal: table.word(
             "terminal",

@@ -39,6 +39,8 @@ pub struct Planned {
     pub stdin: Option<Vec<u8>>,
     /// Variables to set.
     pub env: BTreeMap<String, String>,
+    /// Variables of Tenure's own environment that it gets: names, or beginnings of names with `*` at their end.
+    pub env_pass: Vec<String>,
     /// Variables that it must not see.
     pub env_remove: Vec<String>,
     /// What it is connected to.
@@ -53,6 +55,17 @@ pub struct Planned {
     pub activity: Activity,
     /// The scope in which only one process may be: that of the agent's session, if it is known.
     pub scope: Option<String>,
+}
+
+impl Planned {
+    /// Whether it gets a variable of Tenure's own environment.
+    pub fn passes(&self, name: &str) -> bool {
+        let is_meant = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == pattern,
+        };
+        self.env_pass.iter().any(is_meant) && !self.env_remove.iter().any(|removed| removed == name)
+    }
 }
 
 /// A turn that cannot be.
@@ -121,6 +134,7 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
         argv: Argv::new(words)?,
         stdin: (agent.prompt == PromptGoes::Stdin).then(|| turn.prompt.as_bytes().to_vec()),
         env: agent.env.clone(),
+        env_pass: agent.env_pass.clone(),
         env_remove: agent.env_remove.clone(),
         terminal: agent.terminal,
         begins,

@@ -62,6 +62,10 @@ pub const SESSION_DEPTH: usize = 5;
 pub const SESSION_CHILDREN: usize = 20;
 /// How many messages may wait for a session that is busy.
 pub const SESSION_QUEUE: usize = 32;
+/// How long closed sessions are kept.
+pub const KEEP_SESSIONS_FOR: Duration = Duration::from_hours(30 * 24);
+/// How many closed sessions are kept.
+pub const KEEP_SESSIONS: u64 = 10_000;
 /// How much of a turn's final text is kept, in bytes.
 pub const TURN_TEXT: usize = 256 << 10;
 /// How long one turn of a CLI agent may take.

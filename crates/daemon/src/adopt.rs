@@ -52,7 +52,17 @@ impl Daemon {
         let directory = dir.path().to_string_lossy().into_owned();
         let known = match self.registry.run(run.clone()).await {
             Ok(Some(_)) => Ok(()),
-            Ok(None) => self.registry.create(NewRun { ticket, directory, asked_by, exec: None }).await,
+            Ok(None) => {
+                let new = NewRun {
+                    ticket,
+                    directory,
+                    asked_by,
+                    exec: None,
+                    session_parent: None,
+                    is_started: true,
+                };
+                self.registry.create(new).await
+            }
             Err(error) => Err(error),
         };
         match known {

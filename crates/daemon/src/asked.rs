@@ -9,6 +9,7 @@ use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
+use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::tools::Notify;
 use tenure_policy::executable::Bound;
@@ -38,14 +39,18 @@ pub(crate) struct Asked {
     pub(crate) replace: bool,
     /// The only session whose runs whoever asks may end.
     pub(crate) only_session: Option<String>,
-    /// For a run of the exec tool: its id, if that was settled before, and when its end is told.
+    /// What carries it out.
+    pub(crate) backend: Backend,
+    /// Its id, if that was settled before.
+    pub(crate) run_id: Option<RunId>,
+    /// For a run of the exec tool.
     pub(crate) exec: Option<OfExec>,
 }
 
 /// What a run of the exec tool has beside.
 #[derive(Debug)]
 pub(crate) struct OfExec {
-    pub(crate) run_id: Option<RunId>,
+    /// When its end is told.
     pub(crate) notify: Notify,
     /// The programs that it was allowed by: they must be the same when it is executed.
     pub(crate) bound: Vec<Bound>,
@@ -97,21 +102,33 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
     }
     spec.check().map_err(Refusal::invalid)?;
     let only_session = who.only_session().map(str::to_owned);
-    Ok(Asked { spec, replace: request.replace, only_session, exec: None })
+    Ok(Asked {
+        spec,
+        replace: request.replace,
+        only_session,
+        backend: Backend::Run,
+        run_id: None,
+        exec: None,
+    })
 }
 
 /// The session that a run is to belong to. Whoever is bound to one starts runs of no other.
 pub(crate) fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<String>, Refusal> {
-    match (named("session", asked)?, who.only_session()) {
-        (Some(asked), Some(own)) if asked != own => {
+    match (session_key(asked)?, who.only_session()) {
+        (Some(asked), Some(own)) if asked.as_str() != own => {
             Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")))
         }
-        (Some(session), _) => Ok(Some(session)),
+        (Some(session), _) => Ok(Some(session.into())),
         (None, own) => Ok(own.map(str::to_owned)),
     }
 }
 
-/// A key that is given is not empty, and is one line.
+/// A session's key that is given is one.
+pub(crate) fn session_key(key: Option<&String>) -> Result<Option<SessionKey>, Refusal> {
+    key.map(|key| key.parse()).transpose().map_err(Refusal::invalid)
+}
+
+/// A name that is given is not empty, and is one line.
 pub(crate) fn named(what: &str, key: Option<&String>) -> Result<Option<String>, Refusal> {
     match key {
         Some(key) if key.is_empty() || key.len() > 512 || key.chars().any(char::is_control) => {

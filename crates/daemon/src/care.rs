@@ -1,4 +1,5 @@
-//! Housekeeping: runs that have ended go by age, number and size; old events go; the daemon's own logs are rotated.
+//! Housekeeping: runs that have ended go by age, number and size; closed sessions go by age and number; old events go; the
+//! daemon's own logs are rotated.
 
 use crate::daemon::{Daemon, Phase, until};
 use crate::log;
@@ -13,6 +14,8 @@ const OFTEN: Duration = Duration::from_millis(100);
 const FIRST: Duration = Duration::from_secs(20);
 /// How many runs go at a time.
 const BATCH: usize = 100;
+/// How many sessions go each time, at most, in batches: what is left goes the next time.
+const SESSIONS: usize = 100 * BATCH;
 
 /// Cleans up now and then, until the daemon leaves.
 pub(crate) async fn forever(daemon: Arc<Daemon>) {
@@ -60,6 +63,7 @@ impl Daemon {
                 }
             }
         }
+        self.tidy_sessions().await;
         let events = self.settings.events;
         let before = clock::unix_ms().saturating_sub(millis(events.age));
         if let Err(error) = self.registry.trim_events(before, events.count.unwrap_or(u64::MAX)).await {
@@ -75,5 +79,23 @@ impl Daemon {
         log::rotate(&self.state.path().join("daemon.log"), limits.bytes, limits.files);
         // Every nursery and keeper has this one open for as long as it lives.
         log::rotate_shared(&self.state.path().join("nursery.log"), limits.bytes, limits.files);
+    }
+
+    /// Removes sessions that were closed long ago. The runs that belonged to them go by their own rules.
+    async fn tidy_sessions(&self) {
+        let keep = &self.settings.sessions;
+        let before = clock::unix_ms().saturating_sub(millis(keep.age));
+        let most = keep.count.unwrap_or(u64::MAX);
+        for _ in 0..SESSIONS / BATCH {
+            match self.registry.trim_sessions(before, most, BATCH).await {
+                Ok(gone) if gone.len() < BATCH => break,
+                // Others write in between.
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::error!(%error, "closed sessions cannot be looked through");
+                    break;
+                }
+            }
+        }
     }
 }

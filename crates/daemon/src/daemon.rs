@@ -9,6 +9,7 @@ use crate::link::Link;
 use crate::mcp::Clients;
 use crate::reconcile::Claims;
 use crate::scopes::Scopes;
+use crate::sessions::Turns;
 use crate::tools::{Indexes, Noticed, Waiting, Witnesses};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +40,7 @@ pub(crate) struct Daemon {
     pub(crate) witnesses: Witnesses,
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
+    pub(crate) turns: Turns,
     /// That runs in the background have ended, for clients that listen.
     pub(crate) noticed: broadcast::Sender<Noticed>,
     pub(crate) phase: watch::Sender<Phase>,
@@ -103,6 +105,7 @@ impl Daemon {
             witnesses: Witnesses::default(),
             indexes: Indexes::default(),
             waiting: Waiting::default(),
+            turns: Turns::default(),
             noticed: broadcast::Sender::new(NOTICES),
             phase: watch::Sender::new(Phase::Serving),
             starting: RwLock::new(()),

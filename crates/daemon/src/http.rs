@@ -13,6 +13,7 @@ mod operate;
 mod output;
 mod receipt;
 mod runs;
+mod sessions;
 mod tools;
 
 pub(crate) use door::{Connections, open, serve};
@@ -50,6 +51,13 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(attach::attach))
         .routes(routes!(tools::exec))
         .routes(routes!(tools::process))
+        .routes(routes!(sessions::list, sessions::act))
+        .routes(routes!(sessions::status))
+        .routes(routes!(sessions::history))
+        .routes(routes!(sessions::send))
+        .routes(routes!(sessions::wait))
+        .routes(routes!(sessions::cancel))
+        .routes(routes!(sessions::close))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::allow_once))
         .routes(routes!(approvals::allow_always))

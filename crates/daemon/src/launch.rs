@@ -92,10 +92,10 @@ impl Daemon {
     ) -> Result<Arc<Held>, Refusal> {
         let starting = self.starting.read().await;
         self.check_open()?;
-        let backend = if asked.exec.is_some() { "exec" } else { "run" };
-        let terms = Terms { backend, cgroup: self.settings.cgroup, keep: self.settings.output };
+        let terms =
+            Terms { backend: asked.backend.word(), cgroup: self.settings.cgroup, keep: self.settings.output };
         let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
-        if let Some(run_id) = asked.exec.as_ref().and_then(|exec| exec.run_id.clone()) {
+        if let Some(run_id) = asked.run_id {
             lease.run_id = run_id;
         }
         let ticket = lease.ticket(&asked.spec, &terms);
@@ -108,7 +108,14 @@ impl Daemon {
         let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
         let directory = run.directory.to_string_lossy().into_owned();
         let (notify, bound) = asked.exec.map(|exec| (exec.notify, exec.bound)).unzip();
-        let new = NewRun { ticket: run.ticket.clone(), directory, asked_by, exec: notify };
+        let new = NewRun {
+            ticket: run.ticket.clone(),
+            directory,
+            asked_by,
+            exec: notify,
+            session_parent: None,
+            is_started: false,
+        };
         let begun = match self.bring_to_life(&order, (new, &bound.unwrap_or_default()), caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),
             Err(refusal) => {

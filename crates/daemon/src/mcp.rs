@@ -2,6 +2,7 @@
 //! is ended, unless the settings say otherwise. A daemon that leaves is no client that does: its successor gives the
 //! clients time to come back.
 
+use crate::asked::session_key;
 use crate::daemon::{Daemon, lock, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::api::{Exact, Problem, Selector};
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::{
     ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest, is_made_by, mcp_session,
 };
@@ -103,14 +105,7 @@ impl Client {
         request: ClientRequest,
         who: &Requester,
     ) -> Result<Self, Refusal> {
-        let named = request.session_key;
-        if let Some(key) = &named
-            && (key.is_empty() || key.len() > 512 || key.chars().any(char::is_control))
-        {
-            return Err(Refusal::invalid(format!(
-                "the session is to be one line of 1 to 512 bytes, not {key:?}"
-            )));
-        }
+        let named: Option<String> = session_key(request.session_key.as_ref())?.map(Into::into);
         let ends = match (&named, who.only_session()) {
             // The session's own run would be among those that end.
             (Some(named), Some(own)) if named == own => false,
@@ -171,6 +166,10 @@ impl Tools for Client {
 
     async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {
         self.daemon().process(request, &self.who).await.map_err(|refusal| refusal.problem())
+    }
+
+    async fn sessions(&self, request: SessionsRequest) -> Result<SessionsReply, Problem> {
+        self.daemon().sessions(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 
     fn connected(&self, client: Handle) {

@@ -46,6 +46,8 @@ refusals! {
     scope_taken = 409 "scope-taken";
     /// The run is not in a state for this.
     wrong_state = 409 "wrong-state";
+    /// The session is closing, or closed.
+    session_closed = 409 "session-closed";
     /// Another instance holds the run.
     held_elsewhere = 409 "held-by-another-instance";
     /// The body is longer than is ever needed.
@@ -88,10 +90,10 @@ impl From<Failed> for Refusal {
             Failed::NoSession { .. } => Self::no_such_session(failed),
             Failed::SessionTaken { .. }
             | Failed::SessionBusy { .. }
-            | Failed::SessionOver { .. }
             | Failed::BadMove { .. }
             | Failed::MessagesWait { .. }
             | Failed::TurnTaken { .. } => Self::wrong_state(failed),
+            Failed::SessionOver { .. } => Self::session_closed(failed),
             Failed::NotSpawned(_) => Self::invalid(failed),
             Failed::QueueFull { .. } => Self::queue_full(failed),
             Failed::Unavailable(_) => Self::unavailable(failed),

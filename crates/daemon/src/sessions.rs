@@ -1,20 +1,67 @@
 //! Sessions: `sessions` does what is to be done with them. Every face comes here: HTTP, MCP and, over HTTP, the command
-//! line.
+//! line. Who may see what is `asker`'s to ask and `core`'s to decide; turns are carried out in `carrying`.
+
+mod answer;
+mod asker;
+mod carrying;
+mod closing;
+mod job;
+mod looking;
+mod spawning;
+mod talking;
+
+pub(crate) use carrying::Turns;
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use asker::Asker;
 use std::sync::Arc;
-use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_core::session::{self as core, SessionKey};
+use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
+use tenure_store::Session;
 
 impl Daemon {
     /// Does what is to be done with sessions.
-    #[expect(clippy::unused_async, reason = "what it does comes next")]
     pub(crate) async fn sessions(
         self: &Arc<Self>,
         request: SessionsRequest,
-        _who: &Requester,
+        who: &Requester,
     ) -> Result<SessionsReply, Refusal> {
-        Err(Refusal::invalid(format!("{:?}", request.action)))
+        let asker = self.asker(&request, who).await?;
+        match request.action {
+            Action::Spawn => self.spawn_for(request, &asker).await,
+            Action::List => self.list_sessions(&request, &asker).await,
+            Action::History => self.history(&request, &asker).await,
+            Action::Send => self.send(request, &asker).await,
+            Action::Status => self.session_status(&request, &asker).await,
+            Action::Wait => self.await_turn(&request, &asker).await,
+            Action::Cancel => self.cancel_turn(&request, &asker).await,
+            Action::Close => self.close_for(request, &asker).await,
+        }
     }
+
+    /// The session that is meant, if whoever asks may do this with it.
+    async fn seen(
+        &self,
+        request: &SessionsRequest,
+        asker: &Asker,
+        action: core::Action,
+    ) -> Result<Session, Refusal> {
+        let Some(text) = &request.session_key else {
+            return Err(Refusal::invalid("sessionKey is missing: say which session"));
+        };
+        let session = self.session_called(&key(text)?).await?;
+        asker.see(&session.row, action)?;
+        Ok(session)
+    }
+
+    async fn session_called(&self, key: &SessionKey) -> Result<Session, Refusal> {
+        let session = self.registry.session(key.clone()).await?;
+        session.ok_or_else(|| tenure_store::Failed::NoSession { key: key.clone() }.into())
+    }
+}
+
+fn key(text: &str) -> Result<SessionKey, Refusal> {
+    text.parse().map_err(Refusal::invalid)
 }

@@ -15,6 +15,7 @@ mod poll;
 mod process;
 mod question;
 mod shell;
+mod turn;
 mod wanted;
 mod witness;
 

@@ -158,6 +158,8 @@ fn runs_that_cannot_be_are_refused() {
         (json!({"command": ["true"], "env": {"": "c"}}), "NAME=VALUE"),
         (json!({"command": ["true"], "session": "a\nb"}), "session"),
         (json!({"command": ["true"], "session": ""}), "session"),
+        (json!({"command": ["true"], "session": "/etc/passwd"}), "path"),
+        (json!({"command": ["true"], "session": "agent:"}), "agent"),
         (json!({"command": ["true"], "scope": "\u{1b}[2J"}), "scope"),
         (json!({"command": ["true"], "scope": "s".repeat(513)}), "scope"),
         (json!({"command": ["true"], "label": "a\u{0}b"}), "label"),

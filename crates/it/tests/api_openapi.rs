@@ -6,7 +6,7 @@ use tenure_it::api::Api;
 use tenure_it::install::Install;
 
 /// What CONTRACT promises, and what operators have beside it.
-const ROUTES: [(&str, &str); 23] = [
+const ROUTES: [(&str, &str); 31] = [
     ("get", "/v1/health"),
     ("get", "/v1/runs"),
     ("post", "/v1/runs"),
@@ -24,6 +24,14 @@ const ROUTES: [(&str, &str); 23] = [
     ("get", "/v1/runs/{id}/tree"),
     ("get", "/v1/runs/{id}/why"),
     ("get", "/v1/runs/{id}/attach"),
+    ("get", "/v1/sessions"),
+    ("post", "/v1/sessions"),
+    ("get", "/v1/sessions/{key}"),
+    ("get", "/v1/sessions/{key}/history"),
+    ("post", "/v1/sessions/{key}/send"),
+    ("post", "/v1/sessions/{key}/wait"),
+    ("post", "/v1/sessions/{key}/cancel"),
+    ("post", "/v1/sessions/{key}/close"),
     ("get", "/v1/events"),
     ("get", "/metrics"),
     ("get", "/openapi.json"),
@@ -108,7 +116,7 @@ fn every_described_route_is_there_and_every_promised_one_is_described() {
         if path == "/v1/shutdown" {
             continue;
         }
-        let at = path.replace("{id}", "0000dead");
+        let at = path.replace("{id}", "0000dead").replace("{key}", "agent:nobody:1");
         let at = if path == "/v1/events" { format!("{at}?follow=false") } else { at };
         let answer = api.ask(&method.to_uppercase(), &at, &[], b"{}");
         let code = answer.json_or_null()["code"].clone();

@@ -151,6 +151,22 @@ fn bad_durations_are_refused() {
 }
 
 #[test]
+fn what_is_no_sessions_key_is_refused_with_and_without_a_daemon() {
+    let (alone, served) = (Install::new(), Install::new().with_daemon());
+    let keys =
+        [("", "empty"), ("/etc", "path"), ("agent:", "names no agent"), ("a\u{1b}[2J", "does not show")];
+    for (key, words) in keys {
+        refused(&alone, &["--session", key], &["true"], 125, words);
+        for how in [&["run"][..], &["run", "--bg"]] {
+            refused_at(&served, &[how, &["--session", key, "--", "true"]].concat(), 125, words);
+        }
+        refused_at(&served, &["exec", "--session", key, "--", "true"], 1, words);
+        refused_at(&served, &["mcp", "--session", key], 1, words);
+    }
+    assert_eq!((alone.runs(), served.runs()), (Vec::new(), Vec::new()));
+}
+
+#[test]
 fn bad_settings_are_refused() {
     let install = Install::new();
     for (option, text) in

@@ -80,8 +80,8 @@ fn a_tree_of_all_is_a_forest() {
 #[test]
 fn one_run_is_shown_in_groups() {
     let install = Install::new();
-    let id = install
-        .start_in_background(&["--session", "a\u{1b}[31m", "--timeout", "90s"], &["sh", "-c", "exit 3"]);
+    let id =
+        install.start_in_background(&["--label", "a\u{1b}[31m", "--timeout", "90s"], &["sh", "-c", "exit 3"]);
     install.wait(&id);
     let shown = text(&install.tenure(&["show", &id]));
     for group in ["Run", "Command", "Limits", "Processes", "Output", "Ending"] {

@@ -119,6 +119,40 @@ fn a_client_sees_nothing_of_another() {
 }
 
 #[test]
+fn a_client_cannot_say_which_session_it_is() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &[]);
+    for (name, value) in [("as", "agent:main:7"), ("visibility", "all"), ("sandboxed", "false")] {
+        let mut asked = json!({"action": "list"});
+        asked[name] = value.into();
+        let answer = client.ask("tools/call", &json!({"name": "sessions", "arguments": asked}));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{answer}");
+        let why = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(why.contains(&format!("unknown field `{name}`")), "{why}");
+    }
+    client.leave();
+    home.finish();
+}
+
+#[test]
+fn a_client_spawns_below_its_own_session_and_is_told_the_answer() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &["--session", "agent:main:7"]);
+    let spawned =
+        client.call("sessions", &json!({"action": "spawn", "backend": "exec", "task": "echo done"}));
+    assert_eq!(spawned["session"]["parentSessionKey"], "agent:main:7", "{spawned}");
+    let (key, turn) = (spawned["session"]["key"].clone(), spawned["sent"]["turnId"].clone());
+    let wait = json!({"action": "wait", "sessionKey": key, "turnId": turn, "timeoutMs": 30_000});
+    let waited = client.call("sessions", &wait);
+    assert_eq!(waited["turn"]["text"], "done\n", "{waited}");
+    let closed = client.call("sessions", &json!({"action": "close", "sessionKey": key}));
+    assert_eq!(closed["closed"]["closed"], json!([key]), "{closed}");
+    client.leave();
+    home.finish();
+}
+
+#[test]
 fn a_shared_session_ends_with_its_last_client() {
     let home = Home::watched();
     let mut one = Client::of(&home, &["--session", "agent:main:7"]);

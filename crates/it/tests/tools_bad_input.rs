@@ -416,15 +416,19 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
         agent.api.ask("POST", "/v1/exec", &[], body.as_bytes()).refused(400, "bad-request");
     }
     for key in ["a\nb", "", "\u{1b}[2J", "\u{0}", &"s".repeat(513), &"s".repeat(1 << 20)] {
-        for why in [
-            agent.ask_exec(&json!({"command": "true", "sessionKey": key})),
-            agent.ask_exec(&json!({"command": "true", "scopeKey": key})),
-            agent.ask_process(&json!({"action": "list", "sessionKey": key})),
+        for (answer, words) in [
+            (agent.ask_exec(&json!({"command": "true", "sessionKey": key})), "session key"),
+            (agent.ask_exec(&json!({"command": "true", "scopeKey": key})), "one line"),
+            (agent.ask_process(&json!({"action": "list", "sessionKey": key})), "session key"),
         ] {
-            let why = why.refused(422, "invalid");
-            assert!(why.contains("one line"), "{why}");
+            let why = answer.refused(422, "invalid");
+            assert!(why.contains(words), "{why}");
             assert!(why.len() < 1000 && !why.contains(|c: char| c.is_control()), "{why:?}");
         }
+    }
+    for key in ["/tmp", "a:..:b", "agent:", "agent:a b:1", "a\u{200b}"] {
+        let _ = agent.ask_exec(&json!({"command": "true", "sessionKey": key})).refused(422, "invalid");
+        let _ = agent.ask_process(&json!({"action": "list", "sessionKey": key})).refused(422, "invalid");
     }
     agent.ask_exec(&json!({"command": "true", "replace": true})).refused(422, "invalid");
     unmoved.check(&install);

@@ -1,7 +1,7 @@
 //! One call of a tool: what was sent is read, the tool is waited for, and given up if nobody waits any more.
 
 use crate::receipts::{Gone, Receipts};
-use crate::{Answered, Progress, Tools, Written, say};
+use crate::{Answered, Progress, Tools, Written, catalog, say};
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject, ProgressNotificationParam, ProgressToken,
@@ -15,6 +15,8 @@ use std::future::{Future, pending};
 use std::pin::pin;
 use std::time::Duration;
 use tenure_core::api::Problem;
+use tenure_core::session::TurnState;
+use tenure_core::tools::sessions::{self, SessionsReply, SessionsRequest};
 use tenure_core::tools::{Action, ExecRequest, ProcessRequest, Status};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -23,8 +25,8 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What whoever still listens hears when the connection ends under a call.
-const LEFT: &str = "the server is leaving. Commands that were started go on: call process with action list to see \
-                    them, and poll to hear how they end";
+const LEFT: &str = "the server is leaving. Commands and turns that were begun go on: call process or sessions with \
+                    action list to see them, and poll or wait to hear how they end";
 
 /// `exec`.
 pub(crate) async fn exec<T: Tools>(
@@ -72,6 +74,35 @@ pub(crate) async fn process<T: Tools>(
         }
         Err(problem) => Ok(failed(&problem)),
     }
+}
+
+/// `sessions`.
+pub(crate) async fn sessions<T: Tools>(
+    tools: &T,
+    arguments: JsonObject,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let request = match read::<SessionsRequest>(arguments, &catalog::WHO_ASKS) {
+        Ok(request) => request,
+        Err(problem) => return Ok(failed(&problem)),
+    };
+    let (action, key) = (request.action, request.session_key.clone());
+    match waited_for(tools.sessions(request), None, &context).await? {
+        Ok(reply) => {
+            let is_error = action == sessions::Action::Wait && was_not_answered(&reply);
+            let text = say::sessions(action, key.as_deref().unwrap_or_default(), &reply);
+            Ok(answer(&context, Written::default(), (text, is_error), &reply))
+        }
+        Err(problem) => Ok(failed(&problem)),
+    }
+}
+
+/// Whether a turn has ended otherwise than by its answer or by somebody who wanted that.
+fn was_not_answered(reply: &SessionsReply) -> bool {
+    reply.turn.as_ref().is_some_and(|turn| match turn.state {
+        TurnState::Failed | TurnState::TimedOut | TurnState::Lost => true,
+        TurnState::Running | TurnState::Done | TurnState::Cancelled => false,
+    })
 }
 
 /// What was sent, as a request. A null is a field that was left out. `hidden` fields are not for clients.

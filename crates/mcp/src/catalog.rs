@@ -7,10 +7,15 @@
 use crate::{Terms, say, schema};
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig, Tool, ToolAnnotations};
 use std::sync::{Arc, LazyLock};
+use tenure_core::tools::sessions::SessionsRequest;
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessRequest};
 
 pub(crate) const EXEC: &str = "exec";
 pub(crate) const PROCESS: &str = "process";
+pub(crate) const SESSIONS: &str = "sessions";
+
+/// The fields of `sessions` that say who asks. A client is bound to its session and cannot say that.
+pub(crate) const WHO_ASKS: [&str; 3] = ["as", "visibility", "sandboxed"];
 
 fn instructions(Terms { yield_after, ends }: Terms) -> String {
     let wait = say::duration(u64::try_from(yield_after.as_millis()).unwrap_or(u64::MAX));
@@ -21,7 +26,8 @@ fn instructions(Terms { yield_after, ends }: Terms) -> String {
          servers and watchers with `background: true`. `process` does the rest by that id: `poll` waits for new output \
          or the end, `log` shows any lines again, `write`, `send-keys`, `submit` and `paste` give input, `screen` shows \
          a terminal, `kill` ends the whole tree, `list` shows what there is. Use `pty: true` for programs that need a \
-         terminal. Commands that still run when the client leaves {after}."
+         terminal. `sessions` hands work to another agent, or to a session of commands, asks how it goes and reads what \
+         came of it. Commands that still run when the client leaves {after}."
     )
 }
 
@@ -34,7 +40,14 @@ const ABOUT_PROCESS: &str = "\
 Works with commands that `exec` started: list them, poll for new output or the end, read the log, give input, see the \
 terminal, kill. Every action but `list` needs `runId`.";
 
-static TOOLS: LazyLock<[Tool; 2]> = LazyLock::new(|| {
+const ABOUT_SESSIONS: &str = "\
+Hands work to another agent, or to a session of commands, and follows it. `spawn` makes a session and, with `task`, begins \
+its first turn; `wait` waits for the end of a turn and returns the answer; `send` says more to a session; `status` tells how \
+it is, `history` what was said in it, `list` which sessions there are; `cancel` ends the turn that is under way; `close` \
+ends a session and all that it owns. Every action but `spawn` and `list` needs `sessionKey`. Use it for work that needs an \
+agent of its own or is to go on beside yours; for a single command use `exec`.";
+
+static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
     let acts = |title: &str| {
         ToolAnnotations::with_title(title)
             .read_only(false)
@@ -42,14 +55,19 @@ static TOOLS: LazyLock<[Tool; 2]> = LazyLock::new(|| {
             .idempotent(false)
             .open_world(true)
     };
-    let mut exec = Tool::new(EXEC, ABOUT_EXEC, schema::input::<ExecRequest>(&["command"]));
+    let mut exec = Tool::new(EXEC, ABOUT_EXEC, schema::input::<ExecRequest>(&["command"], &["sessionKey"]));
     exec.title = Some("Run a command".to_owned());
     exec.output_schema = Some(Arc::new(schema::output::<ExecReply>()));
     exec.annotations = Some(acts("Run a command"));
-    let mut process = Tool::new(PROCESS, ABOUT_PROCESS, schema::input::<ProcessRequest>(&["action"]));
+    let asks = schema::input::<ProcessRequest>(&["action"], &["sessionKey"]);
+    let mut process = Tool::new(PROCESS, ABOUT_PROCESS, asks);
     process.title = Some("Work with running commands".to_owned());
     process.annotations = Some(acts("Work with running commands"));
-    [exec, process]
+    let asks = schema::input::<SessionsRequest>(&["action"], &WHO_ASKS);
+    let mut sessions = Tool::new(SESSIONS, ABOUT_SESSIONS, asks);
+    sessions.title = Some("Work with other agents".to_owned());
+    sessions.annotations = Some(acts("Work with other agents"));
+    [exec, process, sessions]
 });
 
 /// The tools.

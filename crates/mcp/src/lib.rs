@@ -24,6 +24,7 @@ pub use stream::serve_stream;
 use std::future::Future;
 use std::time::Duration;
 use tenure_core::api::Problem;
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
 
 /// How far a command has come that is waited for.
@@ -62,6 +63,12 @@ pub trait Tools: Clone + Send + Sync + 'static {
         &self,
         request: ProcessRequest,
     ) -> impl Future<Output = Result<Answered<ProcessReply>, Problem>> + Send;
+
+    /// Does something with sessions, as the client's own. A wait that is given up ends no turn.
+    fn sessions(
+        &self,
+        request: SessionsRequest,
+    ) -> impl Future<Output = Result<SessionsReply, Problem>> + Send;
 
     /// The client is ready: from now on it can be told things unasked.
     fn connected(&self, _client: Handle) {}

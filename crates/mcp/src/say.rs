@@ -1,6 +1,10 @@
 //! Replies as text for a model: the output first, then what became of the command and what to do next. Whoever reads
 //! only this misses nothing that the JSON has and that one can act on.
 
+mod sessions;
+
+pub(crate) use sessions::sessions;
+
 use serde_json::Value;
 use std::fmt::{Display, Write};
 use tenure_core::api::Problem;

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// What a client may send. It is bound to a session, and need not know that there are others.
-pub(crate) fn input<T: JsonSchema>(required: &[&str]) -> JsonObject {
+/// What a client may send. It is bound to a session, and is not told of the fields by which others say who they are.
+pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: &[&str]) -> JsonObject {
     let mut schema = of::<T>();
     tidy(&mut schema, Nulls::Drop);
     let mut schema = object(schema);
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-        fields.remove("sessionKey");
+        fields.retain(|name, _| !hidden.contains(&&**name));
     }
     schema.insert("required".to_owned(), json!(required));
     schema.insert("additionalProperties".to_owned(), json!(false));

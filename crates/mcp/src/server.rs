@@ -73,8 +73,9 @@ impl<T: Tools> ServerHandler for Server<T> {
         let result = match &*request.name {
             catalog::EXEC => call::exec(&self.tools, arguments, context).await,
             catalog::PROCESS => call::process(&self.tools, arguments, context).await,
+            catalog::SESSIONS => call::sessions(&self.tools, arguments, context).await,
             other => {
-                let why = format!("there is no tool {other:?}: there are exec and process");
+                let why = format!("there is no tool {other:?}: there are exec, process and sessions");
                 return Err(ErrorData::invalid_params(why, None));
             }
         };

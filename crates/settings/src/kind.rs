@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::duration;
+use tenure_core::session::{BadRoute, Route};
 
 /// What a text may refer to.
 #[derive(Debug, Clone, Copy)]
@@ -222,6 +223,28 @@ impl<T: Serialize + DeserializeOwned> Kind for Word<T> {
 
     fn write(word: &T) -> String {
         serde_json::to_value(word).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// Which agents may reach which others: routes with commas between them, or none.
+pub(crate) struct Routes;
+
+impl Kind for Routes {
+    type Of = Vec<Route>;
+
+    fn read(text: &str, _: Place<'_>) -> Result<Vec<Route>, String> {
+        match text {
+            "none" => Ok(Vec::new()),
+            _ => text.split(',').map(|route| route.trim().parse()).collect::<Result<_, _>>(),
+        }
+        .map_err(|error: BadRoute| format!("{error}; with commas between several, or none"))
+    }
+
+    fn write(routes: &Vec<Route>) -> String {
+        if routes.is_empty() {
+            return "none".to_owned();
+        }
+        routes.iter().map(Route::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -24,6 +24,7 @@ use tenure_core::defaults;
 use tenure_core::lease::Rhythm;
 use tenure_core::output::Keep;
 use tenure_core::policy::{Ask, Mode};
+use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
 use tenure_core::tools::Notify;
 
 /// Every setting.
@@ -57,6 +58,8 @@ pub struct Settings {
     pub mcp: Mcp,
     /// The exec tool.
     pub exec: Exec,
+    /// Sessions.
+    pub sessions: Sessions,
     config: Option<PathBuf>,
     agents: raw::RawTable,
     origins: BTreeMap<&'static str, Origin>,
@@ -174,6 +177,33 @@ pub struct Exec {
     pub approval: Duration,
 }
 
+/// Sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sessions {
+    /// Which sessions a session may see.
+    pub visibility: Visibility,
+    /// Which agents may reach which others.
+    pub agent_to_agent: AgentToAgent,
+    /// How many may stand above one.
+    pub depth: u64,
+    /// How many children of one may be open at a time.
+    pub children: u64,
+    /// How many messages may wait for one that is busy.
+    pub queue: u64,
+    /// The longest that closed ones are kept.
+    pub age: Option<Duration>,
+    /// The most closed ones that are kept.
+    pub count: Option<u64>,
+}
+
+impl Sessions {
+    /// How many there may be below one.
+    pub fn limits(&self) -> SpawnLimits {
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        SpawnLimits { depth: count(self.depth), children: count(self.children) }
+    }
+}
+
 impl Settings {
     /// What holds where nothing is set.
     fn defaults(state: PathBuf) -> Self {
@@ -204,6 +234,15 @@ impl Settings {
                 notify: Notify::Auto,
                 approval: defaults::APPROVAL,
             },
+            sessions: Sessions {
+                visibility: Visibility::Tree,
+                agent_to_agent: AgentToAgent::default(),
+                depth: defaults::SESSION_DEPTH as u64,
+                children: defaults::SESSION_CHILDREN as u64,
+                queue: defaults::SESSION_QUEUE as u64,
+                age: Some(defaults::KEEP_SESSIONS_FOR),
+                count: Some(defaults::KEEP_SESSIONS),
+            },
             config: None,
             agents: raw::RawTable::new(),
             origins: BTreeMap::new(),
@@ -218,6 +257,11 @@ impl Settings {
     /// How the leases are renewed.
     pub fn rhythm(&self) -> Rhythm {
         Rhythm { ttl: self.lease.ttl, heartbeat: self.lease.heartbeat }
+    }
+
+    /// Which agents may reach which others.
+    pub fn agent_to_agent(&self) -> AgentToAgent {
+        self.sessions.agent_to_agent.clone()
     }
 
     /// The registry's database.

@@ -1,8 +1,11 @@
 //! The table of settings: one line each.
 
-use crate::kind::{Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Size, Switch, Word};
+use crate::kind::{
+    Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Routes, Size, Switch, Word,
+};
 use crate::{OnLeave, Settings};
 use tenure_core::policy::{Ask, Mode};
+use tenure_core::session::Visibility;
 use tenure_core::tools::Notify;
 
 /// How a variable sets a setting.
@@ -86,5 +89,13 @@ settings! {
     "exec.yield"       Is("TENURE_EXEC_YIELD"), Length, exec.yield_after, "how long exec waits before a command goes on in the background";
     "exec.notify"      Is("TENURE_EXEC_NOTIFY"), Word<Notify>, exec.notify, "whether the end in the background is told: auto, always or never";
     "exec.approval"    Is("TENURE_EXEC_APPROVAL"), Length, exec.approval, "how long a question to a person can be answered";
+    "sessions.visibility" Is("TENURE_SESSIONS_VISIBILITY"), Word<Visibility>, sessions.visibility, "which sessions a session may see: self, tree, agent or all";
+    "sessions.agent-to-agent" Is("TENURE_SESSIONS_AGENT_TO_AGENT"), Switch, sessions.agent_to_agent.enabled, "whether visibility all reaches other agents";
+    "sessions.agent-to-agent-allow" Is("TENURE_SESSIONS_AGENT_TO_AGENT_ALLOW"), Routes, sessions.agent_to_agent.allow, "which agents reach which: REQUESTER->TARGET with commas between them, or none";
+    "sessions.depth"   Is("TENURE_SESSIONS_DEPTH"), Count, sessions.depth, "how many sessions may stand above a session";
+    "sessions.children" Is("TENURE_SESSIONS_CHILDREN"), Count, sessions.children, "how many children of one session may be open at a time";
+    "sessions.queue"   Is("TENURE_SESSIONS_QUEUE"), Count, sessions.queue, "how many messages may wait for a session that is busy";
+    "sessions.age"     Is("TENURE_SESSIONS_AGE"), Off<Length>, sessions.age, "how long closed sessions are kept";
+    "sessions.count"   Is("TENURE_SESSIONS_COUNT"), Off<Count>, sessions.count, "how many closed sessions are kept";
     "run.orphan-grace" Is("TENURE_RUN_ORPHAN_GRACE"), Length, run.orphan_grace, "how long a run goes on without a daemon";
 }

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
 
 /// What these variables and this file give.
 fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, BadSettings> {
@@ -158,7 +159,9 @@ fn every_value_reads_back_as_it_is_shown() {
          retention = { age = '90s', count = 7, bytes = '2GiB' }\nevents = { age = '1500ms', count = 0 }\n\
          runs = { max = 9, queue = 0 }\nlog = { bytes = '1MiB', files = 2 }\n\
          api = { listen = 'localhost:80', token = 'token' }\nlease = { ttl = '1s', heartbeat = '200ms' }\n\
-         run = { timeout = '1h', grace = '0', orphan-grace = '2m' }",
+         run = { timeout = '1h', grace = '0', orphan-grace = '2m' }\n\
+         [sessions]\nvisibility = 'all'\nagent-to-agent = true\nagent-to-agent-allow = 'a->b,lab-* -> *'\n\
+         depth = 2\nchildren = 0\nqueue = 1\nage = '1h'\ncount = 'off'",
         &[],
     )
     .unwrap();
@@ -260,6 +263,44 @@ fn zero_is_no_limit_where_there_need_be_none() {
     assert_eq!(settings.run.timeout, None);
     let none = (settings.retention.age, settings.retention.count, settings.retention.bytes);
     assert_eq!(none, (None, None, None));
+}
+
+#[test]
+fn sessions_see_their_tree_unless_more_is_allowed() {
+    let plain = with("", &[]).unwrap();
+    assert_eq!(plain.sessions.visibility, Visibility::Tree);
+    assert_eq!(plain.agent_to_agent(), AgentToAgent::default());
+    assert_eq!(plain.sessions.limits(), SpawnLimits::default());
+    assert_eq!((plain.sessions.queue, plain.sessions.age), (32, Some(Duration::from_hours(720))));
+    assert_eq!(env("TENURE_SESSIONS_VISIBILITY", "self").unwrap().sessions.visibility, Visibility::SelfOnly);
+    assert!(refusal(env("TENURE_SESSIONS_VISIBILITY", "mine")).contains("`tree`"));
+    let limits = with("sessions.depth = 0\nsessions.children = 3", &[]).unwrap().sessions.limits();
+    assert_eq!(limits, SpawnLimits { depth: 0, children: 3 });
+}
+
+#[test]
+fn agents_reach_whom_the_routes_say() {
+    let agent = |name: &str| name.parse().unwrap();
+    let reach = |allow: &str| {
+        let variables =
+            [("TENURE_SESSIONS_AGENT_TO_AGENT", "on"), ("TENURE_SESSIONS_AGENT_TO_AGENT_ALLOW", allow)];
+        with("", &variables)
+    };
+    let some = reach("a->b, lab-* -> *").unwrap().agent_to_agent();
+    let pairs = [("a", "b"), ("lab-1", "x"), ("b", "a"), ("a", "c")];
+    assert_eq!(pairs.map(|(from, to)| some.allows(&agent(from), &agent(to))), [true, true, false, false]);
+    assert!(reach("*->*").unwrap().agent_to_agent().allows(&agent("x"), &agent("y")));
+    assert!(
+        reach("").unwrap().agent_to_agent().allows(&agent("x"), &agent("y")),
+        "an empty variable is none"
+    );
+    assert!(!reach("none").unwrap().agent_to_agent().allows(&agent("x"), &agent("y")));
+    assert!(!env("TENURE_SESSIONS_AGENT_TO_AGENT_ALLOW", "*->*").unwrap().agent_to_agent().enabled);
+    for bad in ["a", "a->b,", "a=>b", "a->b->c", "none, a->b"] {
+        assert!(refusal(reach(bad)).contains("REQUESTER->TARGET"), "{bad}");
+    }
+    let text = refusal(with("[sessions]\nagent-to-agent-allow = ''", &[]));
+    assert!(text.contains("or none"), "{text}");
 }
 
 #[test]

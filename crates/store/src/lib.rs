@@ -73,7 +73,7 @@ pub enum Failed {
         turn: TurnId,
     },
     /// The session is closing, or closed.
-    #[error("session {key} is {state} and takes no more messages: send to another, or spawn one")]
+    #[error("session {key} is {state}: no more is said or run in it; name another session, or spawn one")]
     SessionOver {
         /// The session.
         key: SessionKey,
@@ -134,7 +134,8 @@ pub trait Registry: ToolRegistry + SessionRegistry {
     /// that was seen; `None` if it is not. From then on the instance's own heartbeats fail until it enrols anew.
     fn unseat(&self, instance: InstanceId, seen: Beat, now_ms: u64) -> Reply<Option<Beat>>;
 
-    /// Records a run before anything of it is started (I2).
+    /// Records a run before anything of it is started (I2). The session that it names is made with it if there is none,
+    /// without any limit; in one that is over nothing new is started.
     fn create(&self, run: NewRun) -> Reply<()>;
     /// Records what became of a run; `false` if it is not held that way any more, or is past it already. Recorded,
     /// told as an event and counted at once, or not at all.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tenure_core::ending::{Cause, Reason};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::record::{Ending, KeeperNote, Ticket};
+use tenure_core::session::SessionKey;
 use tenure_core::state::State;
 use tenure_core::tools::Notify;
 
@@ -43,6 +44,10 @@ pub struct NewRun {
     pub asked_by: String,
     /// For a run of the exec tool: when its end in the background is told.
     pub exec: Option<Notify>,
+    /// The session that is to be right above the one that the ticket names, if that one is made with the run.
+    pub session_parent: Option<SessionKey>,
+    /// Whether it lives already. Then it is recorded however its session is: what lives is to be held.
+    pub is_started: bool,
 }
 
 /// What became of a run.

@@ -140,6 +140,11 @@ pub trait SessionRegistry: Send + Sync + 'static {
     /// Removes sessions that were closed before this, and closed ones beyond the newest `most`, with their turns: the
     /// oldest first, at most `limit`. Those above one that is open stay. Which are gone.
     fn trim_sessions(&self, before_ms: u64, most: u64, limit: usize) -> Reply<Vec<SessionKey>>;
+    /// Removes a session that is closed, with its turns, so that its key can be used anew; `false` if it is not closed,
+    /// there is none, or one below it is open.
+    fn forget_session(&self, key: SessionKey) -> Reply<bool>;
+    /// The sessions of this instance that are closing, by key: after a start, those whose end is to go on.
+    fn unsettled_sessions(&self, of: InstanceId) -> Reply<Vec<SessionKey>>;
 
     /// Begins a turn of an idle session for which nothing waits, and makes it busy.
     fn begin_turn(&self, turn: NewTurn, by: InstanceId, at_ms: u64) -> Reply<Turn>;

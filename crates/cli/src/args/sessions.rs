@@ -82,9 +82,9 @@ Examples:
   tenure sessions spawn --agent worker --backend exec --parent agent:main:1 --task 'make check'
   tenure sessions spawn --agent claude --as agent:main:1 --sandbox --label review")]
 pub(crate) struct SpawnArgs {
-    /// Whose session it is to be; with --backend cli, one that `tenure agents` lists.
-    #[arg(long, value_name = "NAME", required = true)]
-    pub(crate) agent: String,
+    /// Whose session it is to be; with --backend cli, one that `tenure agents list` shows. Without it, one of commands.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// What carries out its turns: the agent's command, or the exec tool, for which each message is a command line.
     #[arg(long, value_name = "WHAT", value_parser = word(&BACKENDS, Backend::word))]
     pub(crate) backend: Option<Backend>,

@@ -17,6 +17,7 @@ use tenure_core::defaults;
 use tenure_core::ending::Reason;
 use tenure_core::limits::Limits;
 use tenure_core::resources::Resources;
+use tenure_core::session::{BadKey, SessionKey};
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
@@ -137,7 +138,7 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
         env_names,
         umask: tenure_os::file::umask(),
         nofile: None,
-        session: args.session.clone(),
+        session: session(args)?,
         scope: args.scope.clone(),
         label: args.label.clone(),
         limits: limits(args, settings),
@@ -150,6 +151,12 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
         on_escape: args.on_escape.into(),
         orphan: args.orphan.into(),
     })
+}
+
+/// A daemon would refuse the same keys.
+fn session(args: &RunArgs) -> Result<Option<String>, BadKey> {
+    let key = args.session.as_deref().map(str::parse::<SessionKey>).transpose()?;
+    Ok(key.map(Into::into))
 }
 
 fn stdin(args: &RunArgs) -> StdinArg {

@@ -1,5 +1,6 @@
 //! What ends with a session. Only what two rows agree on is believed: a child is ended if its own fields agree and its
-//! ancestors are its parent's. Whatever claims to be below and cannot show it is left alone and named.
+//! ancestors are its parent's. Whatever claims to be below and cannot show it is left alone and named. So is what another
+//! installation made: what runs in it is not ours to end.
 
 use super::key::SessionKey;
 use super::row::{Disagreement, SessionRow};
@@ -61,10 +62,15 @@ fn proven<'a>(
     while let Some(parent) = next.pop() {
         if below.insert(&parent.key) {
             let of_parent = children.get(&parent.key).into_iter().flatten();
-            next.extend(of_parent.filter(|row| row.agrees_with_parent(parent).is_ok()));
+            next.extend(of_parent.filter(|row| is_proven_child(row, parent)));
         }
     }
     below
+}
+
+/// Whoever is below a session is of its installation, so that all are of the one that is closed.
+fn is_proven_child(row: &SessionRow, parent: &SessionRow) -> bool {
+    row.agrees_with_parent(parent).is_ok() && row.instance == parent.instance
 }
 
 /// Why a row that names one of those below is not believed.
@@ -76,7 +82,7 @@ fn doubt(
     match (row.agrees(), row.parent.as_ref().and_then(|parent| by_key.get(parent))) {
         (Err(why), _) => why,
         (Ok(()), None) => Disagreement::ParentMissing,
-        (Ok(()), Some(parent)) if below.contains(&parent.key) => Disagreement::LineageDiffers,
-        (Ok(()), Some(_)) => Disagreement::ParentNotBelow,
+        (Ok(()), Some(parent)) if !below.contains(&parent.key) => Disagreement::ParentNotBelow,
+        (Ok(()), Some(parent)) => row.agrees_with_parent(parent).err().unwrap_or(Disagreement::OtherInstance),
     }
 }

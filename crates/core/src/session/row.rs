@@ -121,6 +121,9 @@ pub enum Disagreement {
     /// Its parent has no row.
     #[error("the parent has no row")]
     ParentMissing,
+    /// It was made by another installation than the session that is closed.
+    #[error("the session is another installation's")]
+    OtherInstance,
     /// Its parent is not proven to be below the session that it names.
     #[error("the parent is not shown to be below the session that is closed")]
     ParentNotBelow,

@@ -32,12 +32,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+        let too_large = || Refusal::too_large(format!("a body has at most {} bytes", super::MAX_BODY));
         if request.body().size_hint().lower() > super::MAX_BODY as u64 {
-            return Err(Refusal::too_large(format!("a body has at most {} bytes", super::MAX_BODY)));
+            return Err(too_large());
         }
         let bytes =
             Bytes::from_request(request, daemon).await.map_err(|rejection| match rejection.status() {
-                StatusCode::PAYLOAD_TOO_LARGE => Refusal::too_large(rejection.body_text()),
+                StatusCode::PAYLOAD_TOO_LARGE => too_large(),
                 _ => Refusal::bad_request(rejection.body_text()),
             })?;
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };

@@ -2,11 +2,12 @@
 
 use super::question::Pending;
 use super::{end, input, list, log, poll};
-use crate::asked::named;
+use crate::asked::session_key;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use std::sync::Arc;
+use tenure_core::session::SessionKey;
 use tenure_core::tools::{Action, ProcessReply, ProcessRequest};
 use tenure_mcp::Answered;
 use tenure_store::RunRow;
@@ -27,8 +28,8 @@ impl Daemon {
         who: &Requester,
     ) -> Result<Answered<ProcessReply>, Refusal> {
         check_fields(&request)?;
-        named("sessionKey", request.session_key.as_ref())?;
-        let who = who.acting_as(request.session_key.as_deref())?;
+        let session = session_key(request.session_key.as_ref())?;
+        let who = who.acting_as(session.as_ref().map(SessionKey::as_str))?;
         if request.action == Action::List {
             return list::list(self, &request, &who).await.map(Answered::plain);
         }

@@ -15,6 +15,7 @@ use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
 use tenure_core::policy::Ask;
 use tenure_core::resources::Resources;
+use tenure_core::session::Backend;
 use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
 use tenure_policy::environment;
@@ -196,7 +197,8 @@ impl Wanted {
             return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));
         }
         spec.check().map_err(Refusal::invalid)?;
-        let exec = Some(OfExec { run_id, notify: self.notify, bound: line.bound });
-        Ok(Asked { spec, replace: self.replace, only_session: self.session.clone(), exec })
+        let exec = Some(OfExec { notify: self.notify, bound: line.bound });
+        let (replace, only_session) = (self.replace, self.session.clone());
+        Ok(Asked { spec, replace, only_session, backend: Backend::Exec, run_id, exec })
     }
 }

@@ -2,11 +2,14 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a test's")]
 
+pub(crate) mod sessions;
+
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::ids::RunId;
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::{
     Action, ExecReply, ExecRequest, FailureKind, Listed, ProcessReply, ProcessRequest, Status, Waiting,
 };
@@ -193,6 +196,18 @@ impl Tools for Fake {
             _ => return Err(refused("no-such-run", "no run has this id")),
         };
         Ok(self.answered(reply))
+    }
+
+    async fn sessions(&self, request: SessionsRequest) -> Result<SessionsReply, Problem> {
+        let mut guard = Dropped(self.log.clone(), false);
+        self.log.note(|seen| seen.begun += 1);
+        if request.action == tenure_core::tools::sessions::Action::Wait
+            && request.session_key.as_deref() == Some("hang")
+        {
+            std::future::pending::<()>().await;
+        }
+        guard.1 = true;
+        sessions::answer(&request)
     }
 
     fn connected(&self, client: Handle) {

@@ -3,7 +3,7 @@
 use super::Trouble;
 use super::columns::{self, number, run_row, stored, to_text, word};
 use super::events::{count, tell};
-use super::tools;
+use super::{sessions, tools};
 use crate::Failed;
 use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
 use crate::tally::{self, tally};
@@ -44,6 +44,7 @@ pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
         let text = format!("the instance {owner} is not enrolled, so it can own no run");
         return Err(Trouble::Answer(Failed::Unavailable(text)));
     }
+    sessions::belong(db, run)?;
     db.prepare_cached(
         "INSERT INTO runs (run_id, created_at_ms, session, scope, agent, state, owner, epoch, updated_at_ms,
              directory, asked_by, ticket)

@@ -1,9 +1,14 @@
-//! Sessions in the embedded registry: the front of `rows` (what changes them), `lists`, `turns` and `queue`.
+//! Sessions in the embedded registry: the front of `rows` (what changes them), `of_runs`, `removal`, `lists`, `turns`
+//! and `queue`.
 
 mod lists;
+mod of_runs;
 mod queue;
+mod removal;
 mod rows;
 mod turns;
+
+pub(super) use of_runs::belong;
 
 use super::Sqlite;
 use crate::Reply;
@@ -51,7 +56,15 @@ impl SessionRegistry for Sqlite {
     }
 
     fn trim_sessions(&self, before_ms: u64, most: u64, limit: usize) -> Reply<Vec<SessionKey>> {
-        self.write(move |db| rows::trim(db, before_ms, most, limit))
+        self.write(move |db| removal::trim(db, before_ms, most, limit))
+    }
+
+    fn forget_session(&self, key: SessionKey) -> Reply<bool> {
+        self.write(move |db| removal::forget(db, &key))
+    }
+
+    fn unsettled_sessions(&self, of: InstanceId) -> Reply<Vec<SessionKey>> {
+        self.read(move |db| lists::unsettled(db, &of))
     }
 
     fn begin_turn(&self, turn: NewTurn, by: InstanceId, at_ms: u64) -> Reply<Turn> {

@@ -1,6 +1,6 @@
 //! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
-//! `retention`, `events`, `tools`, `approvals`, `sessions`, `turns`, `visibility`, `model`), and what the embedded one
-//! promises besides (`sqlite`).
+//! `retention`, `events`, `tools`, `approvals`, `sessions`, `session_runs`, `session_removal`, `turns`,
+//! `visibility`, `model`), and what the embedded one promises besides (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,6 +13,8 @@ mod model;
 mod retention;
 mod runs;
 mod sample;
+mod session_removal;
+mod session_runs;
 mod sessions;
 mod sqlite;
 mod store;

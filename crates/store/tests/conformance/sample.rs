@@ -35,7 +35,14 @@ pub(crate) fn new_run(number: u64) -> NewRun {
     ticket.owner_instance_id = instance(1);
     ticket.lease_epoch = 1;
     ticket.created_at_ms = NOW + number;
-    NewRun { ticket, directory: format!("/state/runs/{number}"), asked_by: "uid 1000".to_owned(), exec: None }
+    NewRun {
+        ticket,
+        directory: format!("/state/runs/{number}"),
+        asked_by: "uid 1000".to_owned(),
+        exec: None,
+        session_parent: None,
+        is_started: false,
+    }
 }
 
 pub(crate) fn in_session(number: u64, session: &str) -> NewRun {

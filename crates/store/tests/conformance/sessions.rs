@@ -10,7 +10,7 @@ use tenure_core::session::{
 };
 use tenure_store::{Failed, Moved, NewSession, Outcome, SessionQuery, kind};
 
-fn query() -> SessionQuery {
+pub(crate) fn query() -> SessionQuery {
     SessionQuery { limit: 2, ..SessionQuery::default() }
 }
 

@@ -58,7 +58,7 @@ fn spawn(args: &SpawnArgs, piped: Piped<'_>) -> Result<SessionsRequest, Failure>
     };
     Ok(SessionsRequest {
         session_key: args.key.clone(),
-        agent: Some(args.agent.clone()),
+        agent: args.agent.clone(),
         backend: args.backend,
         kind: args.kind,
         mode: args.mode,

@@ -81,6 +81,22 @@ fn what_is_below_one_that_is_left_alone_is_left_alone_too() {
 }
 
 #[test]
+fn what_another_installation_made_is_left_alone_with_all_that_is_below_it() {
+    let mut rows = family();
+    rows[1].instance = InstanceId::from_random([8; 12]);
+    let closing = close_order(&rows, &key("m"));
+    assert_eq!(words(&closing.order), ["s2", "m"]);
+    let expected = [("l", Disagreement::ParentNotBelow), ("s1", Disagreement::OtherInstance)];
+    assert_eq!(left(&closing), expected, "l is ours, but what it belongs to is not");
+    rows[3].instance = InstanceId::from_random([8; 12]);
+    assert_eq!(words(&close_order(&rows, &key("s1")).order), ["l", "s1"], "theirs ends with theirs");
+    assert_eq!(close_order(&rows, &key("m")).left.len(), 2);
+    rows[1].lineage.push(key("n"));
+    let closing = close_order(&rows, &key("m"));
+    assert!(left(&closing).contains(&("s1", Disagreement::LineageDiffers)), "what is doubtful comes first");
+}
+
+#[test]
 fn an_old_row_that_knows_only_who_spawned_it_is_not_ended_with_that_one() {
     let mut rows = family();
     rows[4].spawned_by = Some(key("m"));

@@ -8,6 +8,7 @@ use crate::sqlite::columns::{number, parsed, stored};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::BTreeSet;
+use tenure_core::ids::InstanceId;
 use tenure_core::session::{AgentId, KEY_BYTES, Narrowing, Pattern, SessionKey, SessionState, Term};
 
 /// So many are looked at one by one, rather than through an index that may hold a million others.
@@ -297,6 +298,16 @@ pub(super) fn descendants(db: &Connection, key: &SessionKey) -> Result<Family, T
         }
     }
     Ok(found)
+}
+
+/// What is open is far less than what is not.
+pub(super) fn unsettled(db: &Connection, of: &InstanceId) -> Result<Vec<SessionKey>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT key FROM sessions INDEXED BY sessions_open
+         WHERE state <> 'closed' AND state = 'closing' AND instance = ?1 ORDER BY key",
+    )?;
+    let keys = statement.query_map([of.as_str()], |row| row.get::<_, String>(0))?;
+    keys.map(|key| parsed(&key?)).collect()
 }
 
 #[cfg(test)]

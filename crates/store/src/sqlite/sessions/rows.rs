@@ -1,4 +1,4 @@
-//! What makes, changes and removes sessions: each function is one transaction's work, with the event it brings.
+//! What makes and changes sessions: each function is one transaction's work, with the event it brings.
 
 use super::{queue, turns};
 use crate::Failed;
@@ -9,7 +9,6 @@ use crate::sqlite::events::tell;
 use crate::tally::sessions as told;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::session::{AgentId, Known, Refused, SessionKey, SessionRow, SessionState, spawn};
-use tenure_os::clock::unix_ms;
 
 /// The columns of a [`Session`], for a query over `sessions s`.
 pub(super) const SESSION: &str = "s.key, s.record, s.label, s.resume, s.turns, \
@@ -89,7 +88,7 @@ pub(super) fn adopt(
 }
 
 /// How the session is that has the key; also if it cannot be read.
-fn taken(db: &Connection, key: &SessionKey) -> Result<Option<SessionState>, Trouble> {
+pub(super) fn taken(db: &Connection, key: &SessionKey) -> Result<Option<SessionState>, Trouble> {
     let state: Option<String> = db
         .prepare_cached("SELECT state FROM sessions WHERE key = ?1")?
         .query_row([key.as_str()], |row| row.get(0))
@@ -200,52 +199,4 @@ pub(super) fn set_label(db: &Connection, key: &SessionKey, label: Option<&str>) 
     let changed =
         db.prepare_cached("UPDATE sessions SET label = ?2 WHERE key = ?1")?.execute((key.as_str(), label))?;
     Ok(changed > 0)
-}
-
-/// The place among the closed sessions before which there are more than `most`.
-fn oldest_kept(db: &Connection, most: u64) -> Result<(i64, String), Trouble> {
-    let Some(before) = most.checked_sub(1) else { return Ok((i64::MAX, String::new())) };
-    let place = db
-        .prepare_cached(
-            "SELECT closed_at_ms, key FROM sessions INDEXED BY sessions_closed WHERE state = 'closed'
-             ORDER BY closed_at_ms DESC, key DESC LIMIT 1 OFFSET ?1",
-        )?
-        .query_row([stored(before)], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    Ok(place.unwrap_or_default())
-}
-
-/// A session with a child that is open stays: what is below it could not be shown to be below it any more. One that
-/// cannot be read stays, too.
-pub(super) fn trim(
-    db: &Connection,
-    before_ms: u64,
-    most: u64,
-    limit: usize,
-) -> Result<Vec<SessionKey>, Trouble> {
-    let mut statement = db.prepare_cached(&format!(
-        "SELECT {SESSION} FROM sessions s INDEXED BY sessions_closed
-         WHERE s.state = 'closed' AND (s.closed_at_ms, s.key) < (?1, ?2)
-         AND NOT EXISTS (SELECT 1 FROM sessions c INDEXED BY sessions_children
-             WHERE c.parent = s.key AND c.state <> 'closed')
-         ORDER BY s.closed_at_ms, s.key"
-    ))?;
-    let too_old = (stored(before_ms), String::new());
-    let mut rows = statement.query(oldest_kept(db, most)?.max(too_old))?;
-    let mut gone = Vec::new();
-    while gone.len() < limit
-        && let Some(row) = rows.next()?
-    {
-        match readable(row)? {
-            Ok(session) => gone.push(session.row),
-            Err(UnreadableSession { key, why }) => tracing::warn!(key, why, "a session stays"),
-        }
-    }
-    drop(rows);
-    let now_ms = unix_ms();
-    for row in &gone {
-        db.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([row.key.as_str()])?;
-        tell(db, &told::removed(row, now_ms))?;
-    }
-    Ok(gone.into_iter().map(|row| row.key).collect())
 }

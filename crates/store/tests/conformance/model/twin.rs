@@ -1,7 +1,7 @@
 //! The model: a map, and the rules in their plainest words.
 
 use crate::sample::{NOW, instance, note, run_id};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::state::State;
 use tenure_store::{Change, Hold, NewRun, Query, Retention, RunRow};
@@ -18,6 +18,7 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct Twin {
     runs: BTreeMap<u64, Known>,
+    sessions: BTreeSet<String>,
     /// How many events there are.
     pub(crate) events: usize,
 }
@@ -39,7 +40,9 @@ impl Twin {
         let hold = Hold { instance: instance(1), epoch: 1 };
         let known = Known { new: new.clone(), hold, state: State::Starting, noted: false, hidden: false };
         self.runs.insert(run, known);
-        self.events += 1;
+        // The first run of a session brings that along.
+        let is_first = new.ticket.session_id.clone().is_some_and(|key| self.sessions.insert(key));
+        self.events += 1 + usize::from(is_first);
         Ok(())
     }
 

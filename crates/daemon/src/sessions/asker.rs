@@ -1,0 +1,137 @@
+//! Who asks for something to be done with sessions, and what they may see. Somebody outside of all sessions may see all
+//! of them; a session sees what `can_see` lets it. Whoever is bound to a session asks as that one and no other, and can
+//! ask to see less than the settings allow, never more.
+
+use super::key;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use tenure_core::session::{
+    self as core, Access, Action, AgentToAgent, Narrowing, SessionKey, SessionRow, Visibility, can_see,
+    narrow,
+};
+use tenure_core::tools::sessions::SessionsRequest;
+
+/// Who asks.
+pub(super) struct Asker {
+    /// In a person's words.
+    pub(super) about: String,
+    /// As which session; none for somebody outside of all.
+    session: Option<AsSession>,
+}
+
+struct AsSession {
+    requester: core::Requester,
+    visibility: Visibility,
+    a2a: AgentToAgent,
+}
+
+impl Daemon {
+    /// Who asks, as far as they may be who they say.
+    pub(super) async fn asker(&self, request: &SessionsRequest, who: &Requester) -> Result<Asker, Refusal> {
+        let acting = who.acting_as(request.requester.as_deref())?;
+        let about = acting.to_string();
+        let Some(text) = acting.only_session() else {
+            return match (request.visibility, request.sandboxed) {
+                (None, None) => Ok(Asker { about, session: None }),
+                _ => Err(Refusal::invalid(
+                    "visibility and sandboxed are a session's: say which session asks, with as",
+                )),
+            };
+        };
+        let key = key(text)?;
+        let set = self.settings.sessions.visibility;
+        let visibility = request.visibility.unwrap_or(set);
+        if who.only_session().is_some() && !is_within(visibility, set) {
+            return Err(Refusal::forbidden(format!(
+                "session {key} may see {set}, and asks for {visibility}: the operator sets sessions.visibility"
+            )));
+        }
+        let shut_in = request.sandboxed.unwrap_or(false);
+        let requester = match self.registry.session(key.clone()).await? {
+            Some(session) => core::Requester::of(&session.row, shut_in),
+            None => core::Requester::without_row(key, shut_in),
+        };
+        let a2a = self.settings.agent_to_agent();
+        Ok(Asker { about, session: Some(AsSession { requester, visibility, a2a }) })
+    }
+}
+
+/// Whether whatever one visibility shows, the other does.
+fn is_within(less: Visibility, more: Visibility) -> bool {
+    less == more || less == Visibility::SelfOnly || more == Visibility::All
+}
+
+impl Asker {
+    /// The session that asks.
+    pub(super) fn key(&self) -> Option<&SessionKey> {
+        self.session.as_ref().map(|it| &it.requester.key)
+    }
+
+    /// Whether it is shut in.
+    pub(super) fn is_sandboxed(&self) -> bool {
+        self.session.as_ref().is_some_and(|it| it.requester.sandboxed)
+    }
+
+    /// What a list may be narrowed to before each row is asked for.
+    pub(super) fn narrowing(&self) -> Option<Narrowing> {
+        self.session.as_ref().map(|it| narrow(&it.requester, it.visibility, &it.a2a))
+    }
+
+    fn access(&self, row: &SessionRow) -> Access {
+        match &self.session {
+            None => Access::Allow,
+            Some(it) => can_see(row, &it.requester, it.visibility, &it.a2a),
+        }
+    }
+
+    /// Whether a row is shown in a list.
+    pub(super) fn lists(&self, row: &SessionRow) -> bool {
+        self.access(row).is_allowed()
+    }
+
+    /// Lets the asker do this with a session, or says why not.
+    pub(super) fn see(&self, row: &SessionRow, action: Action) -> Result<(), Refusal> {
+        match self.access(row) {
+            Access::Allow => Ok(()),
+            Access::Deny(reason) => Err(Refusal::forbidden(reason.sentence(action))),
+        }
+    }
+
+    /// Lets the asker end a session, or what it does: to see it is not enough, it must be its own or have come from it.
+    pub(super) fn own(&self, row: &SessionRow) -> Result<(), Refusal> {
+        match self.key() {
+            Some(key) if row.key != *key && !row.came_from(key) => Err(Refusal::forbidden(format!(
+                "session {} did not come from session {key}, which can end only itself and what it spawned",
+                row.key
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Visibility::{Agent, All, SelfOnly, Tree};
+
+    #[test]
+    fn a_session_can_ask_to_see_less_and_never_more() {
+        let within = [
+            (SelfOnly, SelfOnly),
+            (SelfOnly, Tree),
+            (SelfOnly, Agent),
+            (SelfOnly, All),
+            (Tree, Tree),
+            (Tree, All),
+            (Agent, Agent),
+            (Agent, All),
+            (All, All),
+        ];
+        for less in Visibility::ALL {
+            for more in Visibility::ALL {
+                assert_eq!(is_within(*less, *more), within.contains(&(*less, *more)), "{less} in {more}");
+            }
+        }
+    }
+}

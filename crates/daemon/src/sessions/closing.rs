@@ -1,0 +1,233 @@
+//! Closing a session: all that is proven to be below it is marked first, so that nothing new begins there, and then ended,
+//! children first. The marks are on disk: the next daemon goes on where this one was killed.
+
+use super::asker::Asker;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use futures_util::future::join_all;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::api::Selector;
+use tenure_core::ids::RunId;
+use tenure_core::session::{Action, Closing, SessionKey, SessionRow, SessionState, close_order};
+use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
+use tenure_os::{clock, pause};
+use tenure_store::{Move, Outcome, SessionQuery, TurnEnd};
+use tokio::time::{Instant, timeout_at};
+
+/// How many looks it takes at most until nothing new begins below a session.
+const LOOKS: usize = 100;
+/// How much longer than their grace the runs of a session may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many runs or sessions are looked at together.
+const BATCH: usize = 500;
+
+/// Why, and how thoroughly.
+#[derive(Debug, Clone)]
+pub(crate) struct Why {
+    pub(crate) reason: Option<String>,
+    /// Whether its row goes, too.
+    pub(crate) discard: bool,
+}
+
+impl Daemon {
+    /// Closes a session for somebody.
+    pub(super) async fn close_for(
+        self: &Arc<Self>,
+        request: SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(&request, asker, Action::Send).await?;
+        asker.own(&session.row)?;
+        let reason = request.reason.unwrap_or_else(|| format!("closed by {}", asker.about));
+        let why = Why { reason: Some(reason), discard: request.discard.unwrap_or(false) };
+        let closed = self.close_session(&session.row.key, why).await?;
+        Ok(SessionsReply { closed: Some(closed), ..SessionsReply::default() })
+    }
+
+    /// Closes a session and all that it owns. Whoever stops waiting has it closed all the same.
+    pub(crate) async fn close_session(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        why: Why,
+    ) -> Result<ClosedJson, Refusal> {
+        let (daemon, key) = (Arc::clone(self), key.clone());
+        let closing = tokio::spawn(async move { daemon.close_tree(&key, &why).await });
+        closing.await.map_err(Refusal::internal)?
+    }
+
+    async fn close_tree(self: &Arc<Self>, key: &SessionKey, why: &Why) -> Result<ClosedJson, Refusal> {
+        let Closing { order, left } = self.mark(key, why).await?;
+        pause::point("daemon-sessions-marked");
+        let mut closed = ClosedJson { left, ..ClosedJson::default() };
+        for level in self.levels(order).await? {
+            // Brothers and sisters end at once; their parent after all of them.
+            for ended in join_all(level.iter().map(|key| self.end_session(key))).await {
+                let (runs, unconfirmed) = ended?;
+                closed.runs.extend(runs);
+                closed.unconfirmed.extend(unconfirmed);
+            }
+            for key in level {
+                self.settle_closed(&key, why).await?;
+                pause::point("daemon-session-closed");
+                closed.closed.push(key);
+            }
+        }
+        if why.discard {
+            self.registry.forget_session(key.clone()).await?;
+        }
+        self.something_happened();
+        Ok(closed)
+    }
+
+    /// Marks a session and all that is below it as closing, those above first: what is marked gets no children, no runs and
+    /// no messages any more.
+    async fn mark(&self, key: &SessionKey, why: &Why) -> Result<Closing, Refusal> {
+        for _ in 0..LOOKS {
+            let family = self.registry.descendants(key.clone()).await?;
+            for unreadable in &family.unreadable {
+                tracing::warn!(session = unreadable.key, why = unreadable.why, "a session is left alone");
+            }
+            let closing = close_order(&family.rows, key);
+            let open: Vec<&SessionRow> = closing
+                .order
+                .iter()
+                .rev()
+                .filter_map(|key| family.rows.iter().find(|row| row.key == *key))
+                .filter(|row| row.state.is_open())
+                .collect();
+            if open.is_empty() {
+                return Ok(closing);
+            }
+            for row in open {
+                let (at_ms, reason) = (clock::unix_ms(), why.reason.clone());
+                let step = Move { from: row.state, to: SessionState::Closing, at_ms, reason };
+                // One that has become busy or idle meanwhile is looked at again.
+                self.registry.advance_session(row.key.clone(), step).await?;
+            }
+            self.something_happened();
+        }
+        Err(Refusal::wrong_state(format!("session {key} does not come to rest: close it again")))
+    }
+
+    /// The sessions by their depth, the deepest first.
+    async fn levels(&self, order: Vec<SessionKey>) -> Result<Vec<Vec<SessionKey>>, Refusal> {
+        let mut levels: Vec<(usize, Vec<SessionKey>)> = Vec::new();
+        for key in order {
+            let depth = self.session_called(&key).await?.row.lineage.len();
+            match levels.last_mut() {
+                Some((of, keys)) if *of == depth => keys.push(key),
+                _ => levels.push((depth, vec![key])),
+            }
+        }
+        Ok(levels.into_iter().map(|(_, keys)| keys).collect())
+    }
+
+    /// Ends the turn and the runs of a session, and waits until they are gone: which runs, and of which of them not every
+    /// process is known to be.
+    async fn end_session(self: &Arc<Self>, key: &SessionKey) -> Result<(Vec<RunId>, Vec<RunId>), Refusal> {
+        let deadline = Instant::now() + self.settings.run.grace + PATIENCE;
+        if let Some(turn) = self.registry.active_turn(key.clone()).await? {
+            self.turns.cancel(&turn.asked.id);
+        }
+        self.close_questions(key.as_str(), "its session is closed").await?;
+        let who = Requester::Operator { about: format!("session {key} is closed") };
+        let which = Selector { session: Some(key.to_string()), ..Selector::default() };
+        let (mut ended, mut unconfirmed) = (Vec::new(), Vec::new());
+        loop {
+            let live = self.live_runs_of(key, BATCH).await?;
+            if live.is_empty() {
+                break;
+            }
+            self.cancel_many(&which, false, &who).await?;
+            for run in live {
+                match self.wait(&run, Some(deadline)).await?.ending {
+                    Some(ending) if ending.termination.confirmed => {}
+                    Some(_) => unconfirmed.push(run.clone()),
+                    None => return Err(still_ending(key)),
+                }
+                ended.push(run);
+            }
+        }
+        self.await_end_of_turn(key, deadline).await?;
+        Ok((ended, unconfirmed))
+    }
+
+    /// Waits until no turn of a session is under way. One that nobody carries out is lost.
+    async fn await_end_of_turn(&self, key: &SessionKey, deadline: Instant) -> Result<(), Refusal> {
+        let mut changed = self.turns.watch();
+        loop {
+            changed.borrow_and_update();
+            let Some(turn) = self.registry.active_turn(key.clone()).await? else { return Ok(()) };
+            if !self.turns.cancel(&turn.asked.id) {
+                let outcome = if turn.run.is_some() { Outcome::Lost } else { Outcome::Cancelled };
+                let (at_ms, error) = (clock::unix_ms(), Some("its session was closed".to_owned()));
+                let end = TurnEnd { outcome, at_ms, text: None, error, resume: None };
+                self.registry.end_turn(turn.asked.id.clone(), end).await?;
+                self.turns.put_down(&turn.asked.id);
+                continue;
+            }
+            if timeout_at(deadline, changed.changed()).await.is_err() {
+                return Err(still_ending(key));
+            }
+        }
+    }
+
+    /// What it owned is gone: the session is closed.
+    async fn settle_closed(&self, key: &SessionKey, why: &Why) -> Result<(), Refusal> {
+        let (at_ms, reason) = (clock::unix_ms(), why.reason.clone());
+        let step = Move { from: SessionState::Closing, to: SessionState::Closed, at_ms, reason };
+        // Somebody else may have been faster.
+        self.registry.advance_session(key.clone(), step).await?;
+        self.turns.something_changed();
+        Ok(())
+    }
+
+    /// Goes on closing what an earlier daemon did not get to, or what did not end in time.
+    pub(crate) async fn go_on_closing(self: &Arc<Self>) {
+        let half_closed = match self.half_closed().await {
+            Ok(rows) => rows,
+            Err(refusal) => {
+                return tracing::error!(why = refusal.detail, "the sessions that are closing cannot be read");
+            }
+        };
+        let is_below_another =
+            |row: &SessionRow| half_closed.iter().any(|other| row.lineage.contains(&other.key));
+        for row in half_closed.iter().filter(|row| !is_below_another(row)) {
+            let (daemon, key) = (Arc::clone(self), row.key.clone());
+            tokio::spawn(async move {
+                let why = Why { reason: None, discard: false };
+                match daemon.close_tree(&key, &why).await {
+                    Ok(closed) => {
+                        tracing::info!(session = %key, closed = closed.closed.len(), "closed at last")
+                    }
+                    Err(refusal) => tracing::warn!(session = %key, why = refusal.detail, "is still closing"),
+                }
+            });
+        }
+    }
+
+    /// The sessions of this instance that are being closed.
+    async fn half_closed(&self) -> Result<Vec<SessionRow>, Refusal> {
+        let mut query =
+            SessionQuery { states: vec![SessionState::Closing], limit: BATCH, ..SessionQuery::default() };
+        let mut rows = Vec::new();
+        loop {
+            let page = self.registry.sessions(query.clone()).await?;
+            let of_sessions = page.sessions.into_iter().map(|session| session.row);
+            rows.extend(of_sessions.filter(|row| row.instance == self.instance));
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(rows),
+            }
+        }
+    }
+}
+
+fn still_ending(key: &SessionKey) -> Refusal {
+    Refusal::wrong_state(format!(
+        "what session {key} owns has not ended in time: it stays closing, and is tried again; `tenure ps --session {key}` \
+         shows what is left"
+    ))
+}

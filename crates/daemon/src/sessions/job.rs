@@ -1,0 +1,164 @@
+//! What a turn starts: a process of the agent's command, or a command line by the exec tool's rules.
+
+use crate::asked::{self, Asked, Process};
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use std::path::Path;
+use std::time::Duration;
+use tenure_agents::{Agent, AgentSession, Planned, Terminal, Turn as AgentTurn};
+use tenure_core::defaults;
+use tenure_core::ids::RunId;
+use tenure_core::limits::Limits;
+use tenure_core::resources::Resources;
+use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
+use tenure_core::spec::{OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
+use tenure_store::{Session, Turn};
+
+/// What a turn starts, and how what comes of it is read.
+pub(super) struct Job {
+    pub(super) asked: Asked,
+    /// What its standard input gets before it ends.
+    pub(super) stdin: Option<Vec<u8>>,
+    pub(super) reads: Reads,
+}
+
+/// How what comes of a turn is read.
+pub(super) enum Reads {
+    /// As the agent's description says.
+    Agent {
+        agent: Box<Agent>,
+        /// How long it may be silent.
+        silence: Option<Duration>,
+    },
+    /// As the output of a command.
+    Command,
+}
+
+/// Only what carries out turns takes messages.
+pub(super) fn check_takes_messages(key: &SessionKey, backend: Backend) -> Result<(), Refusal> {
+    match backend {
+        Backend::Cli | Backend::Exec => Ok(()),
+        Backend::Run | Backend::Acp => Err(Refusal::wrong_state(format!(
+            "session {key} is carried on elsewhere: Tenure holds its runs, and nothing here reads messages to it"
+        ))),
+    }
+}
+
+impl Daemon {
+    /// The description of an agent's command.
+    pub(super) fn described(&self, name: &AgentId) -> Result<Agent, Refusal> {
+        let file = self.settings.config().unwrap_or(Path::new("config.toml"));
+        let mut all = tenure_agents::agents(file, self.settings.agents()).map_err(Refusal::invalid)?;
+        let known = || all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+        let unknown = format!(
+            "there is no agent {name} with a command: there are {}; describe it in config.toml as [agents.{name}], or use \
+             backend exec",
+            known()
+        );
+        all.remove(name).ok_or_else(|| Refusal::invalid(unknown))
+    }
+
+    /// What a turn starts, as the run with this id.
+    pub(super) async fn job(&self, session: &Session, turn: &Turn, run: RunId) -> Result<Job, Refusal> {
+        let row = &session.row;
+        check_takes_messages(&row.key, row.backend)?;
+        if row.backend == Backend::Exec {
+            let asked = self.command_of_turn(row, &turn.asked.message, run).await?;
+            return Ok(Job { asked, stdin: None, reads: Reads::Command });
+        }
+        let Some(name) = &row.agent else {
+            return Err(Refusal::wrong_state(format!(
+                "session {} has no agent to carry out its turns",
+                row.key
+            )));
+        };
+        self.agent_job(self.described(name)?, session, turn, run)
+    }
+
+    fn agent_job(&self, agent: Agent, session: &Session, turn: &Turn, run: RunId) -> Result<Job, Refusal> {
+        let row = &session.row;
+        let mut process = asked::handed_down(&self.state_text());
+        if let Some(cwd) = &row.work.cwd {
+            process.cwd = cwd.clone().into_bytes();
+        }
+        let cwd = String::from_utf8_lossy(&process.cwd).into_owned();
+        let resume = session.resume.as_deref().filter(|_| agent.resume.is_some());
+        let resume = resume.map(AgentSession::new).transpose().map_err(Refusal::invalid)?;
+        let planned = tenure_agents::turn(
+            &agent,
+            &AgentTurn {
+                prompt: &turn.asked.message,
+                resume: resume.as_ref(),
+                cwd: Path::new(&cwd),
+                model: row.work.model.as_deref(),
+                timeout: row.work.timeout_ms.map(Duration::from_millis),
+            },
+        )
+        .map_err(Refusal::invalid)?;
+        self.dress(&mut process, &planned)?;
+        let spec = self.spec(&planned, process, (row, session.label.as_ref()));
+        spec.check().map_err(Refusal::invalid)?;
+        let asked = Asked {
+            replace: spec.scope.is_some(),
+            only_session: Some(row.key.to_string()),
+            backend: Backend::Cli,
+            run_id: Some(run),
+            exec: None,
+            spec,
+        };
+        let reads = Reads::Agent { agent: Box::new(agent), silence: planned.no_output };
+        Ok(Job { asked, stdin: planned.stdin, reads })
+    }
+
+    /// Gives an agent the environment that its description says.
+    fn dress(&self, process: &mut Process, planned: &Planned) -> Result<(), Refusal> {
+        for (name, value) in std::env::vars().filter(|(name, _)| planned.passes(name)) {
+            process.set(&name, &value)?;
+        }
+        for (name, value) in &planned.env {
+            process.set(name, value)?;
+        }
+        process.env.retain(|entry| {
+            let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
+            !planned.env_remove.iter().any(|removed| removed.as_bytes() == name)
+        });
+        process.env_names = planned.env.keys().cloned().collect();
+        Ok(())
+    }
+
+    fn spec(
+        &self,
+        planned: &Planned,
+        process: Process,
+        (row, label): (&SessionRow, Option<&String>),
+    ) -> Spec {
+        let (cols, rows) = defaults::PTY_SIZE;
+        let command = planned.argv.clone();
+        let transport = match planned.terminal {
+            Terminal::Pipes => Transport::Pipes { command, stdin: planned.stdin.is_some() },
+            Terminal::Pty => Transport::Pty { command: PtyCommand::Argv(command), size: Size { cols, rows } },
+        };
+        Spec {
+            transport,
+            cwd: process.cwd,
+            env: process.env,
+            env_names: process.env_names,
+            umask: process.umask,
+            nofile: process.nofile,
+            session: Some(row.key.to_string()),
+            scope: planned.scope.clone(),
+            label: label.cloned(),
+            limits: Limits {
+                overall: planned.timeout,
+                no_output: planned.no_output,
+                activity: planned.activity,
+                grace: self.settings.run.grace,
+                give_up: defaults::GIVE_UP,
+                orphan_grace: self.settings.run.orphan_grace,
+            },
+            resources: Resources::default(),
+            on_escape: OnEscape::default(),
+            orphan: Orphan::default(),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Looking at sessions: which there are, how one is, and what was said in it.
+
+use super::asker::Asker;
+use super::key;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::runs::LIVE;
+use tenure_core::ids::RunId;
+use tenure_core::session::{Action, AgentId, SessionKey};
+use tenure_core::tools::sessions::{SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
+
+/// How many sessions or turns are shown at once, if nothing is said, and at most.
+const PAGE: (u64, u64) = (50, 500);
+/// How many bytes of text a history has, if nothing is said, and at most.
+const TEXT: (u64, u64) = (64 << 10, 4 << 20);
+/// How many runs are shown with a session.
+const RUNS: usize = 100;
+
+impl Daemon {
+    /// The sessions that there are for whoever asks.
+    pub(super) async fn list_sessions(
+        &self,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let limit = page(request.limit)?;
+        let mut query = SessionQuery {
+            narrowing: asker.narrowing(),
+            agent: request.agent.as_deref().map(agent).transpose()?,
+            kind: request.kind,
+            backend: request.backend,
+            states: request.states.clone(),
+            parent: request.parent.as_deref().map(key).transpose()?,
+            prefix: request.prefix.clone(),
+            after: request.after.as_deref().map(cursor).transpose()?,
+            limit,
+        };
+        let mut shown = Vec::new();
+        loop {
+            let page = self.registry.sessions(query.clone()).await?;
+            shown.extend(page.sessions.into_iter().filter(|session| asker.lists(&session.row)));
+            match page.next {
+                // What was narrowed to is more than what is shown: the page is filled up.
+                Some(next) if shown.len() < limit => {
+                    (query.after, query.limit) = (Some(next), limit - shown.len());
+                }
+                next => {
+                    return Ok(SessionsReply {
+                        sessions: Some(shown.into_iter().map(view).collect()),
+                        next: next.map(|at| format!("{}:{}", at.created_at_ms, at.key)),
+                        ..SessionsReply::default()
+                    });
+                }
+            }
+        }
+    }
+
+    /// How one is.
+    pub(super) async fn session_status(
+        &self,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::Status).await?;
+        let key = session.row.key.clone();
+        let active = self.registry.active_turn(key.clone()).await?;
+        let runs = self.live_runs_of(&key, RUNS).await?;
+        let session = SessionJson {
+            active_turn: active.map(|turn| shown(turn, TEXT.0)),
+            live_runs: Some(runs),
+            ..view(session)
+        };
+        Ok(SessionsReply { session: Some(session), ..SessionsReply::default() })
+    }
+
+    /// The runs of a session that have not ended: at most so many.
+    pub(super) async fn live_runs_of(&self, key: &SessionKey, limit: usize) -> Result<Vec<RunId>, Refusal> {
+        let query = Query {
+            states: LIVE.to_vec(),
+            session: Some(key.to_string()),
+            scope: None,
+            agent: None,
+            after: None,
+            limit,
+        };
+        let page = self.registry.runs(query).await?;
+        Ok(page.runs.into_iter().map(|row| row.ticket.run_id).collect())
+    }
+
+    /// What was said in one.
+    pub(super) async fn history(
+        &self,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::History).await?;
+        let bytes = request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1);
+        let after = request.after.as_deref().map(number).transpose()?;
+        let side = match (request.newest_first, after) {
+            (Some(true), after) => Side::Before(after.unwrap_or(u64::MAX)),
+            (Some(false) | None, after) => Side::After(after.unwrap_or(0)),
+        };
+        let page = self.registry.turns(session.row.key, side, page(request.limit)?, bytes).await?;
+        let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
+        let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
+        Ok(SessionsReply { turns: Some(turns), next, ..SessionsReply::default() })
+    }
+}
+
+pub(super) fn agent(name: &str) -> Result<AgentId, Refusal> {
+    name.parse().map_err(Refusal::invalid)
+}
+
+fn page(limit: Option<u64>) -> Result<usize, Refusal> {
+    match limit.unwrap_or(PAGE.0) {
+        0 => Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1))),
+        limit => Ok(usize::try_from(limit.min(PAGE.1)).unwrap_or(1)),
+    }
+}
+
+fn cursor(text: &str) -> Result<SessionCursor, Refusal> {
+    let parts = text.split_once(':').and_then(|(at, key)| Some((at.parse().ok()?, key.parse().ok()?)));
+    let (created_at_ms, key) =
+        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
+    Ok(SessionCursor { created_at_ms, key })
+}
+
+fn number(text: &str) -> Result<u64, Refusal> {
+    text.parse()
+        .map_err(|_| Refusal::invalid("after is the number of a turn: what next said on the page before"))
+}
+
+/// A session as every face shows it.
+pub(super) fn view(session: Session) -> SessionJson {
+    let Session { row, label, resume, turns, queued } = session;
+    SessionJson { row, label, agent_session_id: resume, turns, queued, active_turn: None, live_runs: None }
+}
+
+/// A turn as every face shows it, with at most so many bytes of each text.
+pub(super) fn shown(turn: Turn, most: u64) -> TurnJson {
+    let Turn { asked, number, state, run, began_at_ms, ended_at_ms, text, error, instance: _ } = turn;
+    let (message, message_cut_bytes) = cut(asked.message, most);
+    let (text, text_cut_bytes) = match text {
+        Some(it) => {
+            let (text, cut) = cut(it.text, most);
+            (Some(text), cut + it.cut_bytes)
+        }
+        None => (None, 0),
+    };
+    TurnJson {
+        turn_id: asked.id,
+        number,
+        state,
+        asked_by: asked.asked_by,
+        message,
+        message_cut_bytes,
+        text,
+        text_cut_bytes,
+        error,
+        run_id: run,
+        sent_at_ms: asked.sent_at_ms,
+        began_at_ms,
+        ended_at_ms,
+    }
+}
+
+/// A text, cut between two characters, and how many bytes are left out.
+fn cut(mut text: String, most: u64) -> (String, u64) {
+    let end = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX).min(text.len()));
+    let left = text.len() - end;
+    text.truncate(end);
+    (text, left as u64)
+}

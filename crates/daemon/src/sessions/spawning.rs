@@ -1,0 +1,159 @@
+//! Making sessions. To whom one belongs is settled by who asks, not by what they say.
+
+use super::asker::Asker;
+use super::looking::{agent, view};
+use super::{job, key};
+use crate::asked::named;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use tenure_core::session::{AgentId, Backend, Kind, Mode, SessionKey, SpawnLimits, SpawnRequest, Work};
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_os::{clock, random};
+use tenure_store::{Failed, NewSession, Session};
+
+impl Daemon {
+    /// Makes a session and, if it has a task, begins its first turn.
+    pub(super) async fn spawn_for(
+        self: &Arc<Self>,
+        request: SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        if let Some(task) = &request.task {
+            super::talking::check_message(task)?;
+        }
+        let task = request.task.clone();
+        let new = self.new_session(request, asker)?;
+        if task.is_some() {
+            job::check_takes_messages(&new.request.key, new.request.backend)?;
+        }
+        self.ensure_asker(asker).await?;
+        let session = self.registry.spawn_session(new).await?;
+        self.something_happened();
+        let mut reply = SessionsReply::default();
+        if let Some(text) = task {
+            reply.sent = Some(self.say(&session.row, text, None, &asker.about).await?);
+        }
+        let session = self.session_called(&session.row.key).await?;
+        reply.session = Some(view(session));
+        Ok(reply)
+    }
+
+    fn new_session(&self, request: SessionsRequest, asker: &Asker) -> Result<NewSession, Refusal> {
+        let asked_key = request.session_key.as_deref().map(key).transpose()?;
+        let named_agent = request.agent.as_deref().map(agent).transpose()?;
+        let of_key = asked_key.as_ref().and_then(SessionKey::agent);
+        let whose = named_agent.clone().or(of_key);
+        let backend = self.backend(request.backend, whose.as_ref())?;
+        let parent = match &request.parent {
+            Some(parent) => Some(key(parent)?),
+            None => asker.key().cloned(),
+        };
+        let kind = request.kind.unwrap_or(match (&parent, backend) {
+            (Some(_), _) => Kind::Subagent,
+            (None, Backend::Cli) => Kind::Cli,
+            (None, Backend::Acp) => Kind::Acp,
+            (None, Backend::Run | Backend::Exec) => Kind::Exec,
+        });
+        let key = match asked_key {
+            Some(key) => key,
+            None => made_key(whose.as_ref(), kind)?,
+        };
+        let cwd = request.cwd.map(absolute).transpose()?;
+        let spawn = SpawnRequest {
+            key,
+            agent: named_agent,
+            kind,
+            mode: request.mode.unwrap_or(Mode::Persistent),
+            backend,
+            by: asker.key().cloned(),
+            instance: self.instance.clone(),
+            origin: request.origin,
+            interaction: request.interaction,
+            sandboxed: request.sandbox.unwrap_or(false) || asker.is_sandboxed(),
+            work: Work { cwd, model: request.model, timeout_ms: request.timeout_ms.filter(|&ms| ms > 0) },
+            now_ms: clock::unix_ms(),
+        };
+        let label = named("label", request.label.as_ref())?;
+        Ok(NewSession { request: spawn, parent, limits: self.spawn_limits(), label })
+    }
+
+    fn spawn_limits(&self) -> SpawnLimits {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let sessions = &self.settings.sessions;
+        SpawnLimits { depth: count(sessions.depth), children: count(sessions.children) }
+    }
+
+    /// What carries out the turns: the agent's command, if there is a description of it.
+    fn backend(&self, asked: Option<Backend>, agent: Option<&AgentId>) -> Result<Backend, Refusal> {
+        match (asked, agent) {
+            (Some(Backend::Acp), _) => Err(Refusal::invalid(
+                "this Tenure has no ACP runtime: use backend cli for an agent's command, or exec for commands",
+            )),
+            (Some(Backend::Cli) | None, Some(agent)) => self.described(agent).map(|_| Backend::Cli),
+            (Some(Backend::Cli), None) => {
+                Err(Refusal::invalid("agent is missing: say which agent's command carries out the turns"))
+            }
+            (Some(backend @ (Backend::Run | Backend::Exec)), _) => Ok(backend),
+            (None, None) => Ok(Backend::Exec),
+        }
+    }
+
+    /// A session that asks is known from then on: what it spawns is below it.
+    async fn ensure_asker(&self, asker: &Asker) -> Result<(), Refusal> {
+        match asker.key() {
+            Some(key) => self.ensure_session(key, None).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The row of a session that others carry on; it is made if there is none.
+    pub(crate) async fn ensure_session(
+        &self,
+        key: &SessionKey,
+        parent: Option<SessionKey>,
+    ) -> Result<Session, Refusal> {
+        if let Some(session) = self.registry.session(key.clone()).await? {
+            return Ok(session);
+        }
+        let request = SpawnRequest {
+            key: key.clone(),
+            agent: None,
+            kind: if parent.is_some() { Kind::Subagent } else { Kind::Main },
+            mode: Mode::Persistent,
+            backend: Backend::Run,
+            by: parent.clone(),
+            instance: self.instance.clone(),
+            origin: None,
+            interaction: None,
+            sandboxed: false,
+            work: Work::default(),
+            now_ms: clock::unix_ms(),
+        };
+        let new = NewSession { request, parent, limits: self.spawn_limits(), label: None };
+        match self.registry.spawn_session(new).await {
+            Ok(session) => Ok(session),
+            // Somebody was faster.
+            Err(Failed::NotSpawned(_) | Failed::SessionTaken { .. }) => self.session_called(key).await,
+            Err(failed) => Err(failed.into()),
+        }
+    }
+}
+
+/// A key that no other session has.
+fn made_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> {
+    let bytes: [u8; 8] = random::bytes().map_err(Refusal::internal)?;
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    match agent {
+        Some(agent) => key(&format!("agent:{agent}:{kind}:{digits}")),
+        None => key(&format!("{kind}:{digits}")),
+    }
+}
+
+fn absolute(cwd: String) -> Result<String, Refusal> {
+    if cwd.starts_with('/') && !cwd.contains('\0') {
+        Ok(cwd)
+    } else {
+        Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}")))
+    }
+}

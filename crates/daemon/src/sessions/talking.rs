@@ -1,0 +1,187 @@
+//! Saying something to a session, waiting for what comes of it, and ending that.
+
+use super::asker::Asker;
+use super::{job, looking};
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ids::TurnId;
+use tenure_core::session::{Action, Backend, SessionRow};
+use tenure_core::tools::TURN_WAIT_MS;
+use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_os::{clock, random};
+use tenure_store::{Failed, NewTurn, Side, Turn, TurnState};
+use tokio::time::{Instant, timeout_at};
+
+/// How long a message may be.
+const MESSAGE_BYTES: usize = 1 << 20;
+/// How many bytes of a turn's texts are shown.
+const SHOWN: u64 = 1 << 20;
+
+/// A message says something, and not too much.
+pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::invalid("the message is empty: say what is to be done"));
+    }
+    if text.len() > MESSAGE_BYTES {
+        return Err(Refusal::too_large(format!(
+            "the message has {} bytes, and {MESSAGE_BYTES} is the most: write it to a file and name that",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+impl Daemon {
+    /// Says something to a session.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        request: SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(&request, asker, Action::Send).await?;
+        let Some(text) = request.text else {
+            return Err(Refusal::invalid("text is missing: say what is to be done"));
+        };
+        check_message(&text)?;
+        let sent = self.say(&session.row, text, request.when_busy, &asker.about).await?;
+        Ok(SessionsReply { sent: Some(sent), ..SessionsReply::default() })
+    }
+
+    /// Begins a turn with a message, or has it wait, or reaches the turn that is under way.
+    pub(super) async fn say(
+        self: &Arc<Self>,
+        row: &SessionRow,
+        text: String,
+        when_busy: Option<WhenBusy>,
+        asked_by: &str,
+    ) -> Result<Sent, Refusal> {
+        job::check_takes_messages(&row.key, row.backend)?;
+        if self.is_draining() {
+            return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
+        }
+        let id = TurnId::from_random(random::bytes().map_err(Refusal::internal)?);
+        let (asked_by, sent_at_ms) = (asked_by.to_owned(), clock::unix_ms());
+        let new = NewTurn { id: id.clone(), session: row.key.clone(), message: text, asked_by, sent_at_ms };
+        match self.registry.begin_turn(new.clone(), self.instance.clone(), sent_at_ms).await {
+            Ok(turn) => {
+                self.something_happened();
+                self.carry_on(turn);
+                return Ok(Sent { delivery: Delivery::Started, turn_id: id, ahead: 0, note: None });
+            }
+            Err(Failed::SessionBusy { .. } | Failed::MessagesWait { .. }) => {}
+            Err(failed) => return Err(failed.into()),
+        }
+        match when_busy.unwrap_or_default() {
+            WhenBusy::Refuse => Err(Refusal::wrong_state(format!(
+                "session {} is busy: wait for its turn to end, cancel it, or let the message wait with queue",
+                row.key
+            ))),
+            WhenBusy::Queue => self.enqueue(new, None).await,
+            WhenBusy::Steer => self.steer(row, new).await,
+        }
+    }
+
+    /// Has a message wait until the session is idle.
+    async fn enqueue(self: &Arc<Self>, new: NewTurn, note: Option<String>) -> Result<Sent, Refusal> {
+        let (key, turn_id) = (new.session.clone(), new.id.clone());
+        let depth = usize::try_from(self.settings.sessions.queue).unwrap_or(usize::MAX);
+        let ahead = self.registry.queue_message(new, depth).await?;
+        self.something_happened();
+        // The turn may have ended before the message was there to be taken.
+        self.take_up(&key).await;
+        Ok(Sent { delivery: Delivery::Queued, turn_id, ahead, note })
+    }
+
+    /// Gives a message to the turn that is under way, if that takes input.
+    async fn steer(self: &Arc<Self>, row: &SessionRow, new: NewTurn) -> Result<Sent, Refusal> {
+        if row.backend == Backend::Exec
+            && let Some(turn) = self.registry.active_turn(row.key.clone()).await?
+            && let Some(run) = &turn.run
+            && let Some(run) = self.registry.run(run.clone()).await?
+        {
+            let line = format!("{}\n", new.message);
+            self.type_into(&run, line.as_bytes(), None, false).await?;
+            let turn_id = turn.asked.id;
+            return Ok(Sent { delivery: Delivery::Steered, turn_id, ahead: 0, note: None });
+        }
+        let note =
+            "an agent's command takes no input in the middle of a turn, so the message waits for the next";
+        self.enqueue(new, Some(note.to_owned())).await
+    }
+
+    /// Waits for the end of a turn, for as long as is asked.
+    pub(super) async fn await_turn(
+        &self,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::History).await?;
+        let wait = request.timeout_ms.unwrap_or(TURN_WAIT_MS).min(TURN_WAIT_MS);
+        let deadline = Instant::now() + Duration::from_millis(wait);
+        let asked: Option<TurnId> =
+            request.turn_id.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
+        let mut changed = self.turns.watch();
+        loop {
+            changed.borrow_and_update();
+            let turn = self.turn_meant(&session.row, asked.as_ref()).await?;
+            let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
+            if ended || timeout_at(deadline, changed.changed()).await.is_err() {
+                let turn = turn.map(|turn| looking::shown(turn, SHOWN));
+                return Ok(SessionsReply { turn, ..SessionsReply::default() });
+            }
+        }
+    }
+
+    /// The turn that is meant: this one, or the last that has begun. `None` while it waits.
+    async fn turn_meant(&self, row: &SessionRow, asked: Option<&TurnId>) -> Result<Option<Turn>, Refusal> {
+        let Some(id) = asked else {
+            let newest = Side::Before(u64::MAX);
+            let mut page = self.registry.turns(row.key.clone(), newest, 1, SHOWN).await?;
+            if page.turns.is_empty() {
+                let why = format!("session {} has had no turn: send it something", row.key);
+                return Err(Refusal::wrong_state(why));
+            }
+            return Ok(page.turns.pop());
+        };
+        match self.turn_called(id).await? {
+            Some(turn) if turn.asked.session == row.key => Ok(Some(turn)),
+            Some(_) => Err(Refusal::invalid(format!("session {} has no turn {id}", row.key))),
+            None => {
+                let waits = self.registry.messages(row.key.clone()).await?;
+                if waits.iter().any(|message| message.turn.id == *id) {
+                    return Ok(None);
+                }
+                // It may have been taken between the two looks.
+                let turn = self.turn_called(id).await?.filter(|turn| turn.asked.session == row.key);
+                let gone = || {
+                    let why = format!("session {} has no turn {id}, or it was withdrawn", row.key);
+                    Refusal::invalid(why)
+                };
+                turn.map(Some).ok_or_else(gone)
+            }
+        }
+    }
+
+    /// Ends the turn that is under way. What waits comes next.
+    pub(super) async fn cancel_turn(
+        self: &Arc<Self>,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::Send).await?;
+        asker.own(&session.row)?;
+        let key = &session.row.key;
+        let Some(turn) = self.registry.active_turn(key.clone()).await? else {
+            return Err(Refusal::wrong_state(format!(
+                "session {key} has no turn under way: there is nothing to cancel"
+            )));
+        };
+        if turn.instance != self.instance {
+            return Err(Refusal::held_elsewhere(format!("the turn of session {key} is another instance's")));
+        }
+        self.turns.cancel(&turn.asked.id);
+        Ok(SessionsReply { turn: Some(looking::shown(turn, SHOWN)), ..SessionsReply::default() })
+    }
+}

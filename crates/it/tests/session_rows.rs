@@ -1,0 +1,83 @@
+//! The sessions that runs name: whoever starts one, its session is recorded, and in one that is over nothing is started.
+
+use serde_json::json;
+use tenure_it::agent::Agent;
+use tenure_it::eventually;
+use tenure_it::install::Install;
+use tenure_it::served::Served;
+
+fn registry(install: &Install) -> rusqlite::Connection {
+    let db = rusqlite::Connection::open(install.state().join("tenure.db")).expect("the registry");
+    db.busy_timeout(tenure_it::PATIENCE).expect("a deadline");
+    db
+}
+
+/// The sessions that there are, with what carries them out.
+fn sessions(install: &Install) -> Vec<(String, String)> {
+    let db = registry(install);
+    let mut statement = db.prepare("SELECT key, backend FROM sessions ORDER BY key").expect("a query");
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
+    rows.collect::<Result<_, _>>().expect("sessions")
+}
+
+/// Closes a session behind the daemon's back.
+fn close(install: &Install, key: &str) {
+    let sql = "UPDATE sessions SET state = 'closed', closed_at_ms = 1 WHERE key = ?1";
+    assert_eq!(registry(install).execute(sql, [key]).expect("closed"), 1);
+}
+
+#[test]
+fn whoever_starts_a_run_of_a_session_its_session_is_recorded() {
+    let (install, agent) = Agent::new();
+    let run = install.start_in_background(&["--session", "agent:a:1"], &["true"]);
+    install.wait(&run);
+    let _ = agent.acting_as("agent:a:2").run("true");
+    let _ = agent.acting_as("agent:a:1").run("true");
+    let _ = agent.run("true");
+    let expected = [("agent:a:1", "run"), ("agent:a:2", "exec")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(sessions(&install), expected);
+    close(&install, "agent:a:1");
+    let started = install.runs().len();
+    let request = json!({"command": ["true"], "session": "agent:a:1"});
+    let why = agent.api.post("/v1/runs", &request).refused(409, "session-closed");
+    assert!(why.contains("agent:a:1 is closed"), "{why}");
+    let asked = agent.acting_as("agent:a:1").ask_exec(&json!({"command": "true"}));
+    let _ = asked.refused(409, "session-closed");
+    assert_eq!(install.runs().len(), started, "nothing was begun");
+    let listed = agent.api.get("/v1/runs?session=agent:a:1&all=true").is(200).json();
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "what was run in it can be read");
+}
+
+#[test]
+fn a_run_that_lives_is_taken_in_although_its_session_is_closed() {
+    let mut served = Served::start(Install::new());
+    let first = served.install.start_in_background(&["--session", "agent:a:1"], &["true"]);
+    served.install.wait(&first);
+    close(&served.install, "agent:a:1");
+    served.kill();
+    let lives = served.install.start_in_background(&["--session", "agent:a:1"], &["sleep", "600"]);
+    let new = served.install.start_in_background(&["--session", "agent:a:2"], &["sleep", "600"]);
+    served.restart();
+    for run in [&lives, &new] {
+        eventually("it is taken in", || (served.verdicts(run) == ["resume"]).then_some(()));
+        served.install.cancel(run);
+        assert_eq!(served.ending(run)["reason"], "manual-cancel");
+    }
+    assert_eq!(sessions(&served.install).len(), 2);
+}
+
+#[test]
+fn closed_sessions_go_by_age_and_their_runs_stay() {
+    let install = Install::new()
+        .with_daemon()
+        .with_env("TENURE_SESSIONS_AGE", "1h")
+        .with_env("TENURE_RETENTION_EVERY", "200ms");
+    let runs = ["old", "open"].map(|key| install.start_in_background(&["--session", key], &["true"]));
+    for run in &runs {
+        install.wait(run);
+    }
+    close(&install, "old");
+    eventually("it is gone", || (sessions(&install).len() == 1).then_some(()));
+    assert_eq!(sessions(&install)[0].0, "open");
+    assert_eq!(install.show(&runs[0])["sessionId"], "old");
+}
