@@ -244,3 +244,16 @@ fn a_turn_of_an_agents_command_is_told_as_it_is_and_steers_no_terminal() {
     assert!(err.contains("mine") && err.contains("claude"), "it lists those that there are: {err}");
     home.finish();
 }
+
+#[test]
+fn the_settings_and_agents_in_the_docs_can_be_used() {
+    let page = include_str!("../../../docs/sessions.md");
+    let parts = page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next());
+    let install = Install::new();
+    std::fs::write(install.config(), parts.collect::<String>()).expect("a configuration");
+    let list = json_of(&install, &["agents", "--json"], 0);
+    let agent =
+        |name: &str| list.as_array().expect("agents").iter().find(|it| it["name"] == name).expect(name);
+    assert_eq!((&agent("mine")["source"], &agent("mine")["resumes"]), (&"own".into(), &true.into()));
+    assert_eq!(agent("claude")["source"], "overridden");
+}
