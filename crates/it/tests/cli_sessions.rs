@@ -148,7 +148,7 @@ fn a_session_that_asks_sees_what_it_may_and_no_more() {
     let mut tree = vec![mine.clone(), child.clone()];
     tree.sort();
     assert_eq!(listed(&[]), tree, "as the settings say");
-    assert_eq!(listed(&["--visibility", "self"]), [mine.clone()]);
+    assert_eq!(listed(&["--visibility", "self"]), std::slice::from_ref(&mine));
     assert_eq!(listed(&["--visibility", "all", "--sandboxed"]), tree);
     let (out, _) = says(&home, &["sessions", "status", &child, "--as", &mine], 0);
     assert!(out.contains(&format!("parent       {mine}\n")), "{out}");
