@@ -3,6 +3,7 @@
 mod request;
 mod turn;
 
+use super::exec::line::quoted;
 use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
 use crate::failure::Failure;
 use crate::{print, reach, settings};
@@ -155,7 +156,7 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
 /// Says how to see the next page.
 fn more(reply: &SessionsReply) {
     if let Some(next) = &reply.next {
-        complain(format!("there is more: the same with --after {} shows it", print::plain(next)));
+        complain(format!("there is more: the same with --after {} shows it", quoted(&print::plain(next))));
     }
 }
 
@@ -163,11 +164,16 @@ fn more(reply: &SessionsReply) {
 fn sent(sent: &Sent) -> Result<(), Failure> {
     print::line(sent.turn_id.as_str())?;
     match sent.delivery {
-        Delivery::Queued => complain(format!("it waits for its turn; {} before it", sent.ahead)),
+        Delivery::Queued if sent.ahead == 0 => complain("it waits for its turn: it is the next"),
+        Delivery::Queued => complain(format!("it waits for its turn: {} before it", messages(sent.ahead))),
         Delivery::Started | Delivery::Steered => {}
     }
     sent.note.iter().for_each(|note| complain(print::plain(note)));
     Ok(())
+}
+
+fn messages(count: u64) -> String {
+    if count == 1 { "a message comes".to_owned() } else { format!("{count} messages come") }
 }
 
 /// What was ended with a session, in its order, and what could not be.
