@@ -6,6 +6,8 @@ mod exec;
 mod operate;
 mod parse;
 mod process;
+mod sessions;
+mod sessions_import;
 mod terminal;
 mod values;
 mod view;
@@ -18,6 +20,8 @@ pub(crate) use operate::{BackupArgs, EventsArgs, McpArgs, MetricsArgs, ReapArgs,
 pub(crate) use parse::words;
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use process::{PollArgs, ProcessAction, ProcessArgs};
+pub(crate) use sessions::{SessionsArgs, SessionsVerb};
+pub(crate) use sessions_import::SessionsImportArgs;
 pub(crate) use terminal::{AttachArgs, PasteArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
@@ -57,6 +61,8 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     /// What exec runs without asking.
     Allowlist(AllowlistArgs),
+    /// What is done with sessions.
+    Sessions(SessionsArgs),
     /// List runs.
     Ps(PsArgs),
     /// Show one run's record.

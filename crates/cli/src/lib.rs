@@ -37,6 +37,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Process(args) => commands::process::run(&args),
         Command::Approvals(args) => commands::approvals::run(&args),
         Command::Allowlist(args) => commands::allowlist::run(&args),
+        Command::Sessions(args) => commands::sessions::run(&args),
         Command::Ps(args) => commands::ps::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Tree(args) => commands::tree::run(&args),
