@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A record as acpx 0.19 writes it.
+/// A record that acpx 0.19.1 wrote while its agent was alive, with other paths, ids and times.
 const ACPX: &str = include_str!("acpx-0.19.json");
 
 #[test]
@@ -11,7 +11,7 @@ fn a_record_of_acpx_is_read_with_all_that_matters() {
     let root = LegacyRoot {
         pid: 4242,
         started_at_ms: Some(1_770_091_506_789),
-        command: Some(LegacyCommand::Words(vec!["node".into(), "/opt/adapters/echo agent.mjs".into()])),
+        command: Some(LegacyCommand::Line("node '/opt/my adapters/echo agent.mjs'".into())),
         wrapper: false,
     };
     let expected = LegacyRecord {
@@ -67,6 +67,10 @@ fn a_generated_wrapper_is_known_by_its_name() {
         r#""agent_argv": ["node", "/s/claude-agent-acp-wrapper.mjs"], "agent_command": "node x""#
     ));
     assert!(!wrapper(r#""agent_command": "npx codex-acp""#));
+    assert!(
+        !wrapper(r#""agent_argv": ["node", "x"], "agent_command": "node /s/codex-acp-wrapper.mjs""#),
+        "argv is believed"
+    );
     assert!(plain(r#", "pid": 7, "wrapper": true"#).root.unwrap().wrapper);
 }
 
