@@ -119,53 +119,76 @@ fn iso(install: &Install, unix_ms: u64) -> String {
     String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
 }
 
+/// Processes that records name, each with its script.
+struct Cast {
+    adapter: (Bystander, String),
+    mine: (Bystander, String),
+    theirs: (Bystander, String),
+}
+
+impl Cast {
+    fn of(desk: &Desk) -> Self {
+        let adapter = desk.script("my adapters", "run.sh");
+        let mine = desk.script("mine", "codex-acp-wrapper.mjs");
+        let theirs = desk.script("theirs", "codex-acp-wrapper.mjs");
+        Self {
+            adapter: (Bystander::of(&["sh", &adapter, "it's"]), adapter),
+            mine: (Bystander::of(&["sh", &mine]), mine),
+            theirs: (Bystander::of(&["sh", &theirs]), theirs),
+        }
+    }
+
+    /// Records of the adapter, which no wrapper started.
+    fn write_adapters(&self, desk: &Desk) {
+        let (pid, script) = (self.adapter.0.pid(), &self.adapter.1);
+        let started = proc::started_at_ms(pid).expect("a start");
+        let quoted = format!(r#"sh "{script}" 'it'\''s'"#);
+        let acpx = json!({"schema": "acpx.session.v1", "acpx_record_id": "a", "acp_session_id": "s-1", "cwd": "/",
+            "agent_command": "npx some-acp", "name": "review", "created_at": "2026-02-03T04:05:06.789Z",
+            "pid": pid, "agent_started_at": iso(&desk.install, started), "messages": [1, 2]});
+        desk.write("acpx.json", &acpx);
+        desk.write("quoted.json", &json!({"key": "quoted", "pid": pid, "command": quoted}));
+        desk.write("closed.json", &json!({"key": "closed", "pid": pid, "command": quoted, "closed": true}));
+        let hour_before = started - 3_600_000;
+        let reused = json!({"key": "reused", "pid": pid, "command": "node x", "startedAtMs": hour_before});
+        desk.write("reused.json", &reused);
+        desk.write("unrelated.json", &json!({"key": "unrelated", "pid": pid, "command": "node x"}));
+        desk.write("pid-only.json", &json!({"key": "pid-only", "pid": pid}));
+    }
+
+    /// Records that expect a generated wrapper.
+    fn write_wrappers(&self, desk: &Desk) {
+        let record = |key: &str, (process, script): &(Bystander, String)| {
+            let started = proc::started_at_ms(process.pid()).expect("a start");
+            let command = format!("sh '{script}'");
+            json!({"key": key, "pid": process.pid(), "command": command, "startedAtMs": started})
+        };
+        desk.write("mine.json", &record("mine", &self.mine));
+        desk.write("elsewhere.json", &record("elsewhere", &self.theirs));
+        let words = json!(["sh", self.mine.1]);
+        let mine = self.mine.0.pid();
+        desk.write("words.json", &json!({"key": "words", "pid": mine, "command": words, "wrapper": true}));
+        let (theirs, command) = (self.theirs.0.pid(), format!("sh {}", self.mine.1));
+        desk.write("look-alike.json", &json!({"key": "look-alike", "pid": theirs, "command": command}));
+    }
+
+    #[track_caller]
+    fn assert_untouched(&self) {
+        for (process, _) in [&self.adapter, &self.mine, &self.theirs] {
+            process.assert_untouched();
+        }
+    }
+}
+
 #[test]
 fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
     let desk = Desk::new();
-    let adapter_script = desk.script("my adapters", "run.sh");
-    let mine_script = desk.script("mine", "codex-acp-wrapper.mjs");
-    let theirs_script = desk.script("theirs", "codex-acp-wrapper.mjs");
-    let adapter = Bystander::of(&["sh", &adapter_script, "it's"]);
-    let mine = Bystander::of(&["sh", &mine_script]);
-    let theirs = Bystander::of(&["sh", &theirs_script]);
+    let cast = Cast::of(&desk);
     let mut dead = ended();
-    let started = |process: &Bystander| proc::started_at_ms(process.pid()).expect("a start");
-    let quoted = format!(r#"sh "{adapter_script}" 'it'\''s'"#);
-
-    desk.write(
-        "acpx.json",
-        &json!({"schema": "acpx.session.v1", "acpx_record_id": "a", "acp_session_id": "s-1", "cwd": "/",
-            "agent_command": "npx some-acp", "name": "review", "created_at": "2026-02-03T04:05:06.789Z",
-            "pid": adapter.pid(), "agent_started_at": iso(&desk.install, started(&adapter)), "messages": [1, 2]}),
-    );
-    desk.write("quoted.json", &json!({"key": "quoted", "pid": adapter.pid(), "command": quoted}));
-    desk.write(
-        "words.json",
-        &json!({"key": "words", "pid": mine.pid(), "command": ["sh", mine_script], "wrapper": true}),
-    );
-    desk.write(
-        "closed.json",
-        &json!({"key": "closed", "pid": adapter.pid(), "command": quoted, "closed": true}),
-    );
-    let hour_before = started(&adapter) - 3_600_000;
-    desk.write(
-        "reused.json",
-        &json!({"key": "reused", "pid": adapter.pid(), "command": "node x", "startedAtMs": hour_before}),
-    );
-    desk.write("unrelated.json", &json!({"key": "unrelated", "pid": adapter.pid(), "command": "node x"}));
-    desk.write("pid-only.json", &json!({"key": "pid-only", "pid": adapter.pid()}));
+    cast.write_adapters(&desk);
+    cast.write_wrappers(&desk);
     desk.write("gone.json", &json!({"key": "gone", "pid": dead.id(), "command": "true"}));
     desk.write("no-pid.json", &json!({"key": "no-pid", "command": "true", "resume": "r"}));
-    let wrapper = |key: &str, process: &Bystander, script: &str| {
-        let started_at_ms = started(process);
-        json!({"key": key, "pid": process.pid(), "command": format!("sh '{script}'"), "startedAtMs": started_at_ms})
-    };
-    desk.write("mine.json", &wrapper("mine", &mine, &mine_script));
-    desk.write("elsewhere.json", &wrapper("elsewhere", &theirs, &theirs_script));
-    desk.write(
-        "look-alike.json",
-        &json!({"key": "look-alike", "pid": theirs.pid(), "command": format!("sh {mine_script}")}),
-    );
 
     let root = text(&desk.install.dir().join("mine"));
     let (code, first) = desk.import(&["--wrapper-root", &root]);
@@ -187,7 +210,7 @@ fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
         check(&first, key, process, why);
         assert_eq!(told(&first, key)["outcome"], "imported", "{key}");
     }
-    assert_eq!(told(&first, "quoted")["pid"], adapter.pid());
+    assert_eq!(told(&first, "quoted")["pid"], cast.adapter.0.pid());
     let row = desk.row("acpx:a");
     assert_eq!(
         (row.state.as_str(), row.label.as_deref(), row.resume.as_deref()),
@@ -207,9 +230,7 @@ fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
         assert_eq!(record["outcome"], "exists", "{record}");
     }
     check(&again, "mine", "unverified", "--wrapper-root");
-    for process in [&adapter, &mine, &theirs] {
-        process.assert_untouched();
-    }
+    cast.assert_untouched();
     dead.wait().expect("it has ended");
 }
 
