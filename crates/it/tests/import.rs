@@ -144,9 +144,12 @@ impl Cast {
         let started = proc::started_at_ms(pid).expect("a start");
         let quoted = format!(r#"sh "{script}" 'it'\''s'"#);
         let acpx = json!({"schema": "acpx.session.v1", "acpx_record_id": "a", "acp_session_id": "s-1", "cwd": "/",
-            "agent_command": "npx some-acp", "name": "review", "created_at": "2026-02-03T04:05:06.789Z",
+            "agent_command": quoted, "name": "review", "created_at": "2026-02-03T04:05:06.789Z",
             "pid": pid, "agent_started_at": iso(&desk.install, started), "messages": [1, 2]});
         desk.write("acpx.json", &acpx);
+        let renamed =
+            json!({"key": "renamed", "pid": pid, "command": "npx some-acp", "startedAtMs": started});
+        desk.write("renamed.json", &renamed);
         desk.write("quoted.json", &json!({"key": "quoted", "pid": pid, "command": quoted}));
         desk.write("closed.json", &json!({"key": "closed", "pid": pid, "command": quoted, "closed": true}));
         let hour_before = started - 3_600_000;
@@ -200,6 +203,7 @@ fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
         ("closed", "verified", "left running"),
         ("mine", "verified", "left running"),
         ("reused", "pid-reused", "started at another time"),
+        ("renamed", "unverified", "but its command is not the recorded one"),
         ("unrelated", "unverified", "its command is not the recorded one"),
         ("pid-only", "unverified", "neither a start time nor a command"),
         ("elsewhere", "unverified", "not below the wrapper root"),
@@ -223,7 +227,7 @@ fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
     assert_eq!(desk.row("closed").state, "closed");
 
     let before = desk.rows();
-    assert_eq!(before.len(), 12);
+    assert_eq!(before.len(), 13);
     let (code, again) = desk.import(&[]);
     assert_eq!((code, desk.rows()), (Some(0), before), "nothing is changed");
     for record in again["records"].as_array().expect("records") {
@@ -348,7 +352,8 @@ fn only_an_operator_imports_and_only_from_a_directory_that_there_is() {
         said.contains("code 1") && said.contains("agent:a:main") && said.contains("cannot import"),
         "{said}"
     );
-    assert_eq!(desk.rows(), []);
+    let asker = desk.rows();
+    assert_eq!(asker.len(), 1, "that of the run that asked");
 
     let post = |body: &Value| api.post("/v1/sessions/import", body);
     for bad in [json!({"dir": "records"}), json!({"dir": dir, "wrapperRoot": "mine"}), json!({"dir": "/\0"})]
@@ -358,7 +363,7 @@ fn only_an_operator_imports_and_only_from_a_directory_that_there_is() {
     assert!(post(&json!({"dir": format!("{dir}/none")})).refused(422, "invalid").contains("cannot be read"));
     post(&json!({"dir": dir, "force": true})).refused(400, "bad-request");
     post(&json!({})).refused(400, "bad-request");
-    assert_eq!(desk.rows(), []);
+    assert_eq!(desk.rows(), asker);
     assert_eq!(post(&json!({"dir": dir})).is(200).json()["records"][0]["outcome"], "imported");
     let said = desk.install.tenure(&["sessions", "import", "records", "--dry-run"]);
     let said = (said.status.code(), String::from_utf8_lossy(&said.stdout).into_owned());

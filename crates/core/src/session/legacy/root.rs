@@ -145,19 +145,24 @@ impl Compared {
     }
 }
 
-/// A pid alone proves nothing. It is the same process if it started when the record says; if the record does not say
-/// when, if it has the same command. A wrapper must also lie below the wrapper root.
+/// A pid alone proves nothing. A process that was started as it is must have the recorded command, and must have started
+/// when the record says, if it does. A wrapper must lie below the wrapper root, and have one of the two.
 fn compare(root: &LegacyRoot, live: &Live, wrapper_root: Option<&str>) -> (RootEvidence, Compared) {
     let same = RootEvidence::Same(live.held.clone());
     let on_time = root.started_at_ms.map(|then| then.abs_diff(live.started_at_ms) <= START_SLACK_MS);
     let compared = match (on_time, commands(root, live)) {
-        (Some(true), Some(Agreement::Agrees) | None) => {
+        (Some(true), Some(Agreement::Agrees)) => {
+            Compared::new(Agreement::Agrees, "it started when the record says, with the recorded command")
+        }
+        (Some(true), _) if root.wrapper => {
             Compared::new(Agreement::Agrees, "it started when the record says")
         }
-        (Some(true), Some(Agreement::Differs | Agreement::Unreadable(_))) => Compared::new(
-            Agreement::Agrees,
-            "it started when the record says, though its command reads otherwise",
+        (Some(true), Some(Agreement::Differs)) => Compared::new(
+            Agreement::Differs,
+            "it started when the record says, but its command is not the recorded one",
         ),
+        (Some(true), Some(Agreement::Unreadable(why))) => Compared::untold(&why),
+        (Some(true), None) => Compared::untold("the record has no command that could agree"),
         (Some(false), Some(Agreement::Agrees)) => {
             Compared::untold("its command is the recorded one, but it started at another time")
         }

@@ -148,14 +148,8 @@ fn a_record_without_a_command_and_a_start_is_only_a_pid_and_proves_nothing() {
 }
 
 #[test]
-fn a_record_without_a_command_is_verified_by_its_start() {
-    check(
-        &recorded(None, Some(START)),
-        &alive(&WORDS),
-        None,
-        LegacyProcess::Verified,
-        &["when the record says"],
-    );
+fn a_record_without_a_command_has_nothing_that_could_agree() {
+    check(&recorded(None, Some(START)), &alive(&WORDS), None, LegacyProcess::Unverified, &["no command"]);
 }
 
 #[test]
@@ -182,15 +176,15 @@ fn a_stale_record_whose_process_is_missing_is_told_as_gone() {
 
 #[test]
 fn a_start_time_agrees_within_the_clocks_granularity_and_not_beyond() {
-    let root = recorded(None, Some(START));
-    for (apart, word) in [
-        (0, LegacyProcess::Verified),
-        (START_SLACK_MS, LegacyProcess::Verified),
-        (START_SLACK_MS + 1, LegacyProcess::PidReused),
+    for (apart, word, without_command) in [
+        (0, LegacyProcess::Verified, LegacyProcess::Unverified),
+        (START_SLACK_MS, LegacyProcess::Verified, LegacyProcess::Unverified),
+        (START_SLACK_MS + 1, LegacyProcess::Unverified, LegacyProcess::PidReused),
     ] {
         for started_at_ms in [START - apart, START + apart] {
             let seen = Seen::Alive(Live { started_at_ms, ..live(&WORDS) });
-            check(&root, &seen, None, word, &[]);
+            check(&recorded(Some(ADAPTER), Some(START)), &seen, None, word, &[]);
+            check(&recorded(None, Some(START)), &seen, None, without_command, &[]);
         }
     }
 }
@@ -219,8 +213,8 @@ fn recorded_words_are_compared_as_they_are() {
 }
 
 #[test]
-fn an_agent_that_renamed_itself_is_verified_by_its_start() {
+fn an_agent_that_renamed_itself_is_left_alone_though_it_started_when_the_record_says() {
     let seen = alive(&["npm exec @agentclientprotocol/codex-acp"]);
     let root = recorded(Some("npx @agentclientprotocol/codex-acp"), Some(START));
-    check(&root, &seen, None, LegacyProcess::Verified, &["reads otherwise"]);
+    check(&root, &seen, None, LegacyProcess::Unverified, &["not the recorded one"]);
 }
