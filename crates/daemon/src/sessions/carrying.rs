@@ -1,8 +1,8 @@
 //! Carrying out turns. A session has one turn at a time, each a run of its own, and what waits comes after it. The id of
 //! the run is noted before there is a run, so that the next daemon goes on with the same turn, whatever happened.
 
+use super::answer;
 use super::job::{Job, Reads};
-use super::{answer, closing};
 use crate::daemon::{Daemon, lock, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::ids::{RunId, TurnId};
-use tenure_core::session::{Mode, SessionKey};
+use tenure_core::session::SessionKey;
 use tenure_os::{clock, pause, random};
 use tenure_store::{Outcome, RunRow, Session, Turn, TurnEnd};
 use tokio::sync::watch;
@@ -287,23 +287,8 @@ impl Daemon {
         }
     }
 
-    /// A session for one turn is over after it.
-    async fn end_oneshot(self: &Arc<Self>, key: &SessionKey) {
-        if self.is_draining() {
-            return;
-        }
-        if let Ok(Some(session)) = self.registry.session(key.clone()).await
-            && session.row.mode == Mode::Oneshot
-            && session.row.state.is_open()
-        {
-            let why = closing::Why { reason: Some("its turn is over".to_owned()), discard: false };
-            if let Err(refusal) = self.close_session(key, why).await {
-                tracing::warn!(session = %key, why = refusal.detail, "a session for one turn stays open");
-            }
-        }
-    }
-
-    /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed.
+    /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed or
+    /// are over.
     pub(crate) async fn go_on_with_sessions(self: &Arc<Self>) {
         match self.registry.running_turns(self.instance.clone()).await {
             Ok(turns) => turns.into_iter().for_each(|turn| self.carry_on(turn)),
@@ -317,6 +302,7 @@ impl Daemon {
             }
             Err(error) => tracing::error!(%error, "the sessions that wait cannot be read"),
         }
+        self.end_oneshots().await;
         self.go_on_closing().await;
     }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
-use tenure_core::session::{Action, Closing, SessionKey, SessionRow, SessionState, close_order};
+use tenure_core::session::{Action, Closing, Mode, SessionKey, SessionRow, SessionState, close_order};
 use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
 use tenure_os::{clock, pause};
-use tenure_store::{Move, Outcome, SessionQuery, TurnEnd};
+use tenure_store::{Move, Outcome, Session, SessionQuery, TurnEnd};
 use tokio::time::{Instant, timeout_at};
 
 /// How many looks it takes at most until nothing new begins below a session.
@@ -184,10 +184,42 @@ impl Daemon {
         Ok(())
     }
 
+    /// A session for one turn is over after it.
+    pub(super) async fn end_oneshot(self: &Arc<Self>, key: &SessionKey) {
+        if self.is_draining() {
+            return;
+        }
+        if let Ok(Some(session)) = self.registry.session(key.clone()).await
+            && session.row.mode == Mode::Oneshot
+            && session.row.state.is_open()
+        {
+            let why = Why { reason: Some("its turn is over".to_owned()), discard: false };
+            if let Err(refusal) = self.close_session(key, why).await {
+                tracing::warn!(session = %key, why = refusal.detail, "a session for one turn stays open");
+            }
+        }
+    }
+
+    /// Ends the sessions whose one turn was over when an earlier daemon was killed.
+    pub(super) async fn end_oneshots(self: &Arc<Self>) {
+        let is_over = |it: &Session| it.row.mode == Mode::Oneshot && it.turns > 0 && it.queued == 0;
+        match self.own_sessions(SessionState::Idle).await {
+            Ok(idle) => {
+                for session in idle.into_iter().filter(is_over) {
+                    let daemon = Arc::clone(self);
+                    tokio::spawn(async move { daemon.end_oneshot(&session.row.key).await });
+                }
+            }
+            Err(refusal) => {
+                tracing::error!(why = refusal.detail, "the sessions whose turn is over cannot be read");
+            }
+        }
+    }
+
     /// Goes on closing what an earlier daemon did not get to, or what did not end in time.
     pub(crate) async fn go_on_closing(self: &Arc<Self>) {
-        let half_closed = match self.half_closed().await {
-            Ok(rows) => rows,
+        let half_closed: Vec<SessionRow> = match self.own_sessions(SessionState::Closing).await {
+            Ok(sessions) => sessions.into_iter().map(|session| session.row).collect(),
             Err(refusal) => {
                 return tracing::error!(why = refusal.detail, "the sessions that are closing cannot be read");
             }
@@ -208,18 +240,16 @@ impl Daemon {
         }
     }
 
-    /// The sessions of this instance that are being closed.
-    async fn half_closed(&self) -> Result<Vec<SessionRow>, Refusal> {
-        let mut query =
-            SessionQuery { states: vec![SessionState::Closing], limit: BATCH, ..SessionQuery::default() };
-        let mut rows = Vec::new();
+    /// The sessions of this instance in a state.
+    async fn own_sessions(&self, state: SessionState) -> Result<Vec<Session>, Refusal> {
+        let mut query = SessionQuery { states: vec![state], limit: BATCH, ..SessionQuery::default() };
+        let mut own = Vec::new();
         loop {
             let page = self.registry.sessions(query.clone()).await?;
-            let of_sessions = page.sessions.into_iter().map(|session| session.row);
-            rows.extend(of_sessions.filter(|row| row.instance == self.instance));
+            own.extend(page.sessions.into_iter().filter(|session| session.row.instance == self.instance));
             match page.next {
                 Some(next) => query.after = Some(next),
-                None => return Ok(rows),
+                None => return Ok(own),
             }
         }
     }
