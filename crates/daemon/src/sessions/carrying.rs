@@ -83,22 +83,27 @@ impl Daemon {
     /// Carries out a turn that has begun, and those that wait after it.
     pub(super) fn carry_on(self: &Arc<Self>, turn: Turn) {
         let daemon = Arc::clone(self);
+        // Whoever closes the session from now on sees that somebody carries it out.
+        let cancelled = self.turns.take_on(&turn.asked.id);
         self.turns.something_changed();
-        tokio::spawn(async move { daemon.carry(turn).await });
+        tokio::spawn(async move { daemon.carry(turn, cancelled).await });
     }
 
-    async fn carry(self: &Arc<Self>, first: Turn) {
+    async fn carry(self: &Arc<Self>, first: Turn, cancelled: watch::Receiver<bool>) {
         let key = first.asked.session.clone();
-        let mut next = Some(first);
-        while let Some(turn) = next.take() {
-            let cancelled = self.turns.take_on(&turn.asked.id);
+        let mut next = Some((first, cancelled));
+        while let Some((turn, cancelled)) = next.take() {
             let ended = self.carry_out(&turn, cancelled).await;
             self.turns.put_down(&turn.asked.id);
             if !ended || self.is_draining() {
                 return;
             }
             pause::point("daemon-turn-ended");
-            next = self.next_turn(&key).await;
+            let following = self.next_turn(&key).await;
+            next = following.map(|turn| {
+                let cancelled = self.turns.take_on(&turn.asked.id);
+                (turn, cancelled)
+            });
         }
         self.end_oneshot(&key).await;
     }
@@ -182,7 +187,9 @@ impl Daemon {
         let run = RunId::from_random(bytes);
         loop {
             match self.registry.set_turn_run(turn.asked.id.clone(), run.clone()).await {
-                Ok(_) => return Ok(run),
+                Ok(true) => return Ok(run),
+                // Whoever closed the session was faster.
+                Ok(false) => return Err(not_begun()),
                 Err(error) => self.try_again(turn, &error).await?,
             }
         }
@@ -232,6 +239,7 @@ impl Daemon {
         match started {
             Ok(()) => Ok((stdin, reads)),
             Err(refusal) if refusal.code == "draining" => Err(Stopped::Left),
+            Err(refusal) if refusal.code == "session-closed" => Err(not_begun()),
             Err(refusal) => Err(failed(&refusal)),
         }
     }
