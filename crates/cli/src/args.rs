@@ -8,6 +8,7 @@ mod operate;
 mod parse;
 mod process;
 mod sessions;
+mod sessions_import;
 mod terminal;
 mod values;
 mod view;
@@ -26,6 +27,7 @@ pub(crate) use process::{PollArgs, ProcessAction, ProcessArgs};
 pub(crate) use sessions::{
     CloseArgs, HistoryArgs, SendArgs, SessionsArgs, SessionsListArgs, SessionsVerb, SpawnArgs, TurnWaitArgs,
 };
+pub(crate) use sessions_import::SessionsImportArgs;
 pub(crate) use terminal::{AttachArgs, PasteArgs, ResizeArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};

@@ -30,6 +30,7 @@ pub(crate) mod run;
 pub(crate) mod screen;
 pub(crate) mod send_keys;
 pub(crate) mod sessions;
+mod sessions_import;
 pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod tree;

@@ -2,6 +2,7 @@
 //! restarted meanwhile is found by the next.
 #![forbid(unsafe_code)]
 
+mod import;
 mod tools;
 
 pub use tools::Answer;

@@ -2,8 +2,10 @@
 //! its name; nothing is guessed.
 
 mod approvals;
+mod import;
 
 pub use approvals::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
+pub use import::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 
 use crate::ids::{InstanceId, RunId};
 use crate::limits::Activity;

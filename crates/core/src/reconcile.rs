@@ -16,7 +16,7 @@ use crate::lease::{Hold, Standing};
 use crate::spec::Orphan;
 use crate::state::State;
 
-pub use legacy::{Agreement, Claim, command_agrees, wrapper_agrees};
+pub use legacy::{Agreement, Claim, command_agrees, words_agree, wrapper_agrees};
 pub use verdict::{Doubt, Lost, Settled, Verdict};
 
 /// Everything that one verdict depends on.

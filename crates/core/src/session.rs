@@ -4,6 +4,7 @@
 mod a2a;
 mod close;
 mod key;
+pub mod legacy;
 mod narrow;
 mod row;
 mod spawn;

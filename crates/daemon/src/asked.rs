@@ -39,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) replace: bool,
     /// The only session whose runs whoever asks may end.
     pub(crate) only_session: Option<String>,
+    /// The session that is to be above its own, if that is new.
+    pub(crate) session_parent: Option<SessionKey>,
     /// What carries it out.
     pub(crate) backend: Backend,
     /// Its id, if that was settled before.
@@ -106,6 +108,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         spec,
         replace: request.replace,
         only_session,
+        session_parent: who.maker().cloned(),
         backend: Backend::Run,
         run_id: None,
         exec: None,

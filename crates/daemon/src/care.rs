@@ -38,7 +38,7 @@ fn millis(length: Option<Duration>) -> u64 {
 
 impl Daemon {
     /// Removes what has outlived its use.
-    pub(crate) async fn tidy(&self) {
+    pub(crate) async fn tidy(self: &Arc<Self>) {
         let keep = self.settings.retention;
         let keep = Retention {
             age_ms: millis(keep.age),
@@ -63,6 +63,7 @@ impl Daemon {
                 }
             }
         }
+        self.go_on_closing().await;
         self.tidy_sessions().await;
         let events = self.settings.events;
         let before = clock::unix_ms().saturating_sub(millis(events.age));

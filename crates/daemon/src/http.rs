@@ -7,6 +7,7 @@ mod door;
 mod events;
 mod foreground;
 mod guard;
+mod import;
 mod input;
 mod mcp;
 mod operate;
@@ -64,6 +65,7 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(approvals::deny))
         .routes(routes!(approvals::allowlist, approvals::allow))
         .routes(routes!(approvals::disallow))
+        .routes(routes!(import::import))
         .routes(routes!(events::events))
         .routes(routes!(mcp::client))
         .routes(routes!(operate::reap))

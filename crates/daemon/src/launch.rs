@@ -113,7 +113,7 @@ impl Daemon {
             directory,
             asked_by,
             exec: notify,
-            session_parent: None,
+            session_parent: asked.session_parent,
             is_started: false,
         };
         let begun = match self.bring_to_life(&order, (new, &bound.unwrap_or_default()), caller).await {

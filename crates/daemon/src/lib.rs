@@ -12,6 +12,7 @@ mod events;
 mod follower;
 mod held;
 mod http;
+mod import;
 mod latency;
 mod launch;
 mod lease;

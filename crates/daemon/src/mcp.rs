@@ -2,32 +2,26 @@
 //! is ended, unless the settings say otherwise. A daemon that leaves is no client that does: its successor gives the
 //! clients time to come back.
 
+mod left;
+
 use crate::asked::session_key;
 use crate::daemon::{Daemon, lock, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::runs::LIVE;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tenure_core::api::{Exact, Problem, Selector};
+use tenure_core::api::{Exact, Problem};
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::{
-    ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest, is_made_by, mcp_session,
+    ClientRequest, ExecReply, ExecRequest, ProcessReply, ProcessRequest, is_made_by, mcp_session,
 };
 use tenure_mcp::{Answered, Handle, Progress, Terms, Tools};
 use tenure_os::random;
 use tenure_settings::OnLeave;
-use tenure_store::Query;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
-
-/// How long the clients of an earlier daemon have to come back.
-const COME_BACK: Duration = Duration::from_secs(60);
-/// How many runs are looked at together.
-const BATCH: usize = 500;
 
 /// How many clients speak for each session.
 #[derive(Debug, Default)]
@@ -123,8 +117,9 @@ impl Client {
             Some(named) => named,
             None => mcp_session(random::bytes().map_err(Refusal::internal)?, who.only_session()),
         };
+        let maker = who.only_session().filter(|own| *own != session).and_then(|own| own.parse().ok());
         let about = format!("an MCP client, {who}");
-        let who = Requester::Client { session: session.clone(), about };
+        let who = Requester::Client { session: session.clone(), maker, about };
         let presence = Presence::begin(daemon, session, ends, used);
         Ok(Self { who, process: request.process, presence })
     }
@@ -133,7 +128,7 @@ impl Client {
     pub(crate) fn over_http(daemon: &Arc<Daemon>) -> io::Result<Self> {
         let session = mcp_session(random::bytes()?, None);
         let about = "an MCP client over HTTP".to_owned();
-        let who = Requester::Client { session: session.clone(), about };
+        let who = Requester::client(session.clone(), about);
         Ok(Self { who, process: None, presence: Presence::begin(daemon, session, true, false) })
     }
 
@@ -193,86 +188,6 @@ impl Tools for Client {
                 }
             }
         });
-    }
-}
-
-impl Daemon {
-    /// Ends what the clients of a session left behind.
-    async fn end_left(self: &Arc<Self>, session: String) {
-        if self.clients.has(&session) {
-            return;
-        }
-        // First: what is allowed meanwhile would be a run that nobody owns.
-        match self.close_questions(&session, "its client has left").await {
-            Ok(0) => {}
-            Ok(questions) => {
-                tracing::info!(session, questions, "an MCP client has left; its questions are closed");
-            }
-            Err(refusal) => {
-                tracing::error!(session, error = refusal.detail, "an MCP client's questions stay open");
-            }
-        }
-        let who = Requester::Client { session: session.clone(), about: "its MCP client has left".to_owned() };
-        let which = Selector { session: Some(session.clone()), ..Selector::default() };
-        match self.cancel_many(&which, false, &who).await {
-            Ok(runs) if runs.is_empty() => {}
-            Ok(runs) => {
-                tracing::info!(session, runs = runs.len(), "an MCP client has left; its runs are ended");
-            }
-            Err(refusal) => {
-                tracing::error!(session, error = refusal.detail, "an MCP client's runs could not be ended");
-            }
-        }
-    }
-
-    /// Ends the runs of clients of an earlier daemon that do not come back.
-    pub(crate) async fn await_clients(self: Arc<Self>) {
-        if self.settings.mcp.on_leave == OnLeave::Keep {
-            return;
-        }
-        let left = match self.sessions_left().await {
-            Ok(left) => left,
-            Err(refusal) => {
-                return tracing::error!(error = refusal.detail, "the sessions of MCP clients cannot be read");
-            }
-        };
-        if left.is_empty() {
-            return;
-        }
-        tokio::time::sleep(COME_BACK).await;
-        for session in left {
-            if !self.is_draining() {
-                self.end_left(session).await;
-            }
-        }
-    }
-
-    /// The sessions of MCP clients that have live runs or open questions of an earlier daemon.
-    async fn sessions_left(&self) -> Result<Vec<String>, Refusal> {
-        let mut query = Query {
-            states: LIVE.to_vec(),
-            session: None,
-            scope: None,
-            agent: None,
-            after: None,
-            limit: BATCH,
-        };
-        let asking = self.sessions_that_ask().await?;
-        let mut left: Vec<String> = asking.into_iter().filter(|key| key.starts_with(MCP_SESSION)).collect();
-        left.sort();
-        left.dedup();
-        loop {
-            let page = self.registry.runs(query.clone()).await?;
-            for row in page.runs {
-                let own = row.hold.instance == self.instance;
-                let session = row.ticket.session_id.filter(|key| own && key.starts_with(MCP_SESSION));
-                left.extend(session.filter(|key| !left.contains(key)));
-            }
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => return Ok(left),
-            }
-        }
     }
 }
 

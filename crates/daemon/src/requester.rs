@@ -7,6 +7,7 @@ use crate::held::Held;
 use crate::refusal::Refusal;
 use std::fmt;
 use tenure_core::ids::RunId;
+use tenure_core::session::SessionKey;
 use tenure_os::socket::Peer;
 use tenure_store::RunRow;
 
@@ -22,6 +23,8 @@ pub(crate) enum Requester {
     Client {
         /// The session.
         session: String,
+        /// The session that made this one for itself.
+        maker: Option<SessionKey>,
         /// Which client, for people.
         about: String,
     },
@@ -40,6 +43,19 @@ pub(crate) enum Requester {
 }
 
 impl Requester {
+    /// One that acts as a session that nobody made for itself.
+    pub(crate) fn client(session: String, about: String) -> Self {
+        Self::Client { session, maker: None, about }
+    }
+
+    /// The session that is to be above the one that it acts as, if that is new.
+    pub(crate) fn maker(&self) -> Option<&SessionKey> {
+        match self {
+            Requester::Client { maker, .. } => maker.as_ref(),
+            Requester::Operator { .. } | Requester::Gone { .. } | Requester::Member { .. } => None,
+        }
+    }
+
     /// The only session whose runs it may see, if it is bound to one.
     pub(crate) fn only_session(&self) -> Option<&str> {
         match self {
@@ -57,7 +73,7 @@ impl Requester {
             (Some(asked), Some(own)) => {
                 Err(Refusal::forbidden(format!("session {own} cannot act as session {asked}")))
             }
-            (Some(asked), None) => Ok(Self::Client { session: asked.to_owned(), about: self.to_string() }),
+            (Some(asked), None) => Ok(Self::client(asked.to_owned(), self.to_string())),
         }
     }
 
@@ -84,7 +100,7 @@ impl fmt::Display for Requester {
         match self {
             Requester::Operator { about } => f.write_str(about),
             Requester::Gone { about } => write!(f, "{about}, which is gone"),
-            Requester::Client { session, about } => write!(f, "session {session} ({about})"),
+            Requester::Client { session, about, .. } => write!(f, "session {session} ({about})"),
             Requester::Member { run, session: Some(session) } => write!(f, "session {session} (run {run})"),
             Requester::Member { run, session: None } => write!(f, "a process of run {run}"),
         }

@@ -11,6 +11,7 @@ mod spawning;
 mod talking;
 
 pub(crate) use carrying::Turns;
+pub(crate) use closing::Why;
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -30,14 +31,29 @@ impl Daemon {
     ) -> Result<SessionsReply, Refusal> {
         let asker = self.asker(&request, who).await?;
         match request.action {
-            Action::Spawn => self.spawn_for(request, &asker).await,
             Action::List => self.list_sessions(&request, &asker).await,
             Action::History => self.history(&request, &asker).await,
-            Action::Send => self.send(request, &asker).await,
             Action::Status => self.session_status(&request, &asker).await,
             Action::Wait => self.await_turn(&request, &asker).await,
-            Action::Cancel => self.cancel_turn(&request, &asker).await,
-            Action::Close => self.close_for(request, &asker).await,
+            Action::Spawn | Action::Send | Action::Cancel | Action::Close => {
+                // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
+                let daemon = Arc::clone(self);
+                let doing = tokio::spawn(async move { daemon.change_sessions(request, &asker).await });
+                doing.await.map_err(Refusal::internal)?
+            }
+        }
+    }
+
+    async fn change_sessions(
+        self: &Arc<Self>,
+        request: SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        match request.action {
+            Action::Spawn => self.spawn_for(request, asker).await,
+            Action::Send => self.send(request, asker).await,
+            Action::Cancel => self.cancel_turn(&request, asker).await,
+            _ => self.close_for(request, asker).await,
         }
     }
 

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 pub struct Bystander {
     child: Child,
     processes: Vec<Known>,
-    _dir: Install,
+    _dir: Option<Install>,
 }
 
 impl Bystander {
@@ -32,7 +32,25 @@ impl Bystander {
         let top = child.id().cast_signed();
         let all = [top].into_iter().chain(proc::descendants(top));
         let processes = all.map(|pid| Known::hold(pid).expect("a bystander lives")).collect();
-        Self { child, processes, _dir: dir }
+        Self { child, processes, _dir: Some(dir) }
+    }
+
+    /// Starts a command that goes on while its input is open, and waits until it is executed.
+    #[track_caller]
+    #[expect(clippy::disallowed_methods, reason = "a process that is not Tenure's")]
+    pub fn of(words: &[&str]) -> Self {
+        let mut command = Command::new("env");
+        command.arg("--block-signal").args(words).stdin(Stdio::piped()).stdout(Stdio::null());
+        let child = command.spawn().expect("env starts");
+        let top = child.id().cast_signed();
+        eventually("the command of a bystander", || (proc::command(top) == words).then_some(()));
+        let processes = vec![Known::hold(top).expect("a bystander lives")];
+        Self { child, processes, _dir: None }
+    }
+
+    /// The pid of its first process.
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
     }
 
     /// Nobody has signalled any of its processes.

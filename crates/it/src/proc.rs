@@ -50,6 +50,25 @@ pub fn name(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
+/// The words of a process's command line.
+pub fn command(pid: i32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    text.strip_suffix('\0').map_or(Vec::new(), |text| text.split('\0').map(str::to_owned).collect())
+}
+
+/// When a process started, in Unix milliseconds, to the clock's tick.
+pub fn started_at_ms(pid: i32) -> Option<u64> {
+    let (.., ticks) = stat(pid)?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let up: f64 = uptime.split(' ').next()?.parse().ok()?;
+    let age = std::time::Duration::try_from_secs_f64(up).ok()?.checked_sub(
+        std::time::Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()),
+    )?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(now.checked_sub(age)?.as_millis()).ok()
+}
+
 /// The signals that were sent to a process which blocks them.
 pub fn pending(pid: i32) -> Vec<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

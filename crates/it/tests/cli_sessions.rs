@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use tenure_it::eventually;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
 use tenure_it::started::Started;
+use tenure_it::terminal::Terminal;
 
 fn home() -> Home {
     Home::of(Install::new().with_daemon())
@@ -148,7 +148,7 @@ fn a_session_that_asks_sees_what_it_may_and_no_more() {
     let mut tree = vec![mine.clone(), child.clone()];
     tree.sort();
     assert_eq!(listed(&[]), tree, "as the settings say");
-    assert_eq!(listed(&["--visibility", "self"]), [mine.clone()]);
+    assert_eq!(listed(&["--visibility", "self"]), std::slice::from_ref(&mine));
     assert_eq!(listed(&["--visibility", "all", "--sandboxed"]), tree);
     let (out, _) = says(&home, &["sessions", "status", &child, "--as", &mine], 0);
     assert!(out.contains(&format!("parent       {mine}\n")), "{out}");
@@ -224,15 +224,36 @@ fn the_agents_are_listed_without_a_daemon() {
 }
 
 #[test]
-fn what_an_agent_says_does_not_steer_the_terminal() {
+fn a_turn_of_an_agents_command_is_told_as_it_is_and_steers_no_terminal() {
     let home = home();
-    let key = spawn(&home, "worker", &["--task", "printf 'a\\033[31mb\\n'"]);
-    says(&home, &["sessions", "wait", &key], 0);
-    let (out, _) = says(&home, &["sessions", "history", &key], 0);
-    assert!(!out.contains('\u{1b}') && out.contains("    ab\n"), "{out:?}");
-    eventually("an idle session", || {
-        let reply = json_of(&home, &["sessions", "status", &key, "--json"], 0);
-        (reply["session"]["state"] == "idle").then_some(())
-    });
+    let program = home.dir().join("mine");
+    std::fs::write(&program, "#!/bin/sh\nprintf 'a\\033[31mb\\033[0m\\n'; cat\n").expect("a program");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("chmod");
+    let mine = format!("[agents.mine]\ncommand = '{}'\nfresh = []\n", program.display());
+    std::fs::write(home.config(), mine).expect("a configuration");
+    let (out, _) = says(&home, &["sessions", "spawn", "--agent", "mine", "--task", "hello"], 0);
+    let key = out.trim_end();
+    let (out, _) = says(&home, &["sessions", "wait", key], 0);
+    assert_eq!(out, "a\u{1b}[31mb\u{1b}[0m\nhello\n", "a pipe gets it as it is");
+    let mut person = Terminal::start(home.command(&["sessions", "wait", key]), 80, 24);
+    person.wait_for("hello\r\n");
+    assert_eq!((person.code(), person.screen().as_str()), (0, "ab\r\nhello\r\n"));
+    let (out, _) = says(&home, &["sessions", "history", key], 0);
+    assert!(out.contains("    hello\n  answered:\n    ab\n    hello\n"), "{out:?}");
+    let (_, err) = says(&home, &["sessions", "spawn", "--agent", "unknown"], 1);
+    assert!(err.contains("mine") && err.contains("claude"), "it lists those that there are: {err}");
     home.finish();
+}
+
+#[test]
+fn the_settings_and_agents_in_the_docs_can_be_used() {
+    let page = include_str!("../../../docs/sessions.md");
+    let parts = page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next());
+    let install = Install::new();
+    std::fs::write(install.config(), parts.collect::<String>()).expect("a configuration");
+    let list = json_of(&install, &["agents", "--json"], 0);
+    let agent =
+        |name: &str| list.as_array().expect("agents").iter().find(|it| it["name"] == name).expect(name);
+    assert_eq!((&agent("mine")["source"], &agent("mine")["resumes"]), (&"own".into(), &true.into()));
+    assert_eq!(agent("claude")["source"], "overridden");
 }

@@ -11,6 +11,17 @@ use std::path::{Path, PathBuf};
 const PRIVATE_DIR: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
+/// What is behind a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Regular {
+    /// A regular file, and this is all of it.
+    Bytes(Vec<u8>),
+    /// A regular file that is too large.
+    TooLarge,
+    /// A directory, a link, a pipe or anything else.
+    Other,
+}
+
 /// An open directory.
 #[derive(Debug)]
 pub struct Dir {
@@ -80,6 +91,41 @@ impl Dir {
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The names of everything in it, sorted; an error if there are more than `most`. Those that are not text are left
+    /// out, as no program of ours has made them, and counted.
+    pub fn names(&self, most: usize) -> io::Result<(Vec<String>, u64)> {
+        let (mut names, mut unnamed) = (Vec::new(), 0);
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            match entry?.file_name().to_str() {
+                Ok("." | "..") => {}
+                Ok(_) if names.len() == most => {
+                    return Err(io::Error::other(format!("it has more than {most} entries")));
+                }
+                Ok(name) => names.push(name.to_owned()),
+                Err(_) => unnamed += 1,
+            }
+        }
+        names.sort_unstable();
+        Ok((names, unnamed))
+    }
+
+    /// The content of a regular file of at most so many bytes. Nothing else is opened for long: no link is followed, and
+    /// nobody at the other end of a pipe is waited for.
+    pub fn read_regular(&self, name: &str, most: u64) -> io::Result<Regular> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::LOOP | rustix::io::Errno::NXIO) => return Ok(Regular::Other),
+            Err(error) => return Err(error.into()),
+        };
+        if !file.metadata()?.is_file() {
+            return Ok(Regular::Other);
+        }
+        let mut bytes = Vec::new();
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(if bytes.len() as u64 > most { Regular::TooLarge } else { Regular::Bytes(bytes) })
     }
 
     /// Writes a new file for its owner alone; it must not exist yet.

@@ -88,6 +88,22 @@ impl Process {
         linux::pidfd_signal(self.pidfd.as_fd(), signal, linux::Reach::Process)
     }
 
+    /// When it started, in Unix milliseconds.
+    pub fn started_at_ms(&self) -> u64 {
+        linux::stat::started_at_ms(self.stat.start_time)
+    }
+
+    /// The words of its command line, exactly; an error if they cannot be had, also when it is gone.
+    pub fn words(&self) -> io::Result<Vec<String>> {
+        let words = linux::command_words(self.identity.pid);
+        if self.is_alive() { words } else { Err(io::Error::new(io::ErrorKind::NotFound, "it is gone")) }
+    }
+
+    /// The path of its executable, if that can be read.
+    pub fn exe(&self) -> Option<String> {
+        linux::exe_path(self.identity.pid).filter(|_| self.is_alive())
+    }
+
     /// Its pid and executable, for people.
     pub fn note(&self) -> ProcessNote {
         ProcessNote { pid: self.identity.pid, exe: linux::exe(self.identity.pid) }

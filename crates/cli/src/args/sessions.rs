@@ -1,5 +1,6 @@
 //! The command line of `tenure sessions`.
 
+use super::SessionsImportArgs;
 use super::values::{Limit, limit, word};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -62,6 +63,8 @@ pub(crate) enum SessionsVerb {
     Cancel(SessionArgs),
     /// End a session and all that it owns, children first.
     Close(CloseArgs),
+    /// Take in sessions that others recorded; no process is signalled.
+    Import(SessionsImportArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! `tenure exec`: run a command line as agents do. While it is waited for, this process is the caller: when it ends, by
 //! Ctrl-C or in any other way, so does the command.
 
-mod line;
+pub(super) mod line;
 mod request;
 
 use super::json_in;

@@ -3,6 +3,8 @@
 mod request;
 mod turn;
 
+use super::exec::line::quoted;
+use super::sessions_import;
 use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
 use crate::failure::Failure;
 use crate::{print, reach, settings};
@@ -18,11 +20,16 @@ use turn::{Awaited, Waiting};
 pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     let all = SessionsVerb::List(SessionsListArgs::default());
     let verb = args.verb.as_ref().unwrap_or(&all);
-    let request = request::of(args, verb, &piped)?;
     let settings = settings::load()?;
-    if let SessionsVerb::Wait(wait) = verb {
-        return waited(args, &settings, wait);
+    match verb {
+        SessionsVerb::Import(_) if args.requester.is_some() => {
+            return Err(Failure::refused("a session cannot import others: leave out --as"));
+        }
+        SessionsVerb::Import(import) => return sessions_import::run(import, args.json),
+        SessionsVerb::Wait(wait) => return waited(args, &settings, wait),
+        _ => {}
     }
+    let request = request::of(args, verb, &piped)?;
     let reply = reach::wait(reach::needed(&settings)?.sessions(&request))?;
     let waits = match verb {
         SessionsVerb::Spawn(spawn) => spawn.wait,
@@ -147,15 +154,15 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
             None => "no turn is under way".to_owned(),
         }),
         SessionsVerb::Close(_) => reply.closed.iter().try_for_each(closed),
-        // Its reply is shown as the turn's end.
-        SessionsVerb::Wait(_) => Ok(()),
+        // What they print is another's: a turn's end, a report.
+        SessionsVerb::Wait(_) | SessionsVerb::Import(_) => Ok(()),
     }
 }
 
 /// Says how to see the next page.
 fn more(reply: &SessionsReply) {
     if let Some(next) = &reply.next {
-        complain(format!("there is more: the same with --after {} shows it", print::plain(next)));
+        complain(format!("there is more: the same with --after {} shows it", quoted(&print::plain(next))));
     }
 }
 
@@ -163,11 +170,16 @@ fn more(reply: &SessionsReply) {
 fn sent(sent: &Sent) -> Result<(), Failure> {
     print::line(sent.turn_id.as_str())?;
     match sent.delivery {
-        Delivery::Queued => complain(format!("it waits for its turn; {} before it", sent.ahead)),
+        Delivery::Queued if sent.ahead == 0 => complain("it waits for its turn: it is the next"),
+        Delivery::Queued => complain(format!("it waits for its turn: {} before it", messages(sent.ahead))),
         Delivery::Started | Delivery::Steered => {}
     }
     sent.note.iter().for_each(|note| complain(print::plain(note)));
     Ok(())
+}
+
+fn messages(count: u64) -> String {
+    if count == 1 { "a message comes".to_owned() } else { format!("{count} messages come") }
 }
 
 /// What was ended with a session, in its order, and what could not be.

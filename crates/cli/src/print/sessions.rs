@@ -47,14 +47,11 @@ pub(crate) fn session(session: &SessionJson) -> Result<(), Failure> {
 fn groups(session: &SessionJson) -> Vec<Group> {
     let row = &session.row;
     let turn = session.active_turn.as_ref().map(turn).unwrap_or_default();
-    let runs: Vec<&str> = session.live_runs.iter().flatten().map(|run| short(run.as_str())).collect();
-    let runs = if runs.is_empty() { Vec::new() } else { vec![("runs", runs.join(" "))] };
     vec![
         ("Session", itself(session)),
         ("Ownership", ownership(row)),
         ("Work", work(session)),
         ("Turn under way", turn),
-        ("Live", runs),
     ]
 }
 
@@ -105,6 +102,10 @@ fn work(session: &SessionJson) -> Rows {
     rows.extend(work.model.as_deref().map(|model| ("model", plain(model))));
     rows.extend(work.timeout_ms.map(|ms| ("timeout", show(Duration::from_millis(ms)))));
     rows.extend(session.agent_session_id.as_deref().map(|id| ("conversation", plain(id))));
+    let runs: Vec<&str> = session.live_runs.iter().flatten().map(|run| short(run.as_str())).collect();
+    if !runs.is_empty() {
+        rows.push(("live runs", runs.join(" ")));
+    }
     rows
 }
 

@@ -56,10 +56,12 @@ pub(super) fn decide(claim: &Claim, root: &RootEvidence, leftovers: &Leftovers) 
 /// Whether a live command is the recorded one. Records quote for the shell and live commands do not, so the words are
 /// compared, all of them; a line that is no list of words agrees with nothing.
 pub fn command_agrees(recorded: &str, live: &[String]) -> Agreement {
-    match words(recorded) {
-        Some(words) if !words.is_empty() && words == live => Agreement::Agrees,
-        Some(_) | None => Agreement::Differs,
-    }
+    words(recorded).map_or(Agreement::Differs, |words| words_agree(&words, live))
+}
+
+/// The same of a record that knows the words themselves.
+pub fn words_agree(recorded: &[String], live: &[String]) -> Agreement {
+    if !recorded.is_empty() && recorded == live { Agreement::Agrees } else { Agreement::Differs }
 }
 
 /// Whether a live program lies below a wrapper root, by whole path components and without a way back up.

@@ -18,6 +18,8 @@ pub(super) struct Asker {
     pub(super) about: String,
     /// As which session; none for somebody outside of all.
     session: Option<AsSession>,
+    /// The session that made that one for itself.
+    pub(super) maker: Option<SessionKey>,
 }
 
 struct AsSession {
@@ -29,11 +31,14 @@ struct AsSession {
 impl Daemon {
     /// Who asks, as far as they may be who they say.
     pub(super) async fn asker(&self, request: &SessionsRequest, who: &Requester) -> Result<Asker, Refusal> {
+        if let Requester::Gone { .. } = who {
+            return Err(Refusal::forbidden("whoever asked was gone before it could be told who it is"));
+        }
         let acting = who.acting_as(request.requester.as_deref())?;
         let about = acting.to_string();
         let Some(text) = acting.only_session() else {
             return match (request.visibility, request.sandboxed) {
-                (None, None) => Ok(Asker { about, session: None }),
+                (None, None) => Ok(Asker { about, session: None, maker: None }),
                 _ => Err(Refusal::invalid(
                     "visibility and sandboxed are a session's: say which session asks, with as",
                 )),
@@ -53,7 +58,8 @@ impl Daemon {
             None => core::Requester::without_row(key, shut_in),
         };
         let a2a = self.settings.agent_to_agent();
-        Ok(Asker { about, session: Some(AsSession { requester, visibility, a2a }) })
+        let maker = acting.maker().cloned();
+        Ok(Asker { about, session: Some(AsSession { requester, visibility, a2a }), maker })
     }
 }
 

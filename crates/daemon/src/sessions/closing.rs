@@ -203,7 +203,7 @@ impl Daemon {
     /// Ends the sessions whose one turn was over when an earlier daemon was killed.
     pub(super) async fn end_oneshots(self: &Arc<Self>) {
         let is_over = |it: &Session| it.row.mode == Mode::Oneshot && it.turns > 0 && it.queued == 0;
-        match self.own_sessions(SessionState::Idle).await {
+        match self.idle().await {
             Ok(idle) => {
                 for session in idle.into_iter().filter(is_over) {
                     let daemon = Arc::clone(self);
@@ -218,8 +218,8 @@ impl Daemon {
 
     /// Goes on closing what an earlier daemon did not get to, or what did not end in time.
     pub(crate) async fn go_on_closing(self: &Arc<Self>) {
-        let half_closed: Vec<SessionRow> = match self.own_sessions(SessionState::Closing).await {
-            Ok(sessions) => sessions.into_iter().map(|session| session.row).collect(),
+        let half_closed = match self.half_closed().await {
+            Ok(rows) => rows,
             Err(refusal) => {
                 return tracing::error!(why = refusal.detail, "the sessions that are closing cannot be read");
             }
@@ -232,7 +232,7 @@ impl Daemon {
                 let why = Why { reason: None, discard: false };
                 match daemon.close_tree(&key, &why).await {
                     Ok(closed) => {
-                        tracing::info!(session = %key, closed = closed.closed.len(), "closed at last")
+                        tracing::info!(session = %key, closed = closed.closed.len(), "closed at last");
                     }
                     Err(refusal) => tracing::warn!(session = %key, why = refusal.detail, "is still closing"),
                 }
@@ -240,9 +240,19 @@ impl Daemon {
         }
     }
 
-    /// The sessions of this instance in a state.
-    async fn own_sessions(&self, state: SessionState) -> Result<Vec<Session>, Refusal> {
-        let mut query = SessionQuery { states: vec![state], limit: BATCH, ..SessionQuery::default() };
+    /// The sessions of this instance that are being closed.
+    async fn half_closed(&self) -> Result<Vec<SessionRow>, Refusal> {
+        let mut rows = Vec::new();
+        for key in self.registry.unsettled_sessions(self.instance.clone()).await? {
+            rows.extend(self.registry.session(key).await?.map(|session| session.row));
+        }
+        Ok(rows)
+    }
+
+    /// The sessions of this instance that wait for something to do.
+    async fn idle(&self) -> Result<Vec<Session>, Refusal> {
+        let states = vec![SessionState::Idle];
+        let mut query = SessionQuery { states, limit: BATCH, ..SessionQuery::default() };
         let mut own = Vec::new();
         loop {
             let page = self.registry.sessions(query.clone()).await?;

@@ -95,12 +95,13 @@ impl Daemon {
             },
         )
         .map_err(Refusal::invalid)?;
-        self.dress(&mut process, &planned)?;
+        dress(&mut process, &planned)?;
         let spec = self.spec(&planned, process, (row, session.label.as_ref()));
         spec.check().map_err(Refusal::invalid)?;
         let asked = Asked {
             replace: spec.scope.is_some(),
             only_session: Some(row.key.to_string()),
+            session_parent: None,
             backend: Backend::Cli,
             run_id: Some(run),
             exec: None,
@@ -108,22 +109,6 @@ impl Daemon {
         };
         let reads = Reads::Agent { agent: Box::new(agent), silence: planned.no_output };
         Ok(Job { asked, stdin: planned.stdin, reads })
-    }
-
-    /// Gives an agent the environment that its description says.
-    fn dress(&self, process: &mut Process, planned: &Planned) -> Result<(), Refusal> {
-        for (name, value) in std::env::vars().filter(|(name, _)| planned.passes(name)) {
-            process.set(&name, &value)?;
-        }
-        for (name, value) in &planned.env {
-            process.set(name, value)?;
-        }
-        process.env.retain(|entry| {
-            let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-            !planned.env_remove.iter().any(|removed| removed.as_bytes() == name)
-        });
-        process.env_names = planned.env.keys().cloned().collect();
-        Ok(())
     }
 
     fn spec(
@@ -161,4 +146,20 @@ impl Daemon {
             orphan: Orphan::default(),
         }
     }
+}
+
+/// Gives an agent the environment that its description says.
+fn dress(process: &mut Process, planned: &Planned) -> Result<(), Refusal> {
+    for (name, value) in std::env::vars().filter(|(name, _)| planned.passes(name)) {
+        process.set(&name, &value)?;
+    }
+    for (name, value) in &planned.env {
+        process.set(name, value)?;
+    }
+    process.env.retain(|entry| {
+        let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
+        !planned.env_remove.iter().any(|removed| removed.as_bytes() == name)
+    });
+    process.env_names = planned.env.keys().cloned().collect();
+    Ok(())
 }

@@ -77,13 +77,7 @@ impl Daemon {
             now_ms: clock::unix_ms(),
         };
         let label = named("label", request.label.as_ref())?;
-        Ok(NewSession { request: spawn, parent, limits: self.spawn_limits(), label })
-    }
-
-    fn spawn_limits(&self) -> SpawnLimits {
-        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let sessions = &self.settings.sessions;
-        SpawnLimits { depth: count(sessions.depth), children: count(sessions.children) }
+        Ok(NewSession { request: spawn, parent, limits: self.settings.sessions.limits(), label })
     }
 
     /// What carries out the turns: the agent's command, if there is a description of it.
@@ -104,17 +98,13 @@ impl Daemon {
     /// A session that asks is known from then on: what it spawns is below it.
     async fn ensure_asker(&self, asker: &Asker) -> Result<(), Refusal> {
         match asker.key() {
-            Some(key) => self.ensure_session(key, None).await.map(drop),
+            Some(key) => self.ensure_session(key, asker.maker.clone()).await.map(drop),
             None => Ok(()),
         }
     }
 
     /// The row of a session that others carry on; it is made if there is none.
-    pub(crate) async fn ensure_session(
-        &self,
-        key: &SessionKey,
-        parent: Option<SessionKey>,
-    ) -> Result<Session, Refusal> {
+    async fn ensure_session(&self, key: &SessionKey, parent: Option<SessionKey>) -> Result<Session, Refusal> {
         if let Some(session) = self.registry.session(key.clone()).await? {
             return Ok(session);
         }
@@ -132,7 +122,9 @@ impl Daemon {
             work: Work::default(),
             now_ms: clock::unix_ms(),
         };
-        let new = NewSession { request, parent, limits: self.spawn_limits(), label: None };
+        // It is there already; only its row is new.
+        let limits = SpawnLimits { depth: usize::MAX, children: usize::MAX };
+        let new = NewSession { request, parent, limits, label: None };
         match self.registry.spawn_session(new).await {
             Ok(session) => Ok(session),
             // Somebody was faster.

@@ -126,12 +126,12 @@ impl Daemon {
         let session = self.seen(request, asker, Action::History).await?;
         let wait = request.timeout_ms.unwrap_or(TURN_WAIT_MS).min(TURN_WAIT_MS);
         let deadline = Instant::now() + Duration::from_millis(wait);
-        let asked: Option<TurnId> =
+        let turn_id: Option<TurnId> =
             request.turn_id.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
         let mut changed = self.turns.watch();
         loop {
             changed.borrow_and_update();
-            let turn = self.turn_meant(&session.row, asked.as_ref()).await?;
+            let turn = self.turn_meant(&session.row, turn_id.as_ref()).await?;
             let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
             if ended || timeout_at(deadline, changed.changed()).await.is_err() {
                 let turn = turn.map(|turn| looking::shown(turn, SHOWN));

@@ -28,7 +28,7 @@ impl Daemon {
             session_key: Some(session.clone()),
             ..ExecRequest::default()
         };
-        let who = Requester::Client { session, about: "a turn".to_owned() };
+        let who = Requester::client(session, "a turn".to_owned());
         let mut wanted = wanted::read(self, &request, &who)?;
         match self.judge_command(&mut wanted).await? {
             Judged::Run(line) => wanted.asked(line, Some(run)),

@@ -15,7 +15,7 @@ use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
 use tenure_core::policy::Ask;
 use tenure_core::resources::Resources;
-use tenure_core::session::Backend;
+use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
 use tenure_policy::environment;
@@ -31,6 +31,8 @@ pub(crate) struct Wanted {
     pub(crate) shell: PathBuf,
     pub(crate) pty: bool,
     pub(crate) session: Option<String>,
+    /// The session that is to be above that one, if it is new.
+    maker: Option<SessionKey>,
     scope: Option<String>,
     replace: bool,
     label: Option<String>,
@@ -76,6 +78,7 @@ pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> R
         shell,
         pty: request.pty,
         session: session_of(request.session_key.as_ref(), who)?,
+        maker: who.maker().cloned(),
         scope: named("scopeKey", request.scope_key.as_ref())?,
         replace: request.replace,
         label: named("label", request.label.as_ref())?,
@@ -199,6 +202,7 @@ impl Wanted {
         spec.check().map_err(Refusal::invalid)?;
         let exec = Some(OfExec { notify: self.notify, bound: line.bound });
         let (replace, only_session) = (self.replace, self.session.clone());
-        Ok(Asked { spec, replace, only_session, backend: Backend::Exec, run_id, exec })
+        let session_parent = self.maker.clone();
+        Ok(Asked { spec, replace, only_session, session_parent, backend: Backend::Exec, run_id, exec })
     }
 }

@@ -2,7 +2,8 @@
 
 use super::blocked;
 use crate::tree::InputEnd;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 
 pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
     let entries = std::fs::read_dir("/proc")?;
@@ -34,6 +35,27 @@ pub(crate) fn command_line(pid: i32) -> String {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = bytes.split(|&b| b == 0).map(String::from_utf8_lossy).collect();
     words.join(" ").trim_end().chars().take(LONGEST_COMMAND).collect()
+}
+
+/// How much of a command line is compared; nobody records a longer one.
+const LONGEST_COMPARED: u64 = 1 << 20;
+
+/// The words of a command line, exactly; an error if it is not all there, or not text.
+pub(crate) fn command_words(pid: i32) -> io::Result<Vec<String>> {
+    let bad = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("its command line {why}"));
+    let mut bytes = Vec::new();
+    File::open(format!("/proc/{pid}/cmdline"))?.take(LONGEST_COMPARED).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == LONGEST_COMPARED {
+        return Err(bad("is too long to compare"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| bad("is not UTF-8"))?;
+    let text = text.strip_suffix('\0').ok_or_else(|| bad("is empty or overwritten"))?;
+    Ok(text.split('\0').map(str::to_owned).collect())
+}
+
+/// The whole path of a process's executable, if it is text.
+pub(crate) fn exe_path(pid: i32) -> Option<String> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()?.into_os_string().into_string().ok()
 }
 
 /// Bytes read and written by any call, as far as we may know.

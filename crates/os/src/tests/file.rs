@@ -1,4 +1,4 @@
-use crate::file::Dir;
+use crate::file::{Dir, Regular};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -78,4 +78,24 @@ fn another_users_directory_is_not_claimed() {
     };
     let error = Dir::open(stranger).unwrap().claim().unwrap_err();
     assert!(error.to_string().contains("it belongs to the user"), "{error}");
+}
+
+#[test]
+fn only_a_regular_file_of_a_size_is_read_and_nobody_is_waited_for() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = Dir::open(base.path()).unwrap();
+    dir.write_new("file", b"12345").unwrap();
+    std::os::unix::fs::symlink("file", base.path().join("link")).unwrap();
+    std::fs::create_dir(base.path().join("sub")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, base.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(base.path().join("socket")).unwrap();
+    assert_eq!(dir.read_regular("file", 5).unwrap(), Regular::Bytes(b"12345".to_vec()));
+    assert_eq!(dir.read_regular("file", 4).unwrap(), Regular::TooLarge);
+    for name in ["link", "sub", "pipe", "socket"] {
+        assert_eq!(dir.read_regular(name, 5).unwrap(), Regular::Other, "{name}");
+    }
+    assert!(dir.read_regular("none", 5).is_err());
+    let names = ["file", "link", "pipe", "socket", "sub"].map(str::to_owned).to_vec();
+    assert_eq!(dir.names(5).unwrap(), (names, 0));
+    assert!(dir.names(4).is_err());
 }

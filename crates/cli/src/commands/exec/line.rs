@@ -9,7 +9,7 @@ pub(super) fn line(words: &[String]) -> String {
 }
 
 /// A word as every POSIX shell reads it back. `=` would make an assignment of the first one.
-fn quoted(word: &str) -> String {
+pub(in crate::commands) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -26,6 +26,9 @@ pub(super) fn of(
         SessionsVerb::Wait(which) => return Ok(wait(args, &which.key, which.turn.as_deref())),
         SessionsVerb::Cancel(which) => about(Action::Cancel, &which.key),
         SessionsVerb::Close(close) => self::close(close),
+        SessionsVerb::Import(_) => {
+            return Err(Failure::refused("records are imported at an address of their own"));
+        }
     };
     Ok(asked_by(args, request))
 }

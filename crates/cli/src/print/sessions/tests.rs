@@ -56,7 +56,7 @@ fn a_session_tells_what_it_does() {
         "Work: conversation: ab-1\n",
         "Turn under way: message: go on…\n",
         "Turn under way: asked by: p\n",
-        "Live: runs: bbbbbbbbbbbb dddddddddddd\n",
+        "Work: live runs: bbbbbbbbbbbb dddddddddddd\n",
     ] {
         assert!(text.contains(line), "{line}{text}");
     }

@@ -93,7 +93,7 @@ impl Daemon {
     ) -> Result<(), Refusal> {
         let id = row.approval.id.clone();
         let asked_by = match &row.approval.session {
-            Some(session) => Requester::Client { session: session.clone(), about: "approved".to_owned() },
+            Some(session) => Requester::client(session.clone(), "approved".to_owned()),
             None => Requester::Operator { about: "approved".to_owned() },
         };
         let asked = wanted.asked(line, Some(id.clone()))?;

@@ -109,8 +109,7 @@ fn a_wrong_word_is_refused_with_those_that_may_stand_there() {
 #[test]
 fn what_does_not_fit_together_is_refused() {
     for line in [
-        &["spawn"][..],
-        &["spawn", "--agent", "a", "--wait"],
+        &["spawn", "--agent", "a", "--wait"][..],
         &["spawn", "--agent", "a", "--to", "u"],
         &["spawn", "--agent", "a", "--thread", "u"],
         &["send", "k"],

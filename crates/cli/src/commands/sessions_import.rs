@@ -1,0 +1,93 @@
+//! `tenure sessions import`: sessions that others recorded.
+
+use crate::args::SessionsImportArgs;
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use std::path::Path;
+use tenure_core::api::{ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
+
+pub(super) fn run(args: &SessionsImportArgs, json: bool) -> Result<u8, Failure> {
+    let client = reach::needed(&settings::load()?)?;
+    let request = ImportRequest {
+        dir: absolute(&args.dir)?,
+        wrapper_root: args.wrapper_root.as_deref().map(absolute).transpose()?,
+        dry_run: args.dry_run,
+    };
+    let report = reach::wait(client.import(&request))?;
+    if json {
+        print::json(&report)?;
+    } else {
+        lines(&report).iter().try_for_each(|line| print::line(line))?;
+    }
+    Ok(u8::from(!report.failed.is_empty()))
+}
+
+/// The daemon is somewhere else, so a path is made whole here.
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let whole = std::path::absolute(path).map_err(Failure::refused)?;
+    whole.to_str().map(str::to_owned).ok_or_else(|| Failure::refused("the directory's path is not UTF-8"))
+}
+
+fn lines(report: &ImportReport) -> Vec<String> {
+    let mut lines: Vec<String> = report.records.iter().map(|record| said(record, report.dry_run)).collect();
+    lines.extend(report.failed.iter().map(|failed| {
+        let key = failed.key.as_deref().map_or(String::new(), |key| format!(" ({})", print::plain(key)));
+        format!("{}{key} is not taken in: {}", print::plain(&failed.file), print::plain(&failed.why))
+    }));
+    let count = |outcome| report.records.iter().filter(|record| record.outcome == outcome).count();
+    let imported = if report.dry_run { "to import" } else { "imported" };
+    lines.push(format!(
+        "{} {imported}, {} there already, {} not taken in, {} entries skipped",
+        count(ImportOutcome::Imported),
+        count(ImportOutcome::Exists),
+        report.failed.len(),
+        report.skipped
+    ));
+    lines
+}
+
+fn said(record: &ImportedRecord, dry_run: bool) -> String {
+    let outcome = match (record.outcome, dry_run) {
+        (ImportOutcome::Imported, false) => "is imported",
+        (ImportOutcome::Imported, true) => "would be imported",
+        (ImportOutcome::Exists, _) => "is there already",
+    };
+    format!("{} {outcome}: {}", print::plain(&record.key), print::plain(&record.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::api::FailedRecord;
+    use tenure_core::session::legacy::LegacyProcess;
+
+    #[test]
+    fn a_report_is_told_in_lines_that_obey_nobody() {
+        let record = |outcome| ImportedRecord {
+            file: "a.json".into(),
+            key: "acpx:a".into(),
+            outcome,
+            process: LegacyProcess::Gone,
+            pid: Some(7),
+            why: "pid 7 is gone".into(),
+        };
+        let failed = FailedRecord { file: "b\x1b[2J.json".into(), key: None, why: "it is empty".into() };
+        let mut report = ImportReport {
+            dry_run: false,
+            records: vec![record(ImportOutcome::Imported), record(ImportOutcome::Exists)],
+            skipped: 3,
+            failed: vec![failed],
+        };
+        assert_eq!(
+            lines(&report),
+            [
+                "acpx:a is imported: pid 7 is gone",
+                "acpx:a is there already: pid 7 is gone",
+                "b.json is not taken in: it is empty",
+                "1 imported, 1 there already, 1 not taken in, 3 entries skipped"
+            ]
+        );
+        report.dry_run = true;
+        assert_eq!(lines(&report)[0], "acpx:a would be imported: pid 7 is gone");
+    }
+}

@@ -1,0 +1,211 @@
+//! What is to be believed of the process that a record names. The verdict is that of the legacy rules of
+//! [`reconcile`](crate::reconcile), which fail closed; here it is only told, and nobody is ended by it.
+
+use super::{LegacyCommand, LegacyRoot};
+use crate::identity::Held;
+use crate::lease::Standing;
+use crate::reconcile::{
+    Agreement, Case, Claim, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, Lost, NurseryEvidence,
+    Recorded, RootEvidence, Verdict, command_agrees, decide, words_agree, wrapper_agrees,
+};
+use crate::spec::Orphan;
+use crate::state::State;
+use serde::{Deserialize, Serialize};
+
+/// How far two moments may lie apart and still be the same start: records are written a moment after it, some of them
+/// count whole seconds, and clocks are slewed.
+pub const START_SLACK_MS: u64 = 2000;
+
+/// What the system says of a pid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// No process has it.
+    Gone,
+    /// It cannot be told.
+    Unreadable(String),
+    /// A process has it.
+    Alive(Live),
+}
+
+/// The process that has the pid now, whosever it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// Which one it is.
+    pub held: Held,
+    /// When it started.
+    pub started_at_ms: u64,
+    /// The file that it executes.
+    pub exe: Option<String>,
+    /// Its command, or why that cannot be read.
+    pub command: Result<Vec<String>, String>,
+}
+
+/// What became of a recorded process, for programs. Frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum LegacyProcess {
+    /// None was recorded.
+    None,
+    /// It is gone.
+    Gone,
+    /// It is gone, and its pid is another's.
+    PidReused,
+    /// It is alive, and it is that one.
+    Verified,
+    /// Its pid has a process that is not known to be it.
+    Unverified,
+}
+
+/// What became of a recorded process, and how that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// In a word.
+    pub process: LegacyProcess,
+    /// For people.
+    pub why: String,
+}
+
+/// What is to be believed of a recorded process.
+pub fn judge(root: Option<&LegacyRoot>, seen: &Seen, wrapper_root: Option<&str>) -> Finding {
+    let Some(root) = root else {
+        return Finding { process: LegacyProcess::None, why: "no process is recorded".to_owned() };
+    };
+    let (evidence, compared) = match seen {
+        Seen::Gone => (RootEvidence::Gone, Compared::unlooked()),
+        Seen::Unreadable(why) => (RootEvidence::Unreadable(why.clone()), Compared::unlooked()),
+        Seen::Alive(live) => compare(root, live, wrapper_root),
+    };
+    let claim = if root.wrapper { Claim::Wrapper } else { Claim::Command }(compared.agreement);
+    finding(root.pid, &decide(&case(evidence, claim)), &compared.said)
+}
+
+/// A session without a keeper, a nursery or a lease: nothing but its root is known.
+fn case(root: RootEvidence, claim: Claim) -> Case {
+    Case {
+        record: Recorded { state: State::Running, orphan: Orphan::Keep },
+        us: Standing::Holding,
+        lease: LeaseView::Legacy(claim),
+        ending: EndingEvidence::Missing,
+        keeper: KeeperEvidence::LockFree,
+        nursery: NurseryEvidence::LockFree,
+        root,
+        leftovers: Leftovers::Known(0),
+    }
+}
+
+/// The verdict as something to tell.
+fn finding(pid: i32, verdict: &Verdict, said: &str) -> Finding {
+    let (process, why) = match verdict {
+        // Whoever reconciles would end it; whoever imports leaves it to the supervisor that has it.
+        Verdict::EndTree { .. } => {
+            let why = format!(
+                "pid {pid} is alive, and {said}: another supervisor uses the session, so it is left running"
+            );
+            (LegacyProcess::Verified, why)
+        }
+        Verdict::CloseAsLost { why: Lost::PidReused, .. } => {
+            (LegacyProcess::PidReused, format!("pid {pid} is another's now: {said}"))
+        }
+        Verdict::CloseAsLost { why: Lost::ProcessesGone | Lost::Rebooted, .. } => {
+            (LegacyProcess::Gone, format!("pid {pid} is gone"))
+        }
+        Verdict::CloseAsLost { why: Lost::NeverRecorded, .. } => {
+            (LegacyProcess::None, "no process is recorded".to_owned())
+        }
+        Verdict::Leave { .. } => (LegacyProcess::Unverified, format!("pid {pid} is left alone: {said}")),
+        Verdict::RetryLater { why } => (LegacyProcess::Unverified, format!("pid {pid} is left alone: {why}")),
+        Verdict::Resume { .. }
+        | Verdict::TakeEnding { .. }
+        | Verdict::NeverStarted { .. }
+        | Verdict::EndByPolicy => (LegacyProcess::Unverified, format!("pid {pid} is left alone: {verdict}")),
+    };
+    Finding { process, why }
+}
+
+/// How a live process compares with its record.
+struct Compared {
+    agreement: Agreement,
+    /// What settles it, of the process.
+    said: String,
+}
+
+impl Compared {
+    fn new(agreement: Agreement, said: &str) -> Self {
+        Self { agreement, said: said.to_owned() }
+    }
+
+    /// There was nobody to compare.
+    fn unlooked() -> Self {
+        Self::new(Agreement::Differs, "")
+    }
+
+    fn untold(why: &str) -> Self {
+        Self::new(Agreement::Unreadable(why.to_owned()), why)
+    }
+}
+
+/// A pid alone proves nothing. It is the same process if it started when the record says; if the record does not say
+/// when, if it has the same command. A wrapper must also lie below the wrapper root.
+fn compare(root: &LegacyRoot, live: &Live, wrapper_root: Option<&str>) -> (RootEvidence, Compared) {
+    let same = RootEvidence::Same(live.held.clone());
+    let on_time = root.started_at_ms.map(|then| then.abs_diff(live.started_at_ms) <= START_SLACK_MS);
+    let compared = match (on_time, commands(root, live)) {
+        (Some(true), Some(Agreement::Agrees) | None) => {
+            Compared::new(Agreement::Agrees, "it started when the record says")
+        }
+        (Some(true), Some(Agreement::Differs | Agreement::Unreadable(_))) => Compared::new(
+            Agreement::Agrees,
+            "it started when the record says, though its command reads otherwise",
+        ),
+        (Some(false), Some(Agreement::Agrees)) => {
+            Compared::untold("its command is the recorded one, but it started at another time")
+        }
+        (Some(false), Some(Agreement::Differs | Agreement::Unreadable(_)) | None) => {
+            let said = "it started at another time than the record says";
+            return (RootEvidence::Other, Compared::new(Agreement::Differs, said));
+        }
+        (None, Some(Agreement::Agrees)) => {
+            Compared::new(Agreement::Agrees, "its command is the recorded one")
+        }
+        (None, Some(Agreement::Differs)) => {
+            Compared::new(Agreement::Differs, "its command is not the recorded one")
+        }
+        (None, Some(Agreement::Unreadable(why))) => Compared::untold(&why),
+        (None, None) => Compared::untold("the record has neither a start time nor a command"),
+    };
+    match (&compared.agreement, root.wrapper) {
+        (Agreement::Agrees, true) => (same, wrapper(live, wrapper_root, compared)),
+        (Agreement::Agrees | Agreement::Differs | Agreement::Unreadable(_), _) => (same, compared),
+    }
+}
+
+fn commands(root: &LegacyRoot, live: &Live) -> Option<Agreement> {
+    let recorded = root.command.as_ref()?;
+    Some(match (recorded, &live.command) {
+        (LegacyCommand::Line(recorded), Ok(words)) => command_agrees(recorded, words),
+        (LegacyCommand::Words(recorded), Ok(words)) => words_agree(recorded, words),
+        (LegacyCommand::Line(_) | LegacyCommand::Words(_), Err(why)) => Agreement::Unreadable(why.clone()),
+    })
+}
+
+/// Whether a process that agrees is a wrapper of this installation: what it executes lies below the wrapper root, or the
+/// script that it was told to.
+fn wrapper(live: &Live, wrapper_root: Option<&str>, compared: Compared) -> Compared {
+    let Some(wrapper_root) = wrapper_root else {
+        return Compared::untold("a generated wrapper is expected, and no --wrapper-root is named");
+    };
+    let script = match &live.command {
+        Ok(words) => words.iter().skip(1).find(|word| !word.starts_with('-')),
+        Err(why) => return Compared::untold(why),
+    };
+    let below = |program: &String| wrapper_agrees(wrapper_root, program) == Agreement::Agrees;
+    if live.exe.iter().chain(script).any(below) {
+        compared
+    } else {
+        Compared::new(
+            Agreement::Differs,
+            "a generated wrapper is expected, and its program is not below the wrapper root",
+        )
+    }
+}

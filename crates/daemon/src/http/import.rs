@@ -1,0 +1,37 @@
+//! Sessions that others recorded.
+
+use super::answer::Body;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use axum::Json;
+use axum::extract::State;
+use std::sync::Arc;
+use tenure_core::api::{ImportReport, ImportRequest, Problem};
+
+/// Take in the sessions whose records lie in a directory. No process is signalled.
+#[utoipa::path(post, path = "/v1/sessions/import", operation_id = "import_sessions", request_body = ImportRequest,
+    responses((status = 200, body = ImportReport),
+        (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn import(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Body(request): Body<ImportRequest>,
+) -> Result<Json<ImportReport>, Refusal> {
+    operator(&who)?;
+    // What was begun is finished, whether or not the client is still there to hear of it.
+    let importing = tokio::spawn(async move { daemon.import(request).await });
+    Ok(Json(importing.await.map_err(Refusal::internal)??))
+}
+
+/// Sessions are made out of files here, with any key: that is for no session to do, nor for whoever may be of one.
+fn operator(who: &Requester) -> Result<(), Refusal> {
+    match who {
+        Requester::Operator { .. } | Requester::Member { session: None, .. } => Ok(()),
+        Requester::Client { .. } | Requester::Gone { .. } | Requester::Member { session: Some(_), .. } => {
+            Err(Refusal::forbidden(format!(
+                "{who} cannot import sessions: an operator can, outside of all sessions"
+            )))
+        }
+    }
+}
