@@ -225,6 +225,7 @@ impl Daemon {
         cancelled: &mut watch::Receiver<bool>,
     ) -> Result<(Option<Vec<u8>>, Reads), Stopped> {
         let Job { asked, stdin, reads } = job;
+        let began = std::time::Instant::now();
         let entry = tokio::select! {
             biased;
             () = until(cancelled, |is| *is) => return Err(not_begun()),
@@ -232,12 +233,19 @@ impl Daemon {
         };
         pause::point("daemon-before-turn-run");
         let started = match entry {
-            Ok(entry) => self.begin(asked, entry, turn.asked.asked_by.clone(), None).await.map(drop),
+            Ok(entry) => self.begin(asked, entry, turn.asked.asked_by.clone(), None).await,
             Err(refusal) => Err(refusal),
         };
         pause::point("daemon-after-turn-run");
         match started {
-            Ok(()) => Ok((stdin, reads)),
+            Ok(run) => {
+                // Before that there is nobody to give the input to.
+                tokio::select! {
+                    () = self.settle_in(&run, began) => {}
+                    () = until(cancelled, |is| *is) => {}
+                }
+                Ok((stdin, reads))
+            }
             Err(refusal) if refusal.code == "draining" => Err(Stopped::Left),
             Err(refusal) if refusal.code == "session-closed" => Err(not_begun()),
             Err(refusal) => Err(failed(&refusal)),
