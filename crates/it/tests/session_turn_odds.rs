@@ -19,6 +19,27 @@ fn an_agent_that_does_not_read_its_prompt_is_heard_all_the_same() {
 }
 
 #[test]
+fn a_prompt_is_given_as_soon_as_the_agent_is_there() {
+    let talks = Talks::new();
+    talks.spawn(KEY);
+    let turns: Vec<Value> = (0..8).map(|n| talks.turn(KEY, &format!("message {n}"))).collect();
+    let took = |turn: &Value| {
+        let run = talks.show(&text(&turn["runId"]));
+        run["endedAtMs"]
+            .as_u64()
+            .zip(run["startedAtMs"].as_u64())
+            .map(|(end, start)| end - start)
+            .expect("both")
+    };
+    // A busy machine is slow now and then, not always.
+    let fastest = turns.iter().map(took).min().expect("turns");
+    assert!(fastest < 400, "{fastest} ms");
+    let metrics = String::from_utf8_lossy(&talks.tenure(&["metrics"]).stdout).into_owned();
+    assert!(metrics.contains("tenure_run_start_seconds_count 8\n"), "each start is measured: {metrics}");
+    talks.finish();
+}
+
+#[test]
 fn an_agent_on_a_terminal_gets_its_prompt_as_an_argument() {
     let terminal = "[agents.tty]\ncommand = 'sh'\nprompt = 'argument'\nterminal = 'pty'\n\
          fresh = ['-c', 'test -t 1 && printf \"got %s\" \"$1\"', 'sh', '{prompt}']\n";
