@@ -287,6 +287,11 @@ pub fn actor() -> &'static Path {
     beside("actor")
 }
 
+/// The agent that does what its prompt says.
+pub fn scripted() -> &'static Path {
+    beside("scripted")
+}
+
 /// Whether everybody can reach and execute a program where it is.
 fn anybody_may_execute(program: &Path) -> bool {
     let allows =

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod api;
 pub mod background;
 pub mod bystander;
+pub mod conversation;
 pub mod crib;
 pub mod forsake;
 pub mod home;

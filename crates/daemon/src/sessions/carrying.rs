@@ -1,8 +1,8 @@
 //! Carrying out turns. A session has one turn at a time, each a run of its own, and what waits comes after it. The id of
 //! the run is noted before there is a run, so that the next daemon goes on with the same turn, whatever happened.
 
+use super::answer;
 use super::job::{Job, Reads};
-use super::{answer, closing};
 use crate::daemon::{Daemon, lock, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::ids::{RunId, TurnId};
-use tenure_core::session::{Mode, SessionKey};
+use tenure_core::session::SessionKey;
 use tenure_os::{clock, pause, random};
 use tenure_store::{Outcome, RunRow, Session, Turn, TurnEnd};
 use tokio::sync::watch;
@@ -83,22 +83,27 @@ impl Daemon {
     /// Carries out a turn that has begun, and those that wait after it.
     pub(super) fn carry_on(self: &Arc<Self>, turn: Turn) {
         let daemon = Arc::clone(self);
+        // Whoever closes the session from now on sees that somebody carries it out.
+        let cancelled = self.turns.take_on(&turn.asked.id);
         self.turns.something_changed();
-        tokio::spawn(async move { daemon.carry(turn).await });
+        tokio::spawn(async move { daemon.carry(turn, cancelled).await });
     }
 
-    async fn carry(self: &Arc<Self>, first: Turn) {
+    async fn carry(self: &Arc<Self>, first: Turn, cancelled: watch::Receiver<bool>) {
         let key = first.asked.session.clone();
-        let mut next = Some(first);
-        while let Some(turn) = next.take() {
-            let cancelled = self.turns.take_on(&turn.asked.id);
+        let mut next = Some((first, cancelled));
+        while let Some((turn, cancelled)) = next.take() {
             let ended = self.carry_out(&turn, cancelled).await;
             self.turns.put_down(&turn.asked.id);
             if !ended || self.is_draining() {
                 return;
             }
             pause::point("daemon-turn-ended");
-            next = self.next_turn(&key).await;
+            let following = self.next_turn(&key).await;
+            next = following.map(|turn| {
+                let cancelled = self.turns.take_on(&turn.asked.id);
+                (turn, cancelled)
+            });
         }
         self.end_oneshot(&key).await;
     }
@@ -182,7 +187,9 @@ impl Daemon {
         let run = RunId::from_random(bytes);
         loop {
             match self.registry.set_turn_run(turn.asked.id.clone(), run.clone()).await {
-                Ok(_) => return Ok(run),
+                Ok(true) => return Ok(run),
+                // Whoever closed the session was faster.
+                Ok(false) => return Err(not_begun()),
                 Err(error) => self.try_again(turn, &error).await?,
             }
         }
@@ -218,6 +225,7 @@ impl Daemon {
         cancelled: &mut watch::Receiver<bool>,
     ) -> Result<(Option<Vec<u8>>, Reads), Stopped> {
         let Job { asked, stdin, reads } = job;
+        let began = std::time::Instant::now();
         let entry = tokio::select! {
             biased;
             () = until(cancelled, |is| *is) => return Err(not_begun()),
@@ -225,13 +233,21 @@ impl Daemon {
         };
         pause::point("daemon-before-turn-run");
         let started = match entry {
-            Ok(entry) => self.begin(asked, entry, turn.asked.asked_by.clone(), None).await.map(drop),
+            Ok(entry) => self.begin(asked, entry, turn.asked.asked_by.clone(), None).await,
             Err(refusal) => Err(refusal),
         };
         pause::point("daemon-after-turn-run");
         match started {
-            Ok(()) => Ok((stdin, reads)),
+            Ok(run) => {
+                // Before that there is nobody to give the input to.
+                tokio::select! {
+                    () = self.settle_in(&run, began) => {}
+                    () = until(cancelled, |is| *is) => {}
+                }
+                Ok((stdin, reads))
+            }
             Err(refusal) if refusal.code == "draining" => Err(Stopped::Left),
+            Err(refusal) if refusal.code == "session-closed" => Err(not_begun()),
             Err(refusal) => Err(failed(&refusal)),
         }
     }
@@ -287,23 +303,8 @@ impl Daemon {
         }
     }
 
-    /// A session for one turn is over after it.
-    async fn end_oneshot(self: &Arc<Self>, key: &SessionKey) {
-        if self.is_draining() {
-            return;
-        }
-        if let Ok(Some(session)) = self.registry.session(key.clone()).await
-            && session.row.mode == Mode::Oneshot
-            && session.row.state.is_open()
-        {
-            let why = closing::Why { reason: Some("its turn is over".to_owned()), discard: false };
-            if let Err(refusal) = self.close_session(key, why).await {
-                tracing::warn!(session = %key, why = refusal.detail, "a session for one turn stays open");
-            }
-        }
-    }
-
-    /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed.
+    /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed or
+    /// are over.
     pub(crate) async fn go_on_with_sessions(self: &Arc<Self>) {
         match self.registry.running_turns(self.instance.clone()).await {
             Ok(turns) => turns.into_iter().for_each(|turn| self.carry_on(turn)),
@@ -317,6 +318,7 @@ impl Daemon {
             }
             Err(error) => tracing::error!(%error, "the sessions that wait cannot be read"),
         }
+        self.end_oneshots().await;
         self.go_on_closing().await;
     }
 

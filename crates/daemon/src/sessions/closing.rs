@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
-use tenure_core::session::{Action, Closing, SessionKey, SessionRow, SessionState, close_order};
+use tenure_core::session::{Action, Closing, Mode, SessionKey, SessionRow, SessionState, close_order};
 use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
 use tenure_os::{clock, pause};
-use tenure_store::{Move, Outcome, TurnEnd};
+use tenure_store::{Move, Outcome, Session, SessionQuery, TurnEnd};
 use tokio::time::{Instant, timeout_at};
 
 /// How many looks it takes at most until nothing new begins below a session.
 const LOOKS: usize = 100;
 /// How much longer than their grace the runs of a session may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many runs are looked at together.
+/// How many runs or sessions are looked at together.
 const BATCH: usize = 500;
 
 /// Why, and how thoroughly.
@@ -184,6 +184,38 @@ impl Daemon {
         Ok(())
     }
 
+    /// A session for one turn is over after it.
+    pub(super) async fn end_oneshot(self: &Arc<Self>, key: &SessionKey) {
+        if self.is_draining() {
+            return;
+        }
+        if let Ok(Some(session)) = self.registry.session(key.clone()).await
+            && session.row.mode == Mode::Oneshot
+            && session.row.state.is_open()
+        {
+            let why = Why { reason: Some("its turn is over".to_owned()), discard: false };
+            if let Err(refusal) = self.close_session(key, why).await {
+                tracing::warn!(session = %key, why = refusal.detail, "a session for one turn stays open");
+            }
+        }
+    }
+
+    /// Ends the sessions whose one turn was over when an earlier daemon was killed.
+    pub(super) async fn end_oneshots(self: &Arc<Self>) {
+        let is_over = |it: &Session| it.row.mode == Mode::Oneshot && it.turns > 0 && it.queued == 0;
+        match self.idle().await {
+            Ok(idle) => {
+                for session in idle.into_iter().filter(is_over) {
+                    let daemon = Arc::clone(self);
+                    tokio::spawn(async move { daemon.end_oneshot(&session.row.key).await });
+                }
+            }
+            Err(refusal) => {
+                tracing::error!(why = refusal.detail, "the sessions whose turn is over cannot be read");
+            }
+        }
+    }
+
     /// Goes on closing what an earlier daemon did not get to, or what did not end in time.
     pub(crate) async fn go_on_closing(self: &Arc<Self>) {
         let half_closed = match self.half_closed().await {
@@ -215,6 +247,21 @@ impl Daemon {
             rows.extend(self.registry.session(key).await?.map(|session| session.row));
         }
         Ok(rows)
+    }
+
+    /// The sessions of this instance that wait for something to do.
+    async fn idle(&self) -> Result<Vec<Session>, Refusal> {
+        let states = vec![SessionState::Idle];
+        let mut query = SessionQuery { states, limit: BATCH, ..SessionQuery::default() };
+        let mut own = Vec::new();
+        loop {
+            let page = self.registry.sessions(query.clone()).await?;
+            own.extend(page.sessions.into_iter().filter(|session| session.row.instance == self.instance));
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(own),
+            }
+        }
     }
 }
 

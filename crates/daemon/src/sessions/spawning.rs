@@ -7,7 +7,9 @@ use crate::asked::named;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use std::sync::Arc;
-use tenure_core::session::{AgentId, Backend, Kind, Mode, SessionKey, SpawnLimits, SpawnRequest, Work};
+use tenure_core::session::{
+    AgentId, Backend, Kind, Mode, Refused, SessionKey, SpawnLimits, SpawnRequest, Work,
+};
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_os::{clock, random};
 use tenure_store::{Failed, NewSession, Session};
@@ -28,7 +30,7 @@ impl Daemon {
             job::check_takes_messages(&new.request.key, new.request.backend)?;
         }
         self.ensure_asker(asker).await?;
-        let session = self.registry.spawn_session(new).await?;
+        let session = self.registry.spawn_session(new).await.map_err(not_spawned)?;
         self.something_happened();
         let mut reply = SessionsReply::default();
         if let Some(text) = task {
@@ -129,6 +131,14 @@ impl Daemon {
             Err(Failed::NotSpawned(_) | Failed::SessionTaken { .. }) => self.session_called(key).await,
             Err(failed) => Err(failed.into()),
         }
+    }
+}
+
+/// A parent that is over is told by the same word as a session in which nothing is run any more.
+fn not_spawned(failed: Failed) -> Refusal {
+    match failed {
+        Failed::NotSpawned(refused @ Refused::ParentClosed { .. }) => Refusal::session_closed(refused),
+        other => other.into(),
     }
 }
 

@@ -106,8 +106,14 @@ impl Daemon {
             let turn_id = turn.asked.id;
             return Ok(Sent { delivery: Delivery::Steered, turn_id, ahead: 0, note: None });
         }
-        let note =
-            "an agent's command takes no input in the middle of a turn, so the message waits for the next";
+        let note = match row.backend {
+            Backend::Exec => {
+                "the command of the turn has not begun and takes no input, so the message waits for the next"
+            }
+            Backend::Run | Backend::Cli | Backend::Acp => {
+                "an agent's command takes no input in the middle of a turn, so the message waits for the next"
+            }
+        };
         self.enqueue(new, Some(note.to_owned())).await
     }
 

@@ -1,0 +1,130 @@
+//! An agent of our own with a command: it reads a prompt on standard input and answers in JSON lines. Lines of the prompt
+//! that begin with `!` say what else it does, in their order. It notes each of its starts, and the prompt as it came, in
+//! the directory where it works.
+
+#![allow(clippy::disallowed_methods, reason = "an agent starts programs of its own")]
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use tenure_it::eventually;
+use tenure_it::install::actor;
+
+/// Where each start gets a line.
+const STARTS: &str = "starts";
+/// While there is a file of this name, nothing is read.
+const HOLD: &str = "hold";
+/// The prompt of the last turn.
+const PROMPT: &str = "prompt";
+
+/// What the answer is made of.
+struct Turn {
+    id: String,
+    resumed: bool,
+    seen: Value,
+    finishes: bool,
+    /// Whether it is told what the conversation is called.
+    named: bool,
+}
+
+fn main() -> ExitCode {
+    // Whoever waits for the end of all processes of a test waits for this one.
+    let _witness = std::env::var_os("ACTOR_WITNESS")
+        .map(|fifo| std::fs::OpenOptions::new().write(true).open(fifo).expect("the witness"));
+    let argv: Vec<String> = std::env::args().skip(1).collect();
+    let resumed = argv.first().is_some_and(|word| word == "resume");
+    let id = if resumed { argv[1].clone() } else { format!("talk-{}", std::process::id()) };
+    note(STARTS, &json!({"pid": std::process::id(), "argv": argv}).to_string());
+    eventually("nothing holds the input", || (!std::path::Path::new(HOLD).exists()).then_some(()));
+    let mut prompt = Vec::new();
+    std::io::stdin().read_to_end(&mut prompt).expect("a prompt");
+    std::fs::write(PROMPT, &prompt).expect("noted");
+    let prompt = String::from_utf8(prompt).expect("text");
+    let mut turn = Turn { id, resumed, seen: json!({}), finishes: true, named: true };
+    for line in prompt.lines().filter_map(|line| line.strip_prefix('!')) {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        if let Some(code) = obey(&mut turn, verb, rest) {
+            return code;
+        }
+    }
+    answer(&turn, &argv, &prompt);
+    ExitCode::SUCCESS
+}
+
+/// Does what a line says; some say that it ends then.
+fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
+    match verb {
+        // Says something, so that it is seen to be there.
+        "say" => say(&json!({"type": "message", "text": rest})),
+        // Waits until there is a file of this name.
+        "await" => eventually("what is awaited", || std::path::Path::new(rest).exists().then_some(())),
+        "silent" => loop {
+            std::thread::park();
+        },
+        // Says something every so often, for ever.
+        "chatter" => loop {
+            say(&json!({"type": "delta"}));
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+        },
+        "exit" => {
+            let (code, words) = rest.split_once(' ').unwrap_or((rest, ""));
+            eprintln!("{words}");
+            return Some(ExitCode::from(code.parse::<u8>().expect("a code")));
+        }
+        // An actor that does not end before what it leaves behind is there.
+        "actor" => {
+            let status = on_null(Command::new(actor()).args(rest.split(' '))).status().expect("an actor");
+            assert!(status.success(), "{rest}: {status}");
+        }
+        "become" => panic!("no actor: {}", Command::new(actor()).args(rest.split(' ')).exec()),
+        "junk" => junk(),
+        "unfinished" => turn.finishes = false,
+        "unnamed" => turn.named = false,
+        "rename" => turn.id = rest.to_owned(),
+        "error" => say(&json!({"type": "error", "text": rest})),
+        "env" => turn.seen = std::env::vars().map(|(name, value)| (name, Value::from(value))).collect(),
+        _ => panic!("no verb {verb}"),
+    }
+    None
+}
+
+fn answer(turn: &Turn, argv: &[String], prompt: &str) {
+    let shown: String = prompt.chars().take(200).collect();
+    let text = json!({
+        "prompt": shown, "session": turn.id, "resumed": turn.resumed, "argv": argv, "env": turn.seen,
+        "cwd": std::env::current_dir().expect("a directory"),
+    });
+    if turn.named {
+        say(&json!({"type": "begin", "id": turn.id}));
+    }
+    let kind = if turn.finishes { "final" } else { "message" };
+    say(&json!({"type": kind, "text": text.to_string()}));
+}
+
+/// All that is no JSON line: words, broken bytes, half an object, and a line that is longer than any is read.
+fn junk() {
+    let mut out = std::io::stdout().lock();
+    out.write_all(b"Warning: \xff\xfe\x00\n{\"type\": \"final\", \"te\n[1, 2]\n\n\"text\"\n\x1b[31m{}\n")
+        .expect("written");
+    out.write_all(br#"{"type": "final", "text": ""#).expect("written");
+    let block = [b'x'; 1 << 16];
+    for _ in 0..(12 << 4) {
+        out.write_all(&block).expect("written");
+    }
+    out.write_all(b"\"}\n").expect("written");
+}
+
+fn say(line: &Value) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).expect("written");
+}
+
+fn note(file: &str, line: &str) {
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file).expect("a note");
+    file.write_all(format!("{line}\n").as_bytes()).expect("a note");
+}
+
+fn on_null(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
+}
