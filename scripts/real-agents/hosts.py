@@ -43,11 +43,16 @@ class Host:
             return False
         return done.returncode == 0 and self.version in done.stdout
 
-    def environment(self, model, work):
-        """What every host gets. The model is its proxy as well, and refuses."""
+    def plain(self, model, work):
+        """What every host gets, and the daemon of a play that starts the agents. The model is its proxy as well, and refuses."""
         inherited = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
         proxies = {name: model for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
         return {**inherited, **proxies, "HOME": work, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+
+    def described(self, model, work):
+        """What `[agents.NAME]` says beside the built-in description, and what the daemon's own environment has beside:
+        the key goes that way."""
+        raise NotImplementedError
 
     def complaints(self, log):
         """The host's warnings and errors that have to do with MCP or a schema."""
@@ -73,7 +78,7 @@ class Claude(Host):
 
     def environment(self, model, work):
         return {
-            **super().environment(model, work),
+            **self.plain(model, work),
             "ANTHROPIC_BASE_URL": model,
             "ANTHROPIC_API_KEY": "scripted",
             "CLAUDE_CONFIG_DIR": os.path.join(work, "config"),
@@ -88,6 +93,12 @@ class Claude(Host):
             "MCP_CONNECTION_NONBLOCKING": "false",
         }
 
+    def described(self, model, work):
+        plain = self.plain(model, work)
+        env = {name: value for name, value in self.environment(model, work).items() if name not in plain}
+        key = {"ANTHROPIC_API_KEY": env.pop("ANTHROPIC_API_KEY")}
+        return {"command": self.path, "extra": ["--allowedTools", "Bash", "--strict-mcp-config"], "env": env}, key
+
     def log(self, work):
         with open(os.path.join(work, "debug"), encoding="utf-8") as file:
             return file.read()
@@ -101,28 +112,42 @@ class Codex(Host):
         # Codex gives its servers a cleaned environment, so the state root has to be said here. It asks before a tool
         # that may destroy something, and nobody is there to answer.
         settings = {
-            "model": "scripted",
-            "model_provider": "scripted",
-            "model_providers.scripted.name": "scripted",
-            "model_providers.scripted.base_url": f"{model}/v1",
-            "model_providers.scripted.wire_api": "responses",
-            "model_providers.scripted.env_key": "SCRIPTED_KEY",
+            **self._provider(model),
             f"mcp_servers.{SERVER}.command": tenure.binary,
             f"mcp_servers.{SERVER}.args": ["mcp"],
             f"mcp_servers.{SERVER}.env.TENURE_STATE": tenure.state,
             f"mcp_servers.{SERVER}.default_tools_approval_mode": "approve",
             f"mcp_servers.{SERVER}.required": True,
         }
-        overrides = [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
-        return [self.path, "exec", "--skip-git-repo-check", *overrides, "Play your part."]
+        return [self.path, "exec", "--skip-git-repo-check", *self._overrides(settings), "Play your part."]
+
+    def _provider(self, model):
+        return {
+            "model": "scripted",
+            "model_provider": "scripted",
+            "model_providers.scripted.name": "scripted",
+            "model_providers.scripted.base_url": f"{model}/v1",
+            "model_providers.scripted.wire_api": "responses",
+            "model_providers.scripted.env_key": "CODEX_SCRIPTED_KEY",
+        }
+
+    def _overrides(self, settings):
+        return [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+
+    def described(self, model, work):
+        env = self.environment(model, work)
+        bypass = "--dangerously-bypass-approvals-and-sandbox"
+        extra = [bypass, *self._overrides(self._provider(model))]
+        key = {"CODEX_SCRIPTED_KEY": env["CODEX_SCRIPTED_KEY"]}
+        return {"command": self.path, "extra": extra, "env": {"CODEX_HOME": env["CODEX_HOME"]}}, key
 
     def environment(self, model, work):
         home = os.path.join(work, "config")
         os.makedirs(home, exist_ok=True)
         return {
-            **super().environment(model, work),
+            **self.plain(model, work),
             "CODEX_HOME": home,
-            "SCRIPTED_KEY": "scripted",
+            "CODEX_SCRIPTED_KEY": "scripted",
             "RUST_LOG": "info",
         }
 
@@ -131,4 +156,20 @@ class Codex(Host):
             return file.read()
 
 
+class Gemini(Host):
+    """It is tried as an agent only."""
+
+    name, package, version, program = "gemini", "@google/gemini-cli", "0.61.0", "gemini"
+
+    def described(self, model, work):
+        os.makedirs(os.path.join(work, ".gemini"), exist_ok=True)
+        with open(os.path.join(work, ".gemini", "settings.json"), "w", encoding="utf-8") as file:
+            quiet = {"general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}}
+            json.dump({"security": {"auth": {"selectedType": "gemini-api-key"}}, **quiet}, file)
+        extra = ["--approval-mode", "yolo", "--skip-trust"]
+        table = {"command": self.path, "extra": extra, "env": {"GOOGLE_GEMINI_BASE_URL": model}, "model": "scripted"}
+        return table, {"GEMINI_API_KEY": "scripted"}
+
+
 HOSTS = [Claude(), Codex()]
+AGENTS = [*HOSTS, Gemini()]
