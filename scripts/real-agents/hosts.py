@@ -18,6 +18,8 @@ class Host:
     name = package = version = program = ""
     # What its log says once it has met the server.
     met = ""
+    # Whether it prints an answer while it comes.
+    streams = True
 
     def install(self, root):
         """Installs the pinned version, unless it is there."""
@@ -54,6 +56,10 @@ class Host:
         the key goes that way."""
         raise NotImplementedError
 
+    def served(self, tenure, work):
+        """The arguments that give it Tenure's tools; nothing, if it is not tried with them."""
+        return []
+
     def complaints(self, log):
         """The host's warnings and errors that have to do with MCP or a schema."""
         lines = re.findall(r"^.*\b(?:WARN|ERROR)\b.*$", log, re.MULTILINE)
@@ -65,16 +71,16 @@ class Claude(Host):
     met = f'MCP server "{SERVER}": Successfully connected'
 
     def command(self, tenure, _model, work):
+        return [self.path, "-p", "Play your part.", *self.served(tenure, work), "--debug-file", os.path.join(work, "debug")]
+
+    def served(self, tenure, work):
         config = os.path.join(work, "mcp.json")
         with open(config, "w", encoding="utf-8") as file:
             env = {"TENURE_STATE": tenure.state}
             server = {"type": "stdio", "command": tenure.binary, "args": ["mcp"], "env": env}
             json.dump({"mcpServers": {SERVER: server}}, file)
         tools = ",".join(f"mcp__{SERVER}__{tool}" for tool in ("exec", "process", "sessions"))
-        return [
-            self.path, "-p", "Play your part.", "--mcp-config", config, "--strict-mcp-config",
-            "--allowedTools", tools, "--debug-file", os.path.join(work, "debug"),
-        ]  # fmt: skip
+        return ["--mcp-config", config, "--strict-mcp-config", "--allowedTools", tools]
 
     def environment(self, model, work):
         return {
@@ -107,19 +113,23 @@ class Claude(Host):
 class Codex(Host):
     name, package, version, program = "codex", "@openai/codex", "0.166.0", "codex"
     met = f"mcp: {SERVER}/exec (completed)"
+    streams = False
 
     def command(self, tenure, model, work):
+        settings = self._overrides(self._provider(model))
+        return [self.path, "exec", "--skip-git-repo-check", *settings, *self.served(tenure, work), "Play your part."]
+
+    def served(self, tenure, _work):
         # Codex gives its servers a cleaned environment, so the state root has to be said here. It asks before a tool
         # that may destroy something, and nobody is there to answer.
         settings = {
-            **self._provider(model),
             f"mcp_servers.{SERVER}.command": tenure.binary,
             f"mcp_servers.{SERVER}.args": ["mcp"],
             f"mcp_servers.{SERVER}.env.TENURE_STATE": tenure.state,
             f"mcp_servers.{SERVER}.default_tools_approval_mode": "approve",
             f"mcp_servers.{SERVER}.required": True,
         }
-        return [self.path, "exec", "--skip-git-repo-check", *self._overrides(settings), "Play your part."]
+        return self._overrides(settings)
 
     def _provider(self, model):
         return {

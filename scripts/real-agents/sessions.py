@@ -7,7 +7,7 @@ import tempfile
 
 from machine import Process, Tenure, expect_gone, wait_for
 from model import ASIDE, Server
-from moves import Hold, Say, Shell, Silence
+from moves import Call, Hold, Say, Shell, Silence, Told
 from report import expect, say
 
 BACKGROUND = "nohup sleep 3610 >/dev/null 2>&1 & setsid -f sleep 3611 >/dev/null 2>&1; echo begun"
@@ -32,8 +32,9 @@ class Counsel(Server):
         at, key = heard[-1]
         self.requests.append((key, request))
         moves = self.script[key]
-        done = sum(who == "result" for who, _ in request.said[at:])
-        return moves[min(done, len(moves) - 1)]
+        results = [text for who, text in request.said[at:] if who == "result"]
+        move = moves[min(len(results), len(moves) - 1)]
+        return move(Told(results[-1])) if callable(move) else move
 
     def asked(self, key):
         """The requests that this message led to."""
@@ -151,14 +152,18 @@ def leaves_behind(play):
         play.held(key, hold)
         run, _ = play.processes(key)
         # Some agents end the first by themselves.
-        started = [Process(process["pid"]) for process in play.tenure.tree(run, "sleep 3611")]
+        tree = play.tenure.tree(run, "sleep 3611")
+        started = [Process(process["pid"]) for process in tree]
+        outlived = [process["pid"] for process in tree if process["command"].startswith("sleep 36")]
         hold.let_go.set()
         turn = play.wait(key)
         expect("the answer", answered(turn)[:2] == ("done", "It is started, and goes on."), turn)
         expect_gone(started)
         ending = play.tenure.json("show", run)["termination"]
         expect("nobody is left", ending["confirmed"] and not ending["survivors"], ending)
-        print(json.dumps(ending), turn["error"])
+        escaped = [one["pid"] for one in ending["escapees"]]
+        expect("the ending accounts for it", set(outlived) <= set(escaped) or ending["leftovers"], ending)
+        expect("the turn names it", all(f"sleep ({pid})" in turn["error"] for pid in escaped), turn)
 
 
 def daemon_dies(play):
@@ -185,7 +190,8 @@ def daemon_dies(play):
 def cancelled(play):
     with play.scenario("as a session: a turn cancelled in the middle, and another after it"):
         hold = Hold()
-        key = play.spawn("Tell me of the sea.", Say("The sea is wide and", hold))
+        text = "The sea is wide and deep."
+        key = play.spawn("Tell me of the sea.", Say(text, hold))
         play.held(key, hold)
         run, processes = play.processes(key)
         play.tenure("sessions", "cancel", key)
@@ -193,10 +199,13 @@ def cancelled(play):
         expect("cancelled", turn["state"] == "cancelled", turn)
         expect_gone(processes)
         play.tenure.expect_ended(run, "manual-cancel")
+        expect("what came before is kept", turn["text"] == (text[: len(text) // 2] if play.host.streams else None), turn)
         hold.let_go.set()
         play.send(key, "Then of the land.", Say("The land is dry."))
         turn = play.wait(key)
         expect("the next turn", answered(turn) == ("done", "The land is dry.", None), turn)
+        said = play.counsel.asked("Then of the land.")[0].said
+        expect("it goes on with the cancelled one", ("user", "Tell me of the sea.") in said, said)
 
 
 def silent(play):
@@ -212,8 +221,32 @@ def silent(play):
         play.tenure.expect_ended(turn["runId"], "no-output-timeout")
 
 
+def nested(play):
+    """The agent hands work on, by Tenure's tools."""
+    tools = play.host.served(play.tenure, play.work)
+    if not tools:
+        return
+    with play.scenario("as a session: the agent spawns a session over MCP, which is below its own and closed with it"):
+        play.tenure("daemon", "stop")
+        play.start(extra=[*play.table["extra"], *tools])
+        below = []
+
+        def wait(told):
+            below.append(told.structured["session"]["key"])
+            return Call("sessions", {"action": "wait", "sessionKey": below[0], "timeoutMs": 30_000})
+
+        spawn = Call("sessions", {"action": "spawn", "backend": "exec", "task": "echo from below"})
+        key = play.spawn("Hand it on.", spawn, wait, lambda told: Say(f"I was told: {told.structured['turn']['text']}"))
+        turn = play.wait(key)
+        expect("the answer", answered(turn) == ("done", "I was told: from below\n", None), turn)
+        child = play.status(below[0])
+        expect("it is below the agent's", key in child["lineage"], child)
+        closed = play.tenure.json("sessions", "close", key)["closed"]["closed"]
+        expect("both are closed, the lower one first", closed.index(below[0]) < closed.index(key), closed)
+
+
 def answered(turn):
     return turn["state"], turn["text"], turn["error"]
 
 
-ACTS = [conversation, leaves_behind, daemon_dies, cancelled, silent]
+ACTS = [conversation, leaves_behind, daemon_dies, cancelled, nested, silent]
