@@ -21,10 +21,11 @@ bench *args:
 # MCP clients that others wrote, against a fresh daemon; they are installed into target/mcp.
 mcp-conformance *binary:
     scripts/mcp-conformance/run {{binary}}
-# Real MCP hosts from npm call Tenure's tools, driven by a scripted model on loopback: just real-agents claude
-real-agents *hosts:
+
+# Real agents from npm call Tenure's tools and carry out its sessions' turns, with a scripted model: just real-agents claude
+real-agents *agents:
     [ -n "${TENURE:-}" ] || cargo build --bin tenure
-    scripts/real-agents/run {{hosts}}
+    scripts/real-agents/run {{agents}}
 
 # Format the sources.
 fmt:

@@ -3,12 +3,20 @@
 import itertools
 import json
 
-from moves import Call, Request, Told
+from moves import Call, Request, Shell, Told
 
 PATH = "/v1/messages"
 PREFIX = "mcp__tenure__"
 
 _numbers = itertools.count(1)
+
+
+def answers(path):
+    return path == PATH
+
+
+def streams(_path, body):
+    return bool(body.get("stream"))
 
 
 def read(body):
@@ -17,14 +25,21 @@ def read(body):
         for tool in body.get("tools") or []
         if tool.get("name", "").startswith(PREFIX)
     }
-    blocks = [
-        block
-        for message in body.get("messages", [])
-        if isinstance(message.get("content"), list)
-        for block in message["content"]
-    ]
-    results = [Told(text_of(block.get("content"))) for block in blocks if block.get("type") == "tool_result"]
-    return Request(tools, results, bool(body.get("stream")))
+    own = [tool.get("name", "") for tool in body.get("tools") or [] if not tool.get("name", "").startswith(PREFIX)]
+    said = [pair for message in body.get("messages", []) for pair in said_by(message)]
+    results = [Told(text) for who, text in said if who == "result"]
+    return Request(tools, results, own, said)
+
+
+def said_by(message):
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    who = "agent" if message.get("role") == "assistant" else "user"
+    for block in blocks:
+        if block.get("type") == "text":
+            yield who, block["text"]
+        elif block.get("type") == "tool_result":
+            yield "result", text_of(block.get("content"))
 
 
 def text_of(content):
@@ -33,11 +48,21 @@ def text_of(content):
     return "\n".join(part.get("text", "") for part in content or [])
 
 
+def called_by(move):
+    """The tool that a move calls, and with what."""
+    if isinstance(move, Call):
+        return PREFIX + move.tool, move.arguments
+    if isinstance(move, Shell):
+        return "Bash", {"command": move.command, "description": "As the script says"}
+    return None
+
+
 def message(move):
     number = next(_numbers)
-    if isinstance(move, Call):
-        name = PREFIX + move.tool
-        block = {"type": "tool_use", "id": f"toolu_{number:024}", "name": name, "input": move.arguments}
+    called = called_by(move)
+    if called:
+        name, given = called
+        block = {"type": "tool_use", "id": f"toolu_{number:024}", "name": name, "input": given}
     else:
         block = {"type": "text", "text": move.text}
     return {
@@ -46,7 +71,7 @@ def message(move):
         "role": "assistant",
         "model": "scripted",
         "content": [block],
-        "stop_reason": "tool_use" if isinstance(move, Call) else "end_turn",
+        "stop_reason": "tool_use" if called else "end_turn",
         "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 10},
     }
@@ -62,13 +87,14 @@ def events(move, _body):
     block = whole["content"][0]
     if block["type"] == "tool_use":
         empty = {**block, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
     else:
         empty = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": block["text"]}
+        deltas = ({"type": "text_delta", "text": piece} for piece in move.pieces())
     yield "message_start", {"message": {**whole, "content": [], "stop_reason": None}}
     yield "content_block_start", {"index": 0, "content_block": empty}
-    yield "content_block_delta", {"index": 0, "delta": delta}
+    for delta in deltas:
+        yield "content_block_delta", {"index": 0, "delta": delta}
     yield "content_block_stop", {"index": 0}
     ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
     yield "message_delta", {"delta": ending, "usage": {"output_tokens": 10}}

@@ -18,6 +18,8 @@ class Host:
     name = package = version = program = ""
     # What its log says once it has met the server.
     met = ""
+    # Whether it prints an answer while it comes.
+    streams = True
 
     def install(self, root):
         """Installs the pinned version, unless it is there."""
@@ -43,11 +45,20 @@ class Host:
             return False
         return done.returncode == 0 and self.version in done.stdout
 
-    def environment(self, model, work):
-        """What every host gets. The model is its proxy as well, and refuses."""
+    def plain(self, model, work):
+        """What every host gets, and the daemon of a play that starts the agents. The model is its proxy as well, and refuses."""
         inherited = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
         proxies = {name: model for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
         return {**inherited, **proxies, "HOME": work, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+
+    def described(self, model, work):
+        """What `[agents.NAME]` says beside the built-in description, and what the daemon's own environment has beside:
+        the key goes that way."""
+        raise NotImplementedError
+
+    def served(self, tenure, work):
+        """The arguments that give it Tenure's tools; nothing, if it is not tried with them."""
+        return []
 
     def complaints(self, log):
         """The host's warnings and errors that have to do with MCP or a schema."""
@@ -60,20 +71,20 @@ class Claude(Host):
     met = f'MCP server "{SERVER}": Successfully connected'
 
     def command(self, tenure, _model, work):
+        return [self.path, "-p", "Play your part.", *self.served(tenure, work), "--debug-file", os.path.join(work, "debug")]
+
+    def served(self, tenure, work):
         config = os.path.join(work, "mcp.json")
         with open(config, "w", encoding="utf-8") as file:
             env = {"TENURE_STATE": tenure.state}
             server = {"type": "stdio", "command": tenure.binary, "args": ["mcp"], "env": env}
             json.dump({"mcpServers": {SERVER: server}}, file)
         tools = ",".join(f"mcp__{SERVER}__{tool}" for tool in ("exec", "process", "sessions"))
-        return [
-            self.path, "-p", "Play your part.", "--mcp-config", config, "--strict-mcp-config",
-            "--allowedTools", tools, "--debug-file", os.path.join(work, "debug"),
-        ]  # fmt: skip
+        return ["--mcp-config", config, "--strict-mcp-config", "--allowedTools", tools]
 
     def environment(self, model, work):
         return {
-            **super().environment(model, work),
+            **self.plain(model, work),
             "ANTHROPIC_BASE_URL": model,
             "ANTHROPIC_API_KEY": "scripted",
             "CLAUDE_CONFIG_DIR": os.path.join(work, "config"),
@@ -88,6 +99,12 @@ class Claude(Host):
             "MCP_CONNECTION_NONBLOCKING": "false",
         }
 
+    def described(self, model, work):
+        plain = self.plain(model, work)
+        env = {name: value for name, value in self.environment(model, work).items() if name not in plain}
+        key = {"ANTHROPIC_API_KEY": env.pop("ANTHROPIC_API_KEY")}
+        return {"command": self.path, "extra": ["--allowedTools", "Bash", "--strict-mcp-config"], "env": env}, key
+
     def log(self, work):
         with open(os.path.join(work, "debug"), encoding="utf-8") as file:
             return file.read()
@@ -96,33 +113,51 @@ class Claude(Host):
 class Codex(Host):
     name, package, version, program = "codex", "@openai/codex", "0.166.0", "codex"
     met = f"mcp: {SERVER}/exec (completed)"
+    streams = False
 
     def command(self, tenure, model, work):
+        settings = self._overrides(self._provider(model))
+        return [self.path, "exec", "--skip-git-repo-check", *settings, *self.served(tenure, work), "Play your part."]
+
+    def served(self, tenure, _work):
         # Codex gives its servers a cleaned environment, so the state root has to be said here. It asks before a tool
         # that may destroy something, and nobody is there to answer.
         settings = {
-            "model": "scripted",
-            "model_provider": "scripted",
-            "model_providers.scripted.name": "scripted",
-            "model_providers.scripted.base_url": f"{model}/v1",
-            "model_providers.scripted.wire_api": "responses",
-            "model_providers.scripted.env_key": "SCRIPTED_KEY",
             f"mcp_servers.{SERVER}.command": tenure.binary,
             f"mcp_servers.{SERVER}.args": ["mcp"],
             f"mcp_servers.{SERVER}.env.TENURE_STATE": tenure.state,
             f"mcp_servers.{SERVER}.default_tools_approval_mode": "approve",
             f"mcp_servers.{SERVER}.required": True,
         }
-        overrides = [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
-        return [self.path, "exec", "--skip-git-repo-check", *overrides, "Play your part."]
+        return self._overrides(settings)
+
+    def _provider(self, model):
+        return {
+            "model": "scripted",
+            "model_provider": "scripted",
+            "model_providers.scripted.name": "scripted",
+            "model_providers.scripted.base_url": f"{model}/v1",
+            "model_providers.scripted.wire_api": "responses",
+            "model_providers.scripted.env_key": "CODEX_SCRIPTED_KEY",
+        }
+
+    def _overrides(self, settings):
+        return [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+
+    def described(self, model, work):
+        env = self.environment(model, work)
+        bypass = "--dangerously-bypass-approvals-and-sandbox"
+        extra = [bypass, *self._overrides(self._provider(model))]
+        key = {"CODEX_SCRIPTED_KEY": env["CODEX_SCRIPTED_KEY"]}
+        return {"command": self.path, "extra": extra, "env": {"CODEX_HOME": env["CODEX_HOME"]}}, key
 
     def environment(self, model, work):
         home = os.path.join(work, "config")
         os.makedirs(home, exist_ok=True)
         return {
-            **super().environment(model, work),
+            **self.plain(model, work),
             "CODEX_HOME": home,
-            "SCRIPTED_KEY": "scripted",
+            "CODEX_SCRIPTED_KEY": "scripted",
             "RUST_LOG": "info",
         }
 
@@ -131,4 +166,20 @@ class Codex(Host):
             return file.read()
 
 
+class Gemini(Host):
+    """It is tried as an agent only."""
+
+    name, package, version, program = "gemini", "@google/gemini-cli", "0.61.0", "gemini"
+
+    def described(self, model, work):
+        os.makedirs(os.path.join(work, ".gemini"), exist_ok=True)
+        with open(os.path.join(work, ".gemini", "settings.json"), "w", encoding="utf-8") as file:
+            quiet = {"general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False}}
+            json.dump({"security": {"auth": {"selectedType": "gemini-api-key"}}, **quiet}, file)
+        extra = ["--approval-mode", "yolo", "--skip-trust"]
+        table = {"command": self.path, "extra": extra, "env": {"GOOGLE_GEMINI_BASE_URL": model}, "model": "scripted"}
+        return table, {"GEMINI_API_KEY": "scripted"}
+
+
 HOSTS = [Claude(), Codex()]
+AGENTS = [*HOSTS, Gemini()]

@@ -94,15 +94,21 @@ def mentioning(variables):
 class Tenure:
     """`tenure` with this state root."""
 
-    def __init__(self, binary, state):
+    def __init__(self, binary, state, env=None, cwd=None):
         self.binary = binary
         self.state = state
+        self.env = {**(os.environ if env is None else env), "TENURE_STATE": state, "TENURE_NO_AUTOSTART": "1"}
+        self.cwd = cwd
 
     def __call__(self, *args):
-        env = {**os.environ, "TENURE_STATE": self.state, "TENURE_NO_AUTOSTART": "1"}
-        done = subprocess.run([self.binary, *args], env=env, capture_output=True, text=True, timeout=60)
-        if done.returncode != 0:
-            raise Failed(f"tenure {' '.join(args)}: exit code {done.returncode}: {done.stderr.strip()}")
+        return self.exits(0, *args)
+
+    def exits(self, code, *args):
+        """What it prints, if that is its exit code."""
+        command = [self.binary, *args]
+        done = subprocess.run(command, env=self.env, cwd=self.cwd, capture_output=True, text=True, timeout=100)
+        if done.returncode != code:
+            raise Failed(f"tenure {' '.join(args)}: exit code {done.returncode}: {done.stdout} {done.stderr.strip()}")
         return done.stdout
 
     def json(self, *args):

@@ -7,21 +7,19 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import anthropic_messages
+import gemini_generate
 import openai_responses
-from moves import Say
+from moves import Say, Silence
 
-WIRES = {wire.PATH: wire for wire in (anthropic_messages, openai_responses)}
+WIRES = (anthropic_messages, openai_responses, gemini_generate)
 ASIDE = Say("ok")
 
 
-class Model:
-    """Plays one plot: a generator that yields moves and is sent what a call came back with."""
+class Server:
+    """Answers requests by moves; whoever is it says by which."""
 
-    def __init__(self, plot, record):
-        self.plot = plot
-        self.moves = []
-        self.tools = {}
-        self.over = False
+    def __init__(self, record):
+        self.closed = threading.Event()
         self._record = open(record, "a", encoding="utf-8")
         self._turn = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
@@ -33,18 +31,35 @@ class Model:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self):
-        """The host has gone: a plot that waits for it is told so."""
-        self._server.shutdown()
-        self._server.server_close()
-        with self._turn:
-            self.plot.close()
-            self._record.close()
+        if not self.closed.is_set():
+            self.closed.set()
+            self._server.shutdown()
+            self._server.server_close()
+            with self._turn:
+                self._record.close()
 
     def record(self, **entry):
         with self._turn:
             if not self._record.closed:
                 self._record.write(json.dumps({"atMs": int(time.time() * 1000), **entry}) + "\n")
                 self._record.flush()
+
+
+class Model(Server):
+    """Plays one plot: a generator that yields moves and is sent what a call came back with."""
+
+    def __init__(self, plot, record):
+        self.plot = plot
+        self.moves = []
+        self.tools = {}
+        self.over = False
+        super().__init__(record)
+
+    def close(self):
+        """The host has gone: a plot that waits for it is told so."""
+        super().close()
+        with self._turn:
+            self.plot.close()
 
     def answer(self, request):
         """The next move. Hosts ask for titles and the like as well, without the tools, and ask again if a connection
@@ -77,18 +92,20 @@ def handler(model):
         def do_POST(self):
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path = self.path.partition("?")[0]
-            wire = WIRES.get(path)
+            wire = next((wire for wire in WIRES if wire.answers(path)), None)
             if wire is None:
                 return self.refuse()
             body = json.loads(raw)
             request = wire.read(body)
             move = model.answer(request)
             model.record(method="POST", path=path, request=body, move=repr(move))
-            if not request.streams:
+            if isinstance(move, Silence):
+                model.closed.wait()
+                self.close_connection = True
+                return None
+            if not wire.streams(path, body):
                 return self.reply(200, "application/json", json.dumps(wire.plain(move, body)))
-            events = wire.events(move, body)
-            lines = (f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n" for name, data in events)
-            return self.reply(200, "text/event-stream", "".join(lines))
+            return self.stream(wire.events(move, body))
 
         def refuse(self):
             model.record(method=self.command, path=self.path, refused=True)
@@ -110,6 +127,22 @@ def handler(model):
             except OSError:
                 # A host that was killed does not read its answer.
                 self.close_connection = True
+
+        def stream(self, events):
+            """Each event as soon as there is one."""
+            try:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                for name, data in events:
+                    named = f"event: {name}\n" if name else ""
+                    data = {"type": name, **data} if name else data
+                    self.wfile.write(f"{named}data: {json.dumps(data)}\n\n".encode())
+                    self.wfile.flush()
+            except OSError:
+                pass
+            self.close_connection = True
 
         def log_message(self, *_):
             pass

@@ -2,7 +2,10 @@
 
 import json
 import re
+import threading
 from dataclasses import dataclass, field
+
+PATIENCE = 120
 
 
 @dataclass
@@ -14,19 +17,51 @@ class Call:
 
 
 @dataclass
+class Shell:
+    """The model has the agent run a command line with the agent's own tool."""
+
+    command: str
+
+
+class Hold:
+    """Where a text stops until it is let go."""
+
+    def __init__(self):
+        self.reached = threading.Event()
+        self.let_go = threading.Event()
+
+
+@dataclass
 class Say:
-    """The model's last word; it ends the turn."""
+    """The model's last word; it ends the turn. One that is held comes in two halves."""
 
     text: str
+    hold: Hold | None = None
+
+    def pieces(self):
+        if self.hold is None:
+            yield self.text
+            return
+        middle = len(self.text) // 2
+        yield self.text[:middle]
+        self.hold.reached.set()
+        self.hold.let_go.wait(PATIENCE)
+        yield self.text[middle:]
+
+
+class Silence:
+    """The model never answers."""
 
 
 @dataclass
 class Request:
-    """One request to the model: the tools it was offered and what its calls came back with, oldest first."""
+    """One request to the model: Tenure's tools that it was offered, the agent's own tools, what its calls came back
+    with and all that was said so far, as pairs of who (user, agent or result) and what; oldest first."""
 
     tools: dict
     results: list = field(default_factory=list)
-    streams: bool = True
+    own: list = field(default_factory=list)
+    said: list = field(default_factory=list)
 
 
 class Told:

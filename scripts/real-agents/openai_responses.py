@@ -3,11 +3,19 @@
 import itertools
 import json
 
-from moves import Call, Request, Told
+from moves import Call, Request, Shell, Told
 
 PATH = "/v1/responses"
 
 _numbers = itertools.count(1)
+
+
+def answers(path):
+    return path == PATH
+
+
+def streams(_path, body):
+    return bool(body.get("stream"))
 
 
 def offered(body):
@@ -28,8 +36,17 @@ def offered(body):
 def read(body):
     tools = {name: schema for name, (_, schema) in offered(body).items()}
     items = [item for item in body.get("input", []) if isinstance(item, dict)]
-    results = [Told(text_of(item.get("output"))) for item in items if item.get("type") == "function_call_output"]
-    return Request(tools, results, bool(body.get("stream")))
+    said = [pair for item in items for pair in said_by(item)]
+    results = [Told(text) for who, text in said if who == "result"]
+    own = [tool.get("name", tool.get("type")) for tool in body.get("tools") or []]
+    return Request(tools, results, own, said)
+
+
+def said_by(item):
+    if item.get("type") == "function_call_output":
+        yield "result", text_of(item.get("output"))
+    elif item.get("type") == "message":
+        yield "agent" if item.get("role") == "assistant" else "user", text_of(item.get("content"))
 
 
 def text_of(output):
@@ -38,15 +55,26 @@ def text_of(output):
     return "\n".join(part.get("text", "") for part in output or [])
 
 
-def response(move, body):
-    number = next(_numbers)
+def called_by(move, body):
+    """The tool that a move calls, and with what."""
     if isinstance(move, Call):
         calls, _ = offered(body).get(move.tool, ({"name": move.tool}, None))
+        return calls, move.arguments
+    if isinstance(move, Shell):
+        return {"name": "exec_command"}, {"cmd": move.command}
+    return None
+
+
+def response(move, body):
+    number = next(_numbers)
+    called = called_by(move, body)
+    if called:
+        calls, given = called
         item = {
             "type": "function_call",
             "id": f"fc_{number}",
             "call_id": f"call_{number}",
-            "arguments": json.dumps(move.arguments),
+            "arguments": json.dumps(given),
             "status": "completed",
             **calls,
         }
@@ -82,5 +110,8 @@ def events(move, body):
     item = whole["output"][0]
     yield "response.created", {"response": {**whole, "status": "in_progress", "output": []}}
     yield "response.output_item.added", {"output_index": 0, "item": {**item, "status": "in_progress"}}
+    if item["type"] == "message":
+        for piece in move.pieces():
+            yield "response.output_text.delta", {"output_index": 0, "item_id": item["id"], "delta": piece}
     yield "response.output_item.done", {"output_index": 0, "item": item}
     yield "response.completed", {"response": whole}

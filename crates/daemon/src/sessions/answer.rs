@@ -32,8 +32,11 @@ pub(super) fn read(row: &RunRow, reads: &Reads) -> TurnEnd {
         Reads::Command => true,
     };
     let outcome = outcome(termination, answered);
-    let error = (outcome != Outcome::Done || termination.reason != Reason::Exit)
-        .then(|| what_went_wrong(termination, reads, said_wrong, &dir));
+    let error = match (outcome, termination.reason) {
+        (Outcome::Done, Reason::Exit) => None,
+        (Outcome::Done, _) => Some(left_behind(termination)),
+        _ => Some(what_went_wrong(termination, reads, said_wrong, &dir)),
+    };
     TurnEnd { outcome, at_ms: ending.ended_at_ms, text, error, resume }
 }
 
@@ -55,6 +58,12 @@ fn outcome(termination: &Termination, answered: bool) -> Outcome {
         Reason::OverallTimeout | Reason::NoOutputTimeout => Outcome::TimedOut,
         Reason::OwnerLost | Reason::ReconciledStale => Outcome::Lost,
     }
+}
+
+/// What a turn that was answered left running. The run failed by that; the turn did not.
+fn left_behind(termination: &Termination) -> String {
+    let as_exit = Termination { reason: Reason::Exit, ..termination.clone() };
+    format!("it was answered, but left processes behind: {}", as_exit.sentence())
 }
 
 /// What went wrong, and what to do.
@@ -133,5 +142,30 @@ fn each(dir: &Path, of: Stream, mut take: impl FnMut(&[u8])) {
             Piece::Bytes { .. } | Piece::Gap { .. } | Piece::Lost { .. } => {}
         }
         at = piece.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::ending::{Exit, ProcessNote};
+
+    fn escape(code: i32) -> Termination {
+        let escapees = vec![ProcessNote { pid: 7, exe: Some("/usr/bin/sleep".to_owned()) }];
+        let ending = Termination::new(Reason::OwnershipEscape, Some(Exit::Code(code)), None);
+        Termination { escapees, ..ending }
+    }
+
+    #[test]
+    fn an_answered_turn_is_done_whatever_it_left_behind() {
+        assert_eq!(outcome(&escape(0), true), Outcome::Done);
+        assert_eq!(outcome(&escape(0), false), Outcome::Failed);
+        assert_eq!(outcome(&escape(1), true), Outcome::Failed);
+    }
+
+    #[test]
+    fn what_an_answered_turn_left_behind_is_named_and_is_no_failure() {
+        let text = left_behind(&escape(0));
+        assert_eq!(text, "it was answered, but left processes behind: exit 0; escaped: /usr/bin/sleep (7)");
     }
 }
