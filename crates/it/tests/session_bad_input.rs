@@ -90,14 +90,14 @@ fn what_is_no_key_is_refused_wherever_it_stands() {
             json!({"action": "cancel", "sessionKey": bad}),
             json!({"action": "close", "sessionKey": bad}),
         ] {
-            refused(act(&api, &body), 422, "invalid-request", &[word]);
+            refused(act(&api, &body), 422, "invalid", &[word]);
         }
     }
     for (path, word) in [("a%00b", "\\u{0}"), ("..%2Fx", "path"), ("%20", "empty"), ("a%0Ab", "\\n")] {
-        refused(api.get(&format!("/v1/sessions/{path}")), 422, "invalid-request", &[word]);
+        refused(api.get(&format!("/v1/sessions/{path}")), 422, "invalid", &[word]);
     }
     for action in ["history", "status", "send", "wait", "cancel", "close"] {
-        refused(act(&api, &json!({"action": action, "text": "x"})), 422, "invalid-request", &["sessionKey"]);
+        refused(act(&api, &json!({"action": action, "text": "x"})), 422, "invalid", &["sessionKey"]);
     }
     assert_eq!(count(&api), 1);
 }
@@ -124,17 +124,17 @@ fn no_session_stands_above_itself_or_below_one_that_is_over() {
         |key: &str, parent: &str| act(&api, &json!({"sessionKey": key, "parent": parent, "backend": "exec"}));
     refused(below("x", "x"), 404, "no-such-session", &["x"]);
     spawn(&api, KEY);
-    refused(below(KEY, KEY), 409, "wrong-state", &["own ancestor"]);
+    refused(below(KEY, KEY), 422, "invalid", &["own ancestor"]);
     let _ = below("child", KEY).is(201);
-    refused(below(KEY, "child"), 409, "wrong-state", &["own ancestor"]);
+    refused(below(KEY, "child"), 422, "invalid", &["own ancestor"]);
     refused(below("child", KEY), 409, "wrong-state", &["child already", "idle"]);
     let as_itself = json!({"sessionKey": KEY, "as": KEY, "backend": "exec"});
-    refused(act(&api, &as_itself), 409, "wrong-state", &["own ancestor"]);
+    refused(act(&api, &as_itself), 422, "invalid", &["own ancestor"]);
     let _ = act(&api, &json!({"action": "close", "sessionKey": "child"})).is(200);
     refused(below("grandchild", "child"), 409, "session-closed", &["closed", "name a parent that is open"]);
     refused(below("child", KEY), 409, "wrong-state", &["child already", "closed"]);
     let elsewhere = json!({"sessionKey": "y", "as": "child", "parent": KEY, "backend": "exec"});
-    refused(act(&api, &elsewhere), 409, "wrong-state", &["only below itself"]);
+    refused(act(&api, &elsewhere), 403, "forbidden", &["only below itself"]);
     assert_eq!(count(&api), 2);
 }
 
@@ -150,7 +150,7 @@ fn there_are_no_more_and_no_deeper_sessions_than_the_settings_say() {
         |key: &str, parent: &str| act(&api, &json!({"sessionKey": key, "parent": parent, "backend": "exec"}));
     let _ = below("s1", "s0").is(201);
     let _ = below("s2", "s1").is(201);
-    refused(below("s3", "s2"), 409, "wrong-state", &["2 below the first", "raise"]);
+    refused(below("s3", "s2"), 422, "invalid", &["2 below the first", "raise"]);
     let _ = below("t1", "s0").is(201);
     refused(below("u1", "s0"), 409, "wrong-state", &["2 open children", "close one"]);
     let _ = act(&api, &json!({"action": "close", "sessionKey": "t1"})).is(200);
@@ -166,21 +166,11 @@ fn there_are_no_more_and_no_deeper_sessions_than_the_settings_say() {
 fn the_agent_of_a_key_and_the_agent_that_is_named_are_one() {
     let (_install, api) = daemon();
     let body = json!({"sessionKey": "agent:a:x", "agent": "b", "backend": "exec"});
-    refused(act(&api, &body), 409, "wrong-state", &["agent a", "not of b"]);
-    refused(
-        act(&api, &json!({"agent": "../b", "backend": "exec"})),
-        422,
-        "invalid-request",
-        &["no agent's name"],
-    );
-    refused(act(&api, &json!({"agent": "nobody"})), 422, "invalid-request", &["claude", "[agents.nobody]"]);
-    refused(act(&api, &json!({"backend": "cli"})), 422, "invalid-request", &["agent is missing"]);
-    refused(
-        act(&api, &json!({"backend": "acp", "agent": "a"})),
-        422,
-        "invalid-request",
-        &["ACP", "cli", "exec"],
-    );
+    refused(act(&api, &body), 422, "invalid", &["agent a", "not of b"]);
+    refused(act(&api, &json!({"agent": "../b", "backend": "exec"})), 422, "invalid", &["no agent's name"]);
+    refused(act(&api, &json!({"agent": "nobody"})), 422, "invalid", &["claude", "[agents.nobody]"]);
+    refused(act(&api, &json!({"backend": "cli"})), 422, "invalid", &["agent is missing"]);
+    refused(act(&api, &json!({"backend": "acp", "agent": "a"})), 422, "invalid", &["ACP", "cli", "exec"]);
     assert_eq!(count(&api), 0);
 }
 
@@ -216,7 +206,7 @@ fn a_wrong_word_or_number_names_what_may_stand_there() {
         (json!({"action": "list", "visibility": "all"}), &["as"]),
         (json!({"action": "list", "sandboxed": false}), &["as"]),
     ] {
-        refused(act(&api, &body), 422, "invalid-request", words);
+        refused(act(&api, &body), 422, "invalid", words);
     }
     for body in [
         json!({"action": "list", "limit": u64::MAX}),
@@ -251,15 +241,15 @@ fn a_message_that_says_nothing_or_too_much_is_refused() {
     let (_install, api) = daemon();
     spawn(&api, KEY);
     let send = |text: &Value| act(&api, &json!({"action": "send", "sessionKey": KEY, "text": text}));
-    refused(send(&Value::Null), 422, "invalid-request", &["text is missing"]);
+    refused(send(&Value::Null), 422, "invalid", &["text is missing"]);
     for blank in ["", " \n\t "] {
-        refused(send(&blank.into()), 422, "invalid-request", &["empty"]);
+        refused(send(&blank.into()), 422, "invalid", &["empty"]);
         let body = json!({"sessionKey": "new", "backend": "exec", "task": blank});
-        refused(act(&api, &body), 422, "invalid-request", &["empty"]);
+        refused(act(&api, &body), 422, "invalid", &["empty"]);
     }
-    refused(send(&"echo a\0b".into()), 422, "invalid-request", &["NUL"]);
+    refused(send(&"echo a\0b".into()), 422, "invalid", &["NUL"]);
     let body = json!({"sessionKey": "new", "backend": "exec", "task": "echo a\0b"});
-    refused(act(&api, &body), 422, "invalid-request", &["NUL"]);
+    refused(act(&api, &body), 422, "invalid", &["NUL"]);
     refused(send(&"x".repeat(10 << 20).into()), 413, "too-large", &["1048576", "file"]);
     let body = json!({"sessionKey": "new", "backend": "exec", "task": "x".repeat(10 << 20)});
     refused(act(&api, &body), 413, "too-large", &["1048576"]);
@@ -271,7 +261,7 @@ fn a_message_that_says_nothing_or_too_much_is_refused() {
     let ended = turn(&api, KEY, &format!("true {}", "x".repeat((1 << 20) - 5)));
     assert_eq!(ended["state"], "failed", "{}", ended["error"]);
     let why = text(&ended["error"]);
-    assert!(why.len() < 2_000 && why.contains("long"), "{why}");
+    assert!(why.len() < 2_000 && why.contains("write it to a file"), "{why}");
     assert_eq!(turn(&api, KEY, "echo 'ä\u{1F980}'")["text"], "ä\u{1F980}\n");
 }
 
@@ -289,7 +279,7 @@ fn a_time_of_nothing_is_no_time_and_waits_for_nobody() {
     refused(act(&api, &json!({"action": "wait", "sessionKey": "other"})), 409, "wrong-state", &["no turn"]);
     refused(act(&api, &json!({"action": "cancel", "sessionKey": "other"})), 409, "wrong-state", &["no turn"]);
     let others = json!({"action": "wait", "sessionKey": "other", "turnId": sent["sent"]["turnId"]});
-    refused(act(&api, &others), 422, "invalid-request", &["session other has no turn"]);
+    refused(act(&api, &others), 422, "invalid", &["session other has no turn"]);
     let long = json!({"sessionKey": "long", "backend": "exec", "timeoutMs": u64::MAX, "task": "echo done"});
     let _ = act(&api, &long).is(201);
     let ended = act(&api, &json!({"action": "wait", "sessionKey": "long"})).is(200).json()["turn"].clone();
@@ -301,7 +291,7 @@ fn a_directory_that_is_none_is_told_by_the_turn() {
     let (install, api) = daemon();
     for bad in ["relative", "", "./x", "~", "/a\0b"] {
         let body = json!({"backend": "exec", "cwd": bad});
-        refused(act(&api, &body), 422, "invalid-request", &["cwd", "absolute"]);
+        refused(act(&api, &body), 422, "invalid", &["cwd", "absolute"]);
     }
     let gone = install.dir().join("gone");
     let _ = act(&api, &json!({"sessionKey": KEY, "backend": "exec", "cwd": gone})).is(201);
@@ -322,25 +312,15 @@ fn names_for_people_are_one_short_line() {
     let (_install, api) = daemon();
     spawn(&api, KEY);
     for bad in ["a\nb".to_owned(), "\u{1b}[31m".to_owned(), String::new(), "x".repeat(1 << 20)] {
-        refused(
-            act(&api, &json!({"backend": "exec", "label": bad})),
-            422,
-            "invalid-request",
-            &["label", "one line"],
-        );
+        refused(act(&api, &json!({"backend": "exec", "label": bad})), 422, "invalid", &["label", "one line"]);
         let close = json!({"action": "close", "sessionKey": KEY, "reason": bad});
-        refused(act(&api, &close), 422, "invalid-request", &["reason", "one line"]);
+        refused(act(&api, &close), 422, "invalid", &["reason", "one line"]);
         let model = json!({"backend": "exec", "model": bad});
-        refused(act(&api, &model), 422, "invalid-request", &["model"]);
+        refused(act(&api, &model), 422, "invalid", &["model"]);
         let origin = json!({"backend": "exec", "origin": {"channel": bad, "to": "x"}});
-        refused(act(&api, &origin), 422, "invalid-request", &["origin"]);
+        refused(act(&api, &origin), 422, "invalid", &["origin"]);
     }
-    refused(
-        act(&api, &json!({"agent": "claude", "model": "--yolo"})),
-        422,
-        "invalid-request",
-        &["model", "--yolo"],
-    );
+    refused(act(&api, &json!({"agent": "claude", "model": "--yolo"})), 422, "invalid", &["model", "--yolo"]);
     assert_eq!((count(&api), &status(&api, KEY)["state"]), (1, &json!("idle")));
 }
 
