@@ -115,11 +115,15 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
     })
 }
 
-/// The session that a run is to belong to. Whoever is bound to one starts runs of no other.
+/// The session that a run is to belong to. Whoever is bound to one starts runs of no other, and who may have been bound
+/// to one starts runs of none.
 pub(crate) fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<String>, Refusal> {
     match (session_key(asked)?, who.only_session()) {
         (Some(asked), Some(own)) if asked.as_str() != own => {
             Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")))
+        }
+        (Some(asked), _) if who.is_gone() => {
+            Err(Refusal::forbidden(format!("{who}, cannot start a run of session {asked}")))
         }
         (Some(session), _) => Ok(Some(session.into())),
         (None, own) => Ok(own.map(str::to_owned)),

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use tenure_core::api::Problem;
+use tenure_core::session::Refused;
 use tenure_store::Failed;
 
 /// Something that was not done.
@@ -94,7 +95,17 @@ impl From<Failed> for Refusal {
             | Failed::MessagesWait { .. }
             | Failed::TurnTaken { .. } => Self::wrong_state(failed),
             Failed::SessionOver { .. } => Self::session_closed(failed),
-            Failed::NotSpawned(_) => Self::invalid(failed),
+            Failed::NotSpawned(refused) => match refused {
+                Refused::Taken { .. } | Refused::ParentDisagrees { .. } | Refused::TooManyChildren { .. } => {
+                    Self::wrong_state(failed)
+                }
+                Refused::ParentClosed { .. } => Self::session_closed(failed),
+                Refused::NotBelow { .. } => Self::forbidden(failed),
+                Refused::OwnAncestor { .. }
+                | Refused::TooDeep { .. }
+                | Refused::OtherAgent { .. }
+                | Refused::NoParent { .. } => Self::invalid(failed),
+            },
             Failed::QueueFull { .. } => Self::queue_full(failed),
             Failed::Unavailable(_) => Self::unavailable(failed),
         }

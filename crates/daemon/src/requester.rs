@@ -65,6 +65,11 @@ impl Requester {
         }
     }
 
+    /// Whether nobody can tell any more which session it is bound to.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, Requester::Gone { .. })
+    }
+
     /// The same, acting as a session. Whoever is bound to one can act as no other.
     pub(crate) fn acting_as(&self, session: Option<&str>) -> Result<Self, Refusal> {
         match (session, self.only_session()) {
@@ -72,6 +77,9 @@ impl Requester {
             (Some(asked), Some(own)) if asked == own => Ok(self.clone()),
             (Some(asked), Some(own)) => {
                 Err(Refusal::forbidden(format!("session {own} cannot act as session {asked}")))
+            }
+            (Some(asked), None) if self.is_gone() => {
+                Err(Refusal::forbidden(format!("{self}, cannot act as session {asked}")))
             }
             (Some(asked), None) => Ok(Self::client(asked.to_owned(), self.to_string())),
         }

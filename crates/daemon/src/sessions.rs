@@ -13,12 +13,13 @@ mod talking;
 pub(crate) use carrying::Turns;
 pub(crate) use closing::Why;
 
+use crate::asked::named;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use asker::Asker;
 use std::sync::Arc;
-use tenure_core::session::{self as core, SessionKey};
+use tenure_core::session::{self as core, Origin, SessionKey};
 use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
 use tenure_store::Session;
 
@@ -29,6 +30,7 @@ impl Daemon {
         request: SessionsRequest,
         who: &Requester,
     ) -> Result<SessionsReply, Refusal> {
+        check_words(&request)?;
         let asker = self.asker(&request, who).await?;
         match request.action {
             Action::List => self.list_sessions(&request, &asker).await,
@@ -76,6 +78,21 @@ impl Daemon {
         let session = self.registry.session(key.clone()).await?;
         session.ok_or_else(|| tenure_store::Failed::NoSession { key: key.clone() }.into())
     }
+}
+
+/// What is kept for people and for other programs is one line each, and no option of a command.
+fn check_words(request: &SessionsRequest) -> Result<(), Refusal> {
+    named("reason", request.reason.as_ref())?;
+    named("model", request.model.as_ref())?;
+    if let Some(model) = request.model.as_ref().filter(|model| model.starts_with('-')) {
+        return Err(Refusal::invalid(format!("the model {model:?} would be an option: name a model")));
+    }
+    if let Some(Origin { channel, to, thread }) = &request.origin {
+        named("channel of the origin", Some(channel))?;
+        named("recipient of the origin", to.as_ref())?;
+        named("thread of the origin", thread.as_ref())?;
+    }
+    Ok(())
 }
 
 fn key(text: &str) -> Result<SessionKey, Refusal> {

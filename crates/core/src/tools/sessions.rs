@@ -5,7 +5,7 @@ use crate::session::{
     Backend, Interaction, Kind, LeftAlone, Mode, Origin, SessionKey, SessionRow, SessionState, TurnState,
     Visibility,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub struct SessionsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// For `spawn`: where it was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "known_origin", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// For `spawn`: with whom it speaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,6 +176,20 @@ impl SessionsRequest {
             sandboxed: None,
         }
     }
+}
+
+/// An origin as it is asked for: what it has beside is refused, where a record of a later version is still read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AskedOrigin {
+    channel: String,
+    to: Option<String>,
+    thread: Option<String>,
+}
+
+fn known_origin<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Origin>, D::Error> {
+    let asked = Option::<AskedOrigin>::deserialize(from)?;
+    Ok(asked.map(|AskedOrigin { channel, to, thread }| Origin { channel, to, thread }))
 }
 
 /// What `sessions` answers. What is not asked for is not there.

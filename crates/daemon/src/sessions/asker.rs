@@ -7,8 +7,8 @@ use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use tenure_core::session::{
-    self as core, Access, Action, AgentToAgent, Narrowing, SessionKey, SessionRow, Visibility, can_see,
-    narrow,
+    self as core, Access, Action, AgentId, AgentToAgent, Narrowing, SessionKey, SessionRow, Visibility,
+    can_see, narrow,
 };
 use tenure_core::tools::sessions::SessionsRequest;
 
@@ -26,12 +26,14 @@ struct AsSession {
     requester: core::Requester,
     visibility: Visibility,
     a2a: AgentToAgent,
+    /// Whether whoever asks is that session, and not somebody outside who acts as it.
+    bound: bool,
 }
 
 impl Daemon {
     /// Who asks, as far as they may be who they say.
     pub(super) async fn asker(&self, request: &SessionsRequest, who: &Requester) -> Result<Asker, Refusal> {
-        if let Requester::Gone { .. } = who {
+        if who.is_gone() {
             return Err(Refusal::forbidden("whoever asked was gone before it could be told who it is"));
         }
         let acting = who.acting_as(request.requester.as_deref())?;
@@ -53,13 +55,36 @@ impl Daemon {
             )));
         }
         let shut_in = request.sandboxed.unwrap_or(false);
+        let maker = acting.maker().cloned();
         let requester = match self.registry.session(key.clone()).await? {
             Some(session) => core::Requester::of(&session.row, shut_in),
-            None => core::Requester::without_row(key, shut_in),
+            None => self.new_requester(key, maker.as_ref(), shut_in).await?,
         };
         let a2a = self.settings.agent_to_agent();
-        let maker = acting.maker().cloned();
-        Ok(Asker { about, session: Some(AsSession { requester, visibility, a2a }), maker })
+        let bound = who.only_session().is_some();
+        Ok(Asker { about, session: Some(AsSession { requester, visibility, a2a, bound }), maker })
+    }
+
+    /// A session that has no row yet: it is what its row will say.
+    async fn new_requester(
+        &self,
+        key: SessionKey,
+        maker: Option<&SessionKey>,
+        shut_in: bool,
+    ) -> Result<core::Requester, Refusal> {
+        let above = match maker {
+            Some(maker) => self.registry.session(maker.clone()).await?,
+            None => None,
+        };
+        let new = core::Requester::without_row(key, shut_in);
+        Ok(match above {
+            Some(above) => core::Requester {
+                agent: new.agent.or(above.row.agent),
+                sandboxed: new.sandboxed || above.row.sandboxed,
+                key: new.key,
+            },
+            None => new,
+        })
     }
 }
 
@@ -102,6 +127,20 @@ impl Asker {
             Access::Allow => Ok(()),
             Access::Deny(reason) => Err(Refusal::forbidden(reason.sentence(action))),
         }
+    }
+
+    /// Lets the asker have commands executed as an agent: what that one may execute is not for others to use.
+    pub(super) fn execute_as(&self, agent: Option<&AgentId>) -> Result<(), Refusal> {
+        let (Some(it), Some(agent)) = (&self.session, agent) else { return Ok(()) };
+        let own = it.requester.agent.as_ref();
+        if !it.bound || own == Some(agent) || own.is_some_and(|own| it.a2a.allows(own, agent)) {
+            return Ok(());
+        }
+        Err(Refusal::forbidden(format!(
+            "session {} cannot have commands executed as agent {agent}: leave the agent out, or have the operator allow \
+             agent-to-agent access",
+            it.requester.key
+        )))
     }
 
     /// Lets the asker end a session, or what it does: to see it is not enough, it must be its own or have come from it.

@@ -47,6 +47,9 @@ impl Daemon {
         let of_key = asked_key.as_ref().and_then(SessionKey::agent);
         let whose = named_agent.clone().or(of_key);
         let backend = self.backend(request.backend, whose.as_ref())?;
+        if matches!(backend, Backend::Exec | Backend::Run) {
+            asker.execute_as(whose.as_ref())?;
+        }
         let parent = match &request.parent {
             Some(parent) => Some(key(parent)?),
             None => asker.key().cloned(),

@@ -19,10 +19,15 @@ const MESSAGE_BYTES: usize = 1 << 20;
 /// How many bytes of a turn's texts are shown.
 const SHOWN: u64 = 1 << 20;
 
-/// A message says something, and not too much.
+/// A message says something, and not too much, and can be given to a program.
 pub(super) fn check_message(text: &str) -> Result<(), Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::invalid("the message is empty: say what is to be done"));
+    }
+    if text.contains('\0') {
+        return Err(Refusal::invalid(
+            "the message holds a NUL byte, which no program can be given: leave it out",
+        ));
     }
     if text.len() > MESSAGE_BYTES {
         return Err(Refusal::too_large(format!(
