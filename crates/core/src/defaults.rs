@@ -70,3 +70,25 @@ pub const KEEP_SESSIONS: u64 = 10_000;
 pub const TURN_TEXT: usize = 256 << 10;
 /// How long one turn of a CLI agent may take.
 pub const AGENT_TURN: Duration = Duration::from_hours(1);
+/// How long tasks that have ended are kept.
+pub const KEEP_TASKS_FOR: Duration = Duration::from_hours(7 * 24);
+/// How long tasks are kept of which nobody knows how they ended.
+pub const KEEP_LOST_TASKS_FOR: Duration = Duration::from_hours(24);
+/// How long a task may go without anything behind it before it is lost.
+pub const TASK_LOST_GRACE: Duration = Duration::from_mins(5);
+/// How many of a task's latest events are kept.
+pub const TASK_EVENTS: usize = 20;
+/// How many characters a summary of a task has at most.
+pub const TASK_SUMMARY: usize = 240;
+/// How often a task's progress is noted at most.
+pub const TASK_PROGRESS: Duration = Duration::from_secs(1);
+/// How often an owner who wants to hear of changes hears of progress at most.
+pub const TASK_CHANGES: Duration = Duration::from_secs(15);
+/// How often the delivery of a notice is tried before it is given up.
+pub const NOTICE_TRIES: u32 = 12;
+/// How long the first try is followed by none; each later pause is twice as long.
+pub const NOTICE_PAUSE: Duration = Duration::from_secs(2);
+/// The longest pause between two tries.
+pub const NOTICE_PAUSE_MOST: Duration = Duration::from_mins(10);
+/// How long whoever delivers a notice has it to itself.
+pub const NOTICE_LEASE: Duration = Duration::from_secs(30);

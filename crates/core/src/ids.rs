@@ -74,6 +74,8 @@ ids! {
     NurseryId;
     /// One turn of a session: a message and what came of it. It has the id already while the message waits.
     TurnId;
+    /// One task: the promise to tell an owner how background work went.
+    TaskId;
 }
 
 fn check(text: &str) -> Result<(), NotAnId> {

@@ -15,6 +15,7 @@ mod words;
 
 pub use a2a::{AgentToAgent, BadRoute, Pattern, Route};
 pub use close::{Closing, LeftAlone, close_order};
+pub(crate) use key::is_unseen;
 pub use key::{AgentId, BadAgent, BadKey, KEY_BYTES, SessionKey};
 pub use narrow::{Narrowing, Term, narrow};
 pub use row::{Disagreement, IllegalSessionMove, Origin, SessionRow, Work};

@@ -123,7 +123,7 @@ fn path_part(key: &str) -> Option<&str> {
 }
 
 /// Control characters, blanks other than the blank, and those that have no width or turn the line around.
-fn is_unseen(c: char) -> bool {
+pub(crate) fn is_unseen(c: char) -> bool {
     c.is_control()
         || (c.is_whitespace() && c != ' ')
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')

@@ -1,62 +1,8 @@
 //! The words of sessions: the same on the wire, on disk and in settings, and frozen.
 
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+use crate::words::words;
 
-/// A word that is none of those that may stand there.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no {what}: write one of {valid}")]
-pub struct BadWord {
-    what: &'static str,
-    text: String,
-    valid: String,
-}
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident ($what:literal) {
-        $($(#[$of_variant:meta])* $variant:ident = $word:literal,)*
-    })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "kebab-case")]
-        pub enum $name {
-            $($(#[$of_variant])* $variant,)*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Its word.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = BadWord;
-
-            fn from_str(text: &str) -> Result<Self, BadWord> {
-                Self::ALL.iter().copied().find(|it| it.word() == text).ok_or_else(|| BadWord {
-                    what: $what,
-                    text: text.chars().take(64).collect(),
-                    valid: [$($word,)*].join(", "),
-                })
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.word())
-            }
-        }
-    )*};
-}
+pub use crate::words::BadWord;
 
 words! {
     /// What a session is to its agent.
@@ -132,7 +78,6 @@ words! {
     /// Which sessions a session may see.
     Visibility("visibility") {
         /// Itself.
-        #[serde(rename = "self")]
         SelfOnly = "self",
         /// Itself and what came from it.
         Tree = "tree",

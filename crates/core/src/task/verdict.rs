@@ -1,0 +1,93 @@
+//! How a task ended, from how that ended which it tracked. A timeout is never a success, whatever the exit code; an
+//! exit that nobody saw is neither success nor failure.
+
+use super::row::Outcome;
+use super::step::{End, Event};
+use super::text;
+use crate::defaults::TASK_SUMMARY;
+use crate::ending::{Reason, Termination};
+use crate::output::Totals;
+use crate::session::TurnState;
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// How; `None` if nobody saw.
+    pub end: Option<End>,
+    /// What came of it, for people.
+    pub summary: Option<String>,
+    /// What went wrong, for people.
+    pub error: Option<String>,
+    /// What is known of it besides.
+    pub outcome: Outcome,
+}
+
+impl Verdict {
+    /// Of a task that tracked a run.
+    pub fn of_run(how: &Termination, output: Totals) -> Self {
+        let end = match how.reason {
+            Reason::Exit => match how.exit_code {
+                Some(0) => Some(End::Succeeded),
+                Some(_) => Some(End::Failed),
+                None => None,
+            },
+            Reason::OverallTimeout | Reason::NoOutputTimeout => Some(End::TimedOut),
+            Reason::ManualCancel => Some(End::Cancelled),
+            // Nobody asked for the end of a run whose owner is gone: that it did not get to its own is a failure.
+            Reason::Signal | Reason::SpawnError | Reason::OwnershipEscape | Reason::OwnerLost => {
+                Some(End::Failed)
+            }
+            Reason::ReconciledStale => None,
+        };
+        let sentence = text::line(&how.sentence(), TASK_SUMMARY);
+        let error = match end {
+            Some(End::Succeeded | End::Cancelled) => None,
+            Some(End::Failed | End::TimedOut) | None => Some(sentence.clone()),
+        };
+        let outcome = Outcome {
+            reason: Some(how.reason),
+            exit_code: how.exit_code,
+            signal: how.signal,
+            confirmed: Some(how.confirmed),
+            output_bytes: Some(output.bytes),
+        };
+        Self { end, summary: Some(sentence), error, outcome }
+    }
+
+    /// Of a task that tracked a turn; `None` while that is under way.
+    pub fn of_turn(state: TurnState, said: Option<&str>, error: Option<&str>) -> Option<Self> {
+        let end = match state {
+            TurnState::Running => return None,
+            TurnState::Done => Some(End::Succeeded),
+            TurnState::Failed => Some(End::Failed),
+            TurnState::Cancelled => Some(End::Cancelled),
+            TurnState::TimedOut => Some(End::TimedOut),
+            TurnState::Lost => None,
+        };
+        let short = |text: Option<&str>| {
+            text.map(|text| text::line(text, TASK_SUMMARY)).filter(|text| !text.is_empty())
+        };
+        Some(Self { end, summary: short(said), error: short(error), outcome: Outcome::default() })
+    }
+
+    /// Of a task that was taken back before it began.
+    pub fn withdrawn() -> Self {
+        Self {
+            end: Some(End::Cancelled),
+            summary: Some("withdrawn before it began".to_owned()),
+            error: None,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Of a task that nothing is behind any more.
+    pub fn lost(why: &str) -> Self {
+        let why = text::line(why, TASK_SUMMARY);
+        Self { end: None, summary: None, error: Some(why), outcome: Outcome::default() }
+    }
+
+    /// What happens to the task.
+    pub fn event(&self) -> Event {
+        self.end.map_or(Event::Lost, Event::Ended)
+    }
+}
