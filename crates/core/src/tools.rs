@@ -5,6 +5,7 @@ mod exec;
 mod outcome;
 mod process;
 pub mod sessions;
+pub mod tasks;
 
 pub use client::{ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, is_made_by, mcp_session};
 pub use exec::{ExecReply, ExecRequest, Notify};

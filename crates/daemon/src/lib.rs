@@ -28,6 +28,7 @@ mod scopes;
 mod screens;
 mod serve;
 mod sessions;
+mod tasks;
 mod tools;
 mod typing;
 mod views;

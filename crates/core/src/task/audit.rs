@@ -4,7 +4,7 @@ use super::progress::millis;
 use super::row::TaskRow;
 use super::words::{DeliveryStatus, FindingCode, Status};
 use crate::duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How long a task may wait to begin.
@@ -13,7 +13,7 @@ const STALE_QUEUED: Duration = Duration::from_mins(10);
 const STALE_RUNNING: Duration = Duration::from_mins(30);
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// It may get well by itself.
@@ -23,7 +23,7 @@ pub enum Severity {
 }
 
 /// Something that is wrong with a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// What.

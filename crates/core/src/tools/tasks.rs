@@ -1,0 +1,147 @@
+//! `tasks`: what is asked of tasks, and what is answered.
+
+use crate::ids::TaskId;
+use crate::session::Visibility;
+use crate::task::{Finding, Kind, NotifyPolicy, Status, TaskRow};
+use serde::{Deserialize, Serialize};
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Which tasks there are.
+    List,
+    /// How one is.
+    Show,
+    /// What of it is told from now on.
+    Notify,
+    /// End what it tracks.
+    Cancel,
+    /// Try again to tell its owner.
+    Retry,
+    /// What is wrong with tasks.
+    Audit,
+    /// Close, tell and forget what is due; only said, unless `apply`.
+    Maintenance,
+}
+
+/// What `tasks` is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TasksRequest {
+    /// What to do.
+    pub action: Action,
+    /// Which task: its id, the id of its run, a unique beginning of either, or a session's key, which means the
+    /// newest task of that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup: Option<String>,
+    /// For `list`: only those that are so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<Status>,
+    /// For `list`: only of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// For `list`: only those that this session owns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// For `list`: the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// For `list`: at most so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// For `notify`: what of it is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<NotifyPolicy>,
+    /// For `maintenance`: whether it is done, not only said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply: Option<bool>,
+    /// The session that asks. A caller that is bound to a session can name no other.
+    #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+    pub requester: Option<String>,
+    /// Which sessions it may see; without it, as the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+    /// Whether it is shut in; one that is recorded as shut in always is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandboxed: Option<bool>,
+}
+
+impl TasksRequest {
+    /// A request that says what to do, and nothing more.
+    pub fn new(action: Action) -> Self {
+        Self {
+            action,
+            lookup: None,
+            statuses: Vec::new(),
+            kind: None,
+            owner: None,
+            after: None,
+            limit: None,
+            policy: None,
+            apply: None,
+            requester: None,
+            visibility: None,
+            sandboxed: None,
+        }
+    }
+}
+
+/// What `tasks` answers. What is not asked for is not there.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct TasksReply {
+    /// The task, as it is now: for `show`, `notify`, `cancel` and `retry`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub task: Option<TaskRow>,
+    /// For `list`: those there are, the newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
+    pub tasks: Option<Vec<TaskRow>>,
+    /// For `list`: what `after` is to be for the next page, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// For `audit`: what is wrong; nothing, if it is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<TaskFinding>>,
+    /// For `maintenance`: what is due, or was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Maintenance>,
+}
+
+/// Something that is wrong with a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskFinding {
+    /// Which task.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub task_id: TaskId,
+    /// What.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub finding: Finding,
+}
+
+/// What is due.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Maintenance {
+    /// Whether it was done.
+    pub applied: bool,
+    /// Those that are given up, because nothing is behind them any more.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub lost: Vec<TaskId>,
+    /// Those that had ended, and are told so.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub reconciled: Vec<TaskId>,
+    /// How many are forgotten.
+    pub pruned: u64,
+}
