@@ -81,7 +81,7 @@ fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
         "junk" => junk(),
         "unfinished" => turn.finishes = false,
         "unnamed" => turn.named = false,
-        "rename" => turn.id = rest.to_owned(),
+        "rename" => rest.clone_into(&mut turn.id),
         "error" => say(&json!({"type": "error", "text": rest})),
         "env" => turn.seen = std::env::vars().map(|(name, value)| (name, Value::from(value))).collect(),
         _ => panic!("no verb {verb}"),
@@ -108,8 +108,8 @@ fn junk() {
     out.write_all(b"Warning: \xff\xfe\x00\n{\"type\": \"final\", \"te\n[1, 2]\n\n\"text\"\n\x1b[31m{}\n")
         .expect("written");
     out.write_all(br#"{"type": "final", "text": ""#).expect("written");
-    let block = [b'x'; 1 << 16];
-    for _ in 0..(12 << 4) {
+    let block = [b'x'; 1 << 14];
+    for _ in 0..(12 << 6) {
         out.write_all(&block).expect("written");
     }
     out.write_all(b"\"}\n").expect("written");
