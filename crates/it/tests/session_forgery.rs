@@ -220,6 +220,47 @@ fn who_is_gone_before_it_is_looked_at_is_nobody() {
 }
 
 #[test]
+fn a_connection_of_one_that_is_gone_makes_nobody_a_client() {
+    let (home, api) = home(OPEN);
+    spawn(&api, &json!({"sessionKey": THEIRS, "backend": "exec"}));
+    let import = helper(&home);
+    // The one that connected hands the connection to its parent and goes, while the daemon stands still.
+    let program = format!(
+        "open(\"ready\", \"w\")\nimport time\nwhile not os.path.exists(\"go\"): time.sleep(0.01)\na, b = socket.socketpair()\nif os.fork() == 0:\n    conns = [connect() for _ in range(3)]\n    socket.send_fds(a, [b\"x\"], [s.fileno() for s in conns])\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, 3)\nos.wait()\nopen(\"asked\", \"w\")\nup = [\"Connection: upgrade\", \"Upgrade: tenure-mcp\"]\nfor fd, path, body in zip(fds, [\"/v1/mcp\", \"/v1/mcp\", \"/mcp\"], [{{\"sessionKey\": \"{THEIRS}\"}}, {{}}, {{}}]):\n    s = socket.socket(fileno=fd)\n    s.sendall(request(body, path, up))\n    print(answer(s))"
+    );
+    let run = begin(&home, &api, MINE, &python(&import, &program));
+    let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));
+    appears("ready");
+    let daemon = home.daemon();
+    daemon.stop();
+    std::fs::write(home.dir().join("go"), "").expect("it waits");
+    appears("asked");
+    daemon.send(Signal::CONT);
+    api.wait(&run);
+    let said = api.get(&format!("/v1/runs/{run}/output")).is(200).text();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.len() == 3 && lines.iter().all(|line| line.starts_with("403 ")), "{said}");
+    home.finish();
+}
+
+#[test]
+fn a_process_of_a_run_becomes_no_client_over_http() {
+    let (home, api) = home(OPEN);
+    let import = helper(&home);
+    let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"}}});
+    let headers = [("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
+    let outside = api.ask("POST", "/mcp", &headers, begin.to_string().as_bytes()).is(200).text();
+    assert!(outside.contains("serverInfo"), "{outside}");
+    let program = format!(
+        "s = connect()\ns.sendall(request(json.loads(r\"\"\"{begin}\"\"\"), \"/mcp\", [\"Accept: application/json, text/event-stream\", \"Content-Type: application/json\"]))\nprint(answer(s))"
+    );
+    let said = inside(&home, &api, MINE, &python(&import, &program));
+    assert!(said.starts_with("403 ") && said.contains("tenure mcp"), "{said}");
+    home.finish();
+}
+
+#[test]
 fn a_session_executes_by_its_own_agents_rules() {
     let (home, api) = home("[sessions]\nvisibility = 'all'\n[exec]\nmode = 'allowlist'\n");
     let allowed = home.tenure(&["allowlist", "add", "--agent", "b", "/usr/bin/touch"]);
