@@ -182,19 +182,10 @@ impl Wanted {
             Transport::Pipes { command, stdin: true }
         };
         let spec = Spec {
-            transport,
-            cwd: process.cwd,
-            env: process.env,
-            env_names: process.env_names,
-            umask: process.umask,
-            nofile: process.nofile,
             session: self.session.clone(),
             scope: self.scope.clone(),
             label: self.label.clone(),
-            limits: self.limits.clone(),
-            resources: Resources::default(),
-            on_escape: OnEscape::default(),
-            orphan: Orphan::default(),
+            ..process.spec(transport, self.limits.clone())
         };
         if self.replace && self.scope.is_none() {
             return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));
