@@ -14,9 +14,8 @@ use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
 use tenure_core::policy::Ask;
-use tenure_core::resources::Resources;
 use tenure_core::session::{Backend, SessionKey};
-use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
+use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
 use tenure_policy::environment;
 
