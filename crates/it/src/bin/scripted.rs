@@ -57,6 +57,8 @@ fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
     match verb {
         // Says something, so that it is seen to be there.
         "say" => say(&json!({"type": "message", "text": rest})),
+        // Tells what the conversation is called, before anything else.
+        "begin" => say(&json!({"type": "begin", "id": turn.id})),
         // Waits until there is a file of this name.
         "await" => eventually("what is awaited", || std::path::Path::new(rest).exists().then_some(())),
         "silent" => loop {
