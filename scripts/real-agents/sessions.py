@@ -241,6 +241,7 @@ def nested(play):
         expect("the answer", answered(turn) == ("done", "I was told: from below\n", None), turn)
         child = play.status(below[0])
         expect("it was spawned by the agent's own MCP client", child["spawnedBy"].startswith("mcp:"), child)
+        expect("it is below the agent's session", child["lineage"] == [child["spawnedBy"], key], child)
 
 
 def ends(said):

@@ -9,8 +9,9 @@ use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
+use tenure_core::resources::Resources;
 use tenure_core::session::{Backend, SessionKey};
-use tenure_core::spec::{Argv, Line, PtyCommand, Size, Spec, Transport, check_env};
+use tenure_core::spec::{Argv, Line, OnEscape, Orphan, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::tools::Notify;
 use tenure_policy::executable::Bound;
 use tenure_store::RunRow;
@@ -85,19 +86,13 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
     };
     let transport = transport(request, &mut process)?;
     let spec = Spec {
-        transport,
-        cwd: process.cwd,
-        env: process.env,
-        env_names: process.env_names,
-        umask: process.umask,
-        nofile: process.nofile,
         session,
         scope: named("scope", request.scope.as_ref())?,
         label: named("label", request.label.as_ref())?,
-        limits: limits(request),
         on_escape: request.on_escape.unwrap_or_default(),
         orphan: request.orphan.unwrap_or_default(),
         resources: request.resources.clone().unwrap_or_default(),
+        ..process.spec(transport, limits(request))
     };
     if request.replace && spec.scope.is_none() {
         return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
@@ -186,7 +181,7 @@ pub(crate) fn unpack(exact: &Exact) -> Result<Process, Refusal> {
 /// What the daemon hands down to a request without a process behind it: its environment, cleaned, and the user's home.
 pub(crate) fn handed_down(state_root: &str) -> Process {
     let is_handed_down = |name: &str| HANDED_DOWN.contains(&name) || name.starts_with("LC_");
-    let mut env: Vec<Vec<u8>> = std::env::vars()
+    let mut env: Vec<Vec<u8>> = own_variables()
         .filter(|(name, _)| is_handed_down(name))
         .map(|(name, value)| format!("{name}={value}").into_bytes())
         .collect();
@@ -195,7 +190,32 @@ pub(crate) fn handed_down(state_root: &str) -> Process {
     Process { words: Vec::new(), cwd, env, env_names: Vec::new(), umask: 0o022, nofile: None }
 }
 
+/// The variables of the daemon's own environment; what is no text is not among them.
+pub(crate) fn own_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 impl Process {
+    /// A run of it, with nothing out of the ordinary.
+    pub(crate) fn spec(self, transport: Transport, limits: Limits) -> Spec {
+        Spec {
+            transport,
+            cwd: self.cwd,
+            env: self.env,
+            env_names: self.env_names,
+            umask: self.umask,
+            nofile: self.nofile,
+            session: None,
+            scope: None,
+            label: None,
+            limits,
+            resources: Resources::default(),
+            on_escape: OnEscape::default(),
+            orphan: Orphan::default(),
+        }
+    }
+
     /// Sets a variable, whether it is there or not.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
         let entry = format!("{name}={value}").into_bytes();

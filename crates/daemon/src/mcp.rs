@@ -99,6 +99,9 @@ impl Client {
         request: ClientRequest,
         who: &Requester,
     ) -> Result<Self, Refusal> {
+        if who.is_gone() {
+            return Err(Refusal::forbidden(format!("{who}, cannot become an MCP client: connect again")));
+        }
         let named: Option<String> = session_key(request.session_key.as_ref())?.map(Into::into);
         let ends = match (&named, who.only_session()) {
             // The session's own run would be among those that end.

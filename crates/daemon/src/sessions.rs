@@ -7,11 +7,13 @@ mod carrying;
 mod closing;
 mod job;
 mod looking;
+mod running;
 mod spawning;
 mod talking;
+mod turns;
 
-pub(crate) use carrying::Turns;
 pub(crate) use closing::Why;
+pub(crate) use turns::Turns;
 
 use crate::asked::named;
 use crate::daemon::Daemon;

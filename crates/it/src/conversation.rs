@@ -181,10 +181,16 @@ impl Talks {
         self.show(&text(&turn["runId"]))["termination"].clone()
     }
 
-    /// The configuration is done with: closes what there is, and finds nothing left.
+    /// Every run has ended: checks the records, and finds nothing left of anybody.
     #[track_caller]
     pub fn finish(self) {
         self.home.finish();
+    }
+}
+
+impl Default for Talks {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -13,6 +13,7 @@ pub mod home;
 pub mod install;
 pub mod known;
 pub mod ledger;
+pub mod mcp;
 pub mod namespace;
 pub mod notices;
 pub mod pauses;

@@ -1,83 +1,10 @@
 //! `tenure mcp`: a client's commands live as long as it does, and its conversation outlives the daemon.
 
 use serde_json::{Value, json};
-use std::process::Stdio;
 use tenure_it::home::Home;
 use tenure_it::install::{Install, tenure};
-use tenure_it::started::Started;
+use tenure_it::mcp::Client;
 use tenure_it::{eventually, proc};
-
-/// A client of `tenure mcp`.
-struct Client {
-    bridge: Started,
-    next: u64,
-}
-
-impl Client {
-    #[track_caller]
-    fn of(home: &Home, flags: &[&str]) -> Self {
-        let mut command = home.command(&[&["mcp"], flags].concat());
-        command.stdin(Stdio::piped());
-        let mut client = Self { bridge: Started::new(command), next: 0 };
-        let who = json!({"name": "it", "version": "0"});
-        client.ask(
-            "initialize",
-            &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who}),
-        );
-        client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
-    }
-
-    fn say(&mut self, message: &Value) {
-        self.bridge.write(format!("{message}\n").as_bytes());
-    }
-
-    /// Sends a request; returns its id.
-    fn send(&mut self, method: &str, params: &Value) -> u64 {
-        self.next += 1;
-        let id = self.next;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        id
-    }
-
-    /// The answer to a request. Nothing but JSON-RPC comes before it.
-    #[track_caller]
-    fn answer(&self, id: u64) -> Value {
-        eventually(&format!("an answer to {id}; {} {}", self.bridge.out(), self.bridge.err()), || {
-            let out = self.bridge.out();
-            let whole = out.rsplit_once('\n').map_or("", |(whole, _)| whole);
-            let said = whole.lines().map(|line| serde_json::from_str::<Value>(line).expect("a message"));
-            said.inspect(|message| assert_eq!(message["jsonrpc"], "2.0"))
-                .find(|message| message["id"] == id && message.get("method").is_none())
-        })
-    }
-
-    #[track_caller]
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.send(method, params);
-        self.answer(id)
-    }
-
-    #[track_caller]
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
-        assert!(answer.get("result").is_some(), "{answer}");
-        answer["result"]["structuredContent"].clone()
-    }
-
-    /// Starts a command that goes on until it is ended; returns its run.
-    #[track_caller]
-    fn start(&mut self) -> String {
-        let reply = self.call("exec", &json!({"command": "sleep 1000", "background": true}));
-        reply["runId"].as_str().expect("a run").to_owned()
-    }
-
-    #[track_caller]
-    fn leave(mut self) {
-        self.bridge.close_input();
-        assert_eq!(self.bridge.code(), 0, "{}", self.bridge.err());
-    }
-}
 
 fn state(home: &Home, run: &str) -> String {
     home.show(run)["state"].as_str().unwrap_or_default().to_owned()
@@ -271,7 +198,7 @@ fn a_client_that_is_killed_has_left() {
     let home = Home::watched();
     let mut client = Client::of(&home, &[]);
     let run = client.start();
-    proc::kill(client.bridge.pid());
+    proc::kill(client.pid());
     wait_ended(&home, &run);
     home.finish();
 }

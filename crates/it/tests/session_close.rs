@@ -151,7 +151,8 @@ fn a_session_ends_with_all_below_it_children_first_and_nothing_else() {
     );
     let mut ended: Vec<String> = reply["runs"].as_array().expect("runs").iter().map(text).collect();
     let mut runs: Vec<String> = family.runs.iter().flat_map(|(_, runs)| runs.clone()).collect();
-    (ended.sort(), runs.sort());
+    ended.sort();
+    runs.sort();
     assert_eq!(ended, runs, "each run is told once");
     family.assert_ended_children_first();
     for (key, [turn, _]) in &family.runs {

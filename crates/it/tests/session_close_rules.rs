@@ -106,29 +106,36 @@ fn a_session_that_is_discarded_leaves_its_key_and_its_history_behind_it() {
 }
 
 #[test]
-fn a_child_can_end_neither_its_parent_nor_its_sister() {
+fn a_child_can_end_neither_its_parent_nor_its_sister_though_it_sees_them() {
     let talks = Talks::new();
-    talks.spawn_exec("root");
-    for key in ["child", "sister"] {
-        talks.spawn_with(key, json!({"backend": "exec", "parent": "root"}));
+    let [root, child, sister] = ["agent:a:root", "agent:a:child", "agent:a:sister"];
+    talks.spawn_exec(root);
+    for key in [child, sister] {
+        talks.spawn_with(key, json!({"backend": "exec", "parent": root}));
     }
-    let turn = talks.turn("child", &inside(&talks, "close root 2>&1"));
+    let turn = talks.turn(child, &inside(&talks, "close agent:a:root 2>&1"));
     assert!(text(&turn["text"]).contains("forbidden"), "{turn}");
-    for (action, key) in [("close", "root"), ("close", "sister"), ("cancel", "root")] {
-        let _ = talks.ask(action, key, &json!({"as": "child"})).refused(403, "forbidden");
-        let seen = json!({"as": "child", "visibility": "all"});
-        let _ = talks.ask(action, key, &seen).refused(403, "forbidden");
+    for visibility in ["tree", "agent", "all"] {
+        let who = json!({"as": child, "visibility": visibility});
+        let sees = talks.ask("status", sister, &who).head.status == 200;
+        assert_eq!(sees, visibility != "tree", "{visibility}");
+        for (action, key) in [("close", root), ("close", sister), ("cancel", root)] {
+            let _ = talks.ask(action, key, &who).refused(403, "forbidden");
+        }
     }
-    assert_eq!(
-        (&talks.status("root")["state"], &talks.status("sister")["state"]),
-        (&json!("idle"), &json!("idle"))
-    );
+    for key in [root, sister] {
+        assert_eq!(talks.status(key)["state"], "idle");
+    }
     // It cannot say that it is another, either.
-    let turn = talks.turn("child", &inside(&talks, "close sister --as root 2>&1"));
+    let turn = talks.turn(child, &inside(&talks, "close agent:a:sister --as agent:a:root 2>&1"));
     assert!(text(&turn["text"]).contains("forbidden"), "{turn}");
-    let turn = talks.turn("root", &inside(&talks, "close sister"));
-    assert_eq!((&turn["state"], &turn["text"]), (&json!("done"), &json!("closed sister\n")), "{turn}");
-    assert_eq!(talks.status("sister")["state"], "closed");
+    let turn = talks.turn(root, &inside(&talks, "close agent:a:sister"));
+    assert_eq!(
+        (&turn["state"], &turn["text"]),
+        (&json!("done"), &json!("closed agent:a:sister\n")),
+        "{turn}"
+    );
+    assert_eq!(talks.status(sister)["state"], "closed");
     talks.finish();
 }
 

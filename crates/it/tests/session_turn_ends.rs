@@ -35,6 +35,24 @@ fn a_silent_agent_is_ended_and_told_by_name_with_its_limit_and_what_to_check() {
 }
 
 #[test]
+fn a_conversation_that_the_agent_does_not_know_is_begun_anew_only_if_nothing_was_answered_in_it() {
+    let talks = Talks::new();
+    talks.spawn(KEY);
+    let _ = ended(&talks.turn(KEY, "!begin\n!exit 9 killed early"), "failed");
+    assert!(talks.status(KEY)["agentSessionId"].is_string(), "it may be known all the same");
+    let error = ended(&talks.turn(KEY, "!exit 1 No conversation found"), "failed");
+    assert!(error.contains("No conversation found") && error.contains("begins a new one"), "{error}");
+    let answer = talks.answer(KEY, "again");
+    assert_eq!(answer["resumed"], false);
+    // What was said must not be lost for an agent that had a bad day.
+    let error = ended(&talks.turn(KEY, "!exit 1 no network"), "failed");
+    assert!(error.contains("no network") && error.contains("spawn a new session"), "{error}");
+    let answer = talks.answer(KEY, "and again");
+    assert_eq!(answer["resumed"], true);
+    talks.finish();
+}
+
+#[test]
 fn a_turn_that_takes_too_long_is_ended_however_much_it_says() {
     let talks = Talks::new();
     talks.spawn_with(KEY, json!({"agent": "fake", "timeoutMs": 700}));

@@ -54,17 +54,19 @@ fn family(api: &Api, requester: &str, sandbox: bool) -> [String; 5] {
 
 /// Everything that is done with a session as another, by its name.
 fn doings(key: &str, who: &Value) -> Vec<(&'static str, Value)> {
-    let with = |mut body: Value| {
-        for (name, value) in who.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        body
-    };
     vec![
-        ("history", with(json!({"action": "history", "sessionKey": key}))),
-        ("status", with(json!({"action": "status", "sessionKey": key}))),
-        ("send", with(json!({"action": "send", "sessionKey": key, "text": "true"}))),
+        ("history", asked(json!({"action": "history", "sessionKey": key}), who)),
+        ("status", asked(json!({"action": "status", "sessionKey": key}), who)),
+        ("send", asked(json!({"action": "send", "sessionKey": key, "text": "true"}), who)),
     ]
+}
+
+/// The same, asked by somebody.
+fn asked(mut body: Value, who: &Value) -> Value {
+    for (name, value) in who.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    body
 }
 
 /// All keys that are listed, page by page.
@@ -72,10 +74,7 @@ fn doings(key: &str, who: &Value) -> Vec<(&'static str, Value)> {
 fn listed(api: &Api, who: &Value, limit: u64) -> Vec<String> {
     let (mut keys, mut after) = (Vec::new(), Value::Null);
     loop {
-        let mut body = json!({"action": "list", "limit": limit});
-        for (name, value) in who.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
+        let mut body = asked(json!({"action": "list", "limit": limit}), who);
         if !after.is_null() {
             body["after"] = after;
         }
@@ -99,6 +98,13 @@ fn check(api: &Api, who: &Value, keys: &[String; 5], expected: Seen) -> usize {
     assert_eq!(shown, listed(api, who, 1), "{who}: page by page it is the same");
     for (key, expected) in keys.iter().zip(expected) {
         assert_eq!(shown.contains(key), expected, "list of {key} for {who}");
+        // To wait, cancel and close one has to see, too.
+        let more = ["wait", "cancel", "close"]
+            .map(|action| (action, asked(json!({"action": action, "sessionKey": key}), who)));
+        for (doing, body) in more.into_iter().filter(|_| !expected) {
+            let why = api.post("/v1/sessions", &body).refused(403, "forbidden");
+            assert!(!why.contains(key.as_str()), "{doing}: {why}");
+        }
         for (doing, body) in doings(key, who) {
             let answer: Answer = api.post("/v1/sessions", &body);
             if expected {

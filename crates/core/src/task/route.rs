@@ -46,6 +46,7 @@ pub enum Standing {
 /// Who hears it.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own")]
 pub struct Routing {
     /// Whether it goes to the channel.
     pub to_origin: bool,

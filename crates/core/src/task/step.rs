@@ -95,10 +95,9 @@ pub fn step(from: Status, event: Event) -> Result<Step, Refused> {
     use Telling::{Change, Correction, Terminal};
     let to = |to, tells| Ok(Step { to, tells });
     match (from, event) {
-        (Queued, Event::Started) => to(Running, Some(Change)),
+        (Queued, Event::Started) | (Running, Event::Progressed) => to(Running, Some(Change)),
         (Running, Event::Started) => Err(Refused::Running),
         (Queued, Event::Progressed) => Err(Refused::NotBegun),
-        (Running, Event::Progressed) => to(Running, Some(Change)),
         (Queued | Running, Event::CancelAsked) => to(from, None),
         (Queued | Running, Event::Ended(end)) => to(end.status(), Some(Terminal)),
         (Queued | Running, Event::Lost) => to(Lost, Some(Terminal)),

@@ -51,8 +51,10 @@ words! {
     }
 
     /// What of a task is told.
+    #[derive(Default)]
     NotifyPolicy("notify policy") {
         /// How it ended.
+        #[default]
         DoneOnly = "done_only",
         /// That it began, how it goes, and how it ended.
         StateChanges = "state_changes",
@@ -115,11 +117,5 @@ impl Kind {
             (_, Backend::Cli) => Self::Cli,
             (_, Backend::Run | Backend::Exec) => Self::Run,
         }
-    }
-}
-
-impl Default for NotifyPolicy {
-    fn default() -> Self {
-        Self::DoneOnly
     }
 }

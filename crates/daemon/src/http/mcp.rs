@@ -9,6 +9,7 @@ use crate::requester::Requester;
 use axum::Router;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -74,6 +75,19 @@ pub(super) fn add(router: Router<Arc<Daemon>>, daemon: &Arc<Daemon>) -> Router<A
         until(&mut phase, |phase| *phase == Phase::Gone).await;
         left.cancel();
     });
-    let daemon = Arc::clone(daemon);
-    router.route_service("/mcp", tenure_mcp::service(move || Client::over_http(&daemon), IDLE, leaving))
+    let (clients, state) = (Arc::clone(daemon), Arc::clone(daemon));
+    let service = tenure_mcp::service(move || Client::over_http(&clients), IDLE, leaving);
+    let route = Router::new().route_service("/mcp", service);
+    router.merge(route.route_layer(from_fn_with_state(state, no_member)))
+}
+
+/// A client over HTTP has a session that is below no other: that is for no session to become, nor for whoever may be of
+/// one.
+async fn no_member(who: Requester, request: Request, next: Next) -> Result<Response, Refusal> {
+    if who.is_gone() || who.only_session().is_some() {
+        let why =
+            format!("{who} cannot become an MCP client over HTTP: use `tenure mcp`, which stays below it");
+        return Err(Refusal::forbidden(why));
+    }
+    Ok(next.run(request).await)
 }

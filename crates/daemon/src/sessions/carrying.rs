@@ -1,83 +1,20 @@
 //! Carrying out turns. A session has one turn at a time, each a run of its own, and what waits comes after it. The id of
 //! the run is noted before there is a run, so that the next daemon goes on with the same turn, whatever happened.
 
-use super::answer;
-use super::job::{Job, Reads};
-use crate::daemon::{Daemon, lock, until};
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use super::running::Stopped;
+use crate::daemon::Daemon;
+use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::ids::{RunId, TurnId};
 use tenure_core::session::SessionKey;
-use tenure_os::{clock, pause, random};
-use tenure_store::{Outcome, RunRow, Session, Turn, TurnEnd};
+use tenure_os::{clock, pause};
+use tenure_store::{Outcome, Side, Turn, TurnEnd};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// The pause before something is tried again that the registry did not take.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// The turns that this daemon carries out.
-#[derive(Debug)]
-pub(crate) struct Turns {
-    under_way: Mutex<HashMap<TurnId, UnderWay>>,
-    /// Counts beginnings and ends, for whoever waits for one.
-    changed: watch::Sender<u64>,
-}
-
-#[derive(Debug, Default)]
-struct UnderWay {
-    cancel: watch::Sender<bool>,
-    /// Whether somebody carries it out: it can be cancelled before.
-    carried: bool,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { under_way: Mutex::default(), changed: watch::Sender::new(0) }
-    }
-}
-
-impl Turns {
-    /// From now on it is known when a turn begins or ends.
-    pub(super) fn watch(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
-    }
-
-    pub(super) fn something_changed(&self) {
-        self.changed.send_modify(|n| *n += 1);
-    }
-
-    /// Has a turn end; one that has no run yet gets none. Says whether somebody carries it out.
-    pub(super) fn cancel(&self, turn: &TurnId) -> bool {
-        let mut under_way = lock(&self.under_way);
-        let it = under_way.entry(turn.clone()).or_default();
-        it.cancel.send_replace(true);
-        it.carried
-    }
-
-    fn take_on(&self, turn: &TurnId) -> watch::Receiver<bool> {
-        let mut under_way = lock(&self.under_way);
-        let it = under_way.entry(turn.clone()).or_default();
-        it.carried = true;
-        it.cancel.subscribe()
-    }
-
-    pub(super) fn put_down(&self, turn: &TurnId) {
-        lock(&self.under_way).remove(turn);
-        self.something_changed();
-    }
-}
-
-/// Why a turn is not gone on with.
-enum Stopped {
-    /// It has ended so.
-    Ended(TurnEnd),
-    /// The daemon leaves; the next one goes on with it.
-    Left,
-}
+/// How many earlier turns are looked at for an answer.
+const EARLIER: usize = 50;
 
 impl Daemon {
     /// Carries out a turn that has begun, and those that wait after it.
@@ -124,10 +61,11 @@ impl Daemon {
 
     /// Carries out one turn; says whether it has ended.
     async fn carry_out(self: &Arc<Self>, turn: &Turn, cancelled: watch::Receiver<bool>) -> bool {
-        let end = match self.see_through(turn, cancelled).await {
+        let mut end = match self.see_through(turn, cancelled).await {
             Ok(end) | Err(Stopped::Ended(end)) => end,
             Err(Stopped::Left) => return false,
         };
+        self.doubt_conversation(turn, &mut end).await;
         pause::point("daemon-before-turn-end");
         loop {
             match self.registry.end_turn(turn.asked.id.clone(), end.clone()).await {
@@ -142,165 +80,29 @@ impl Daemon {
         true
     }
 
-    /// Starts what carries a turn out, unless an earlier daemon did, and waits for its end.
-    async fn see_through(
-        self: &Arc<Self>,
-        turn: &Turn,
-        mut cancelled: watch::Receiver<bool>,
-    ) -> Result<TurnEnd, Stopped> {
-        let session = self.session_of_turn(turn).await?;
-        let run = self.run_of(turn).await?;
-        let begun = self.run_row(&run).await?;
-        let job = self.job(&session, turn, run.clone()).await;
-        let (stdin, reads) = match (job, &begun) {
-            (Ok(Job { stdin, reads, .. }), Some(_)) => (stdin, reads),
-            (Ok(job), None) => self.start_turn(job, turn, &mut cancelled).await?,
-            // What it was started with cannot be told any more: its output is read as it is.
-            (Err(_), Some(_)) => (None, Reads::Command),
-            (Err(refusal), None) => return Err(failed(&refusal)),
+    /// An agent that was to go on with a conversation and said nothing at all may not know it any more. One in which nothing
+    /// was ever answered is begun anew; of any other, somebody has to decide.
+    async fn doubt_conversation(&self, turn: &Turn, end: &mut TurnEnd) {
+        let said_nothing = end.outcome == Outcome::Failed && end.resume.is_none() && end.text.is_none();
+        let key = &turn.asked.session;
+        let (true, Ok(Some(session))) = (said_nothing, self.registry.session(key.clone()).await) else {
+            return;
         };
-        if let Some(stdin) = stdin {
-            let (daemon, run) = (Arc::clone(self), run.clone());
-            tokio::spawn(async move { daemon.give_input(&run, &stdin).await });
+        if session.resume.is_none() {
+            return;
         }
-        let row = self.until_over(&run, &mut cancelled).await?;
-        let reading = tokio::task::spawn_blocking(move || answer::read(&row, &reads));
-        reading.await.map_err(|error| failed(&Refusal::internal(error)))
-    }
-
-    async fn session_of_turn(&self, turn: &Turn) -> Result<Session, Stopped> {
-        loop {
-            match self.registry.session(turn.asked.session.clone()).await {
-                Ok(Some(session)) => return Ok(session),
-                Ok(None) => return Err(failed(&Refusal::no_such_session("the session was removed"))),
-                Err(error) => self.try_again(turn, &error).await?,
-            }
-        }
-    }
-
-    /// The id of the run that carries a turn out; it is noted before there is one.
-    async fn run_of(&self, turn: &Turn) -> Result<RunId, Stopped> {
-        if let Some(run) = &turn.run {
-            return Ok(run.clone());
-        }
-        let bytes = random::bytes().map_err(|error| failed(&Refusal::internal(error)))?;
-        let run = RunId::from_random(bytes);
-        loop {
-            match self.registry.set_turn_run(turn.asked.id.clone(), run.clone()).await {
-                Ok(true) => return Ok(run),
-                // Whoever closed the session was faster.
-                Ok(false) => return Err(not_begun()),
-                Err(error) => self.try_again(turn, &error).await?,
-            }
-        }
-    }
-
-    async fn run_row(&self, run: &RunId) -> Result<Option<RunRow>, Stopped> {
-        loop {
-            match self.registry.run(run.clone()).await {
-                Ok(row) => return Ok(row),
-                Err(_) if self.is_draining() => return Err(Stopped::Left),
-                Err(error) => {
-                    tracing::error!(%run, %error, "the run of a turn cannot be read");
-                    sleep(PAUSE).await;
-                }
-            }
-        }
-    }
-
-    async fn try_again(&self, turn: &Turn, error: &tenure_store::Failed) -> Result<(), Stopped> {
-        if self.is_draining() {
-            return Err(Stopped::Left);
-        }
-        tracing::error!(turn = %turn.asked.id, %error, "a turn waits for the registry");
-        sleep(PAUSE).await;
-        Ok(())
-    }
-
-    /// Starts the run of a turn, unless the turn is cancelled before.
-    async fn start_turn(
-        self: &Arc<Self>,
-        job: Job,
-        turn: &Turn,
-        cancelled: &mut watch::Receiver<bool>,
-    ) -> Result<(Option<Vec<u8>>, Reads), Stopped> {
-        let Job { asked, stdin, reads } = job;
-        let began = std::time::Instant::now();
-        let entry = tokio::select! {
-            biased;
-            () = until(cancelled, |is| *is) => return Err(not_begun()),
-            entry = self.enter(&asked) => entry,
+        let newest = Side::Before(u64::MAX);
+        let Ok(page) = self.registry.turns(key.clone(), newest, EARLIER, u64::MAX).await else { return };
+        let was_answered = page.next.is_some() || page.turns.iter().any(|turn| turn.text.is_some());
+        let advice = if was_answered {
+            "if the agent does not know its conversation any more, spawn a new session"
+        } else if self.registry.set_resume(key.clone(), None).await.is_ok() {
+            "nothing was answered in its conversation before, so the next turn begins a new one"
+        } else {
+            return;
         };
-        pause::point("daemon-before-turn-run");
-        let started = match entry {
-            Ok(entry) => self.begin(asked, entry, turn.asked.asked_by.clone(), None).await,
-            Err(refusal) => Err(refusal),
-        };
-        pause::point("daemon-after-turn-run");
-        match started {
-            Ok(run) => {
-                // Before that there is nobody to give the input to.
-                tokio::select! {
-                    () = self.settle_in(&run, began) => {}
-                    () = until(cancelled, |is| *is) => {}
-                }
-                Ok((stdin, reads))
-            }
-            Err(refusal) if refusal.code == "draining" => Err(Stopped::Left),
-            Err(refusal) if refusal.code == "session-closed" => Err(not_begun()),
-            Err(refusal) => Err(failed(&refusal)),
-        }
-    }
-
-    /// Gives a run its input, from the beginning: what it has already is not given twice. A command that does not read is
-    /// waited for as long as it runs.
-    async fn give_input(&self, run: &RunId, bytes: &[u8]) {
-        while let Ok(Some(row)) = self.registry.run(run.clone()).await {
-            if row.ending.is_some() {
-                return;
-            }
-            match self.type_into(&row, bytes, Some(0), true).await {
-                Ok(()) => return,
-                Err(refusal) => tracing::debug!(%run, why = refusal.detail, "a turn's input waits"),
-            }
-            sleep(PAUSE).await;
-        }
-    }
-
-    /// Waits until the run has ended; ends it, if the turn is cancelled.
-    async fn until_over(
-        self: &Arc<Self>,
-        run: &RunId,
-        cancelled: &mut watch::Receiver<bool>,
-    ) -> Result<RunRow, Stopped> {
-        let over = self.wait(run, None);
-        tokio::pin!(over);
-        let row = tokio::select! {
-            row = &mut over => row,
-            () = until(cancelled, |is| *is) => {
-                self.end_run(run).await;
-                over.await
-            }
-        };
-        match row {
-            Ok(row) => Ok(row),
-            Err(_) if self.is_draining() => Err(Stopped::Left),
-            Err(refusal) => Err(failed(&refusal)),
-        }
-    }
-
-    /// Asks for the end of a turn's run.
-    pub(super) async fn end_run(self: &Arc<Self>, run: &RunId) {
-        let who = Requester::Operator { about: "the turn was cancelled".to_owned() };
-        match self.registry.run(run.clone()).await {
-            Ok(Some(row)) => {
-                if let Err(refusal) = self.cancel_run(&row, false, &who).await {
-                    tracing::warn!(%run, why = refusal.detail, "the run of a cancelled turn is not reached");
-                }
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%run, %error, "the run of a cancelled turn cannot be read"),
-        }
+        let error = end.error.get_or_insert_default();
+        *error = format!("{error}; {advice}");
     }
 
     /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed or
@@ -328,22 +130,4 @@ impl Daemon {
             self.carry_on(turn);
         }
     }
-
-    /// The turn, as the registry knows it.
-    pub(super) async fn turn_called(&self, id: &TurnId) -> Result<Option<Turn>, Refusal> {
-        Ok(self.registry.turn(id.clone()).await?)
-    }
-}
-
-fn failed(refusal: &Refusal) -> Stopped {
-    ended(Outcome::Failed, &refusal.detail)
-}
-
-fn not_begun() -> Stopped {
-    ended(Outcome::Cancelled, "it was cancelled before anything was started")
-}
-
-fn ended(outcome: Outcome, why: &str) -> Stopped {
-    let (at_ms, error) = (clock::unix_ms(), Some(why.to_owned()));
-    Stopped::Ended(TurnEnd { outcome, at_ms, text: None, error, resume: None })
 }

@@ -9,9 +9,8 @@ use tenure_agents::{Agent, AgentSession, Planned, Terminal, Turn as AgentTurn};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
-use tenure_core::resources::Resources;
 use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
-use tenure_core::spec::{OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
+use tenure_core::spec::{PtyCommand, Size, Spec, Transport};
 use tenure_store::{Session, Turn};
 
 /// What a turn starts, and how what comes of it is read.
@@ -123,34 +122,26 @@ impl Daemon {
             Terminal::Pipes => Transport::Pipes { command, stdin: planned.stdin.is_some() },
             Terminal::Pty => Transport::Pty { command: PtyCommand::Argv(command), size: Size { cols, rows } },
         };
+        let limits = Limits {
+            overall: planned.timeout,
+            no_output: planned.no_output,
+            activity: planned.activity,
+            grace: self.settings.run.grace,
+            give_up: defaults::GIVE_UP,
+            orphan_grace: self.settings.run.orphan_grace,
+        };
         Spec {
-            transport,
-            cwd: process.cwd,
-            env: process.env,
-            env_names: process.env_names,
-            umask: process.umask,
-            nofile: process.nofile,
             session: Some(row.key.to_string()),
             scope: planned.scope.clone(),
             label: label.cloned(),
-            limits: Limits {
-                overall: planned.timeout,
-                no_output: planned.no_output,
-                activity: planned.activity,
-                grace: self.settings.run.grace,
-                give_up: defaults::GIVE_UP,
-                orphan_grace: self.settings.run.orphan_grace,
-            },
-            resources: Resources::default(),
-            on_escape: OnEscape::default(),
-            orphan: Orphan::default(),
+            ..process.spec(transport, limits)
         }
     }
 }
 
 /// Gives an agent the environment that its description says.
 fn dress(process: &mut Process, planned: &Planned) -> Result<(), Refusal> {
-    for (name, value) in std::env::vars().filter(|(name, _)| planned.passes(name)) {
+    for (name, value) in asked::own_variables().filter(|(name, _)| planned.passes(name)) {
         process.set(&name, &value)?;
     }
     for (name, value) in &planned.env {

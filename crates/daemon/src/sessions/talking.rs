@@ -156,7 +156,7 @@ impl Daemon {
             }
             return Ok(page.turns.pop());
         };
-        match self.turn_called(id).await? {
+        match self.registry.turn(id.clone()).await? {
             Some(turn) if turn.asked.session == row.key => Ok(Some(turn)),
             Some(_) => Err(Refusal::invalid(format!("session {} has no turn {id}", row.key))),
             None => {
@@ -165,7 +165,7 @@ impl Daemon {
                     return Ok(None);
                 }
                 // It may have been taken between the two looks.
-                let turn = self.turn_called(id).await?.filter(|turn| turn.asked.session == row.key);
+                let turn = self.registry.turn(id.clone()).await?.filter(|turn| turn.asked.session == row.key);
                 let gone = || {
                     let why = format!("session {} has no turn {id}, or it was withdrawn", row.key);
                     Refusal::invalid(why)

@@ -14,9 +14,8 @@ use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
 use tenure_core::policy::Ask;
-use tenure_core::resources::Resources;
 use tenure_core::session::{Backend, SessionKey};
-use tenure_core::spec::{Argv, OnEscape, Orphan, PtyCommand, Size, Spec, Transport};
+use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
 use tenure_policy::environment;
 
@@ -182,19 +181,10 @@ impl Wanted {
             Transport::Pipes { command, stdin: true }
         };
         let spec = Spec {
-            transport,
-            cwd: process.cwd,
-            env: process.env,
-            env_names: process.env_names,
-            umask: process.umask,
-            nofile: process.nofile,
             session: self.session.clone(),
             scope: self.scope.clone(),
             label: self.label.clone(),
-            limits: self.limits.clone(),
-            resources: Resources::default(),
-            on_escape: OnEscape::default(),
-            orphan: Orphan::default(),
+            ..process.spec(transport, self.limits.clone())
         };
         if self.replace && self.scope.is_none() {
             return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));

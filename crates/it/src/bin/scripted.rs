@@ -57,6 +57,8 @@ fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
     match verb {
         // Says something, so that it is seen to be there.
         "say" => say(&json!({"type": "message", "text": rest})),
+        // Tells what the conversation is called, before anything else.
+        "begin" => say(&json!({"type": "begin", "id": turn.id})),
         // Waits until there is a file of this name.
         "await" => eventually("what is awaited", || std::path::Path::new(rest).exists().then_some(())),
         "silent" => loop {
@@ -81,7 +83,7 @@ fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
         "junk" => junk(),
         "unfinished" => turn.finishes = false,
         "unnamed" => turn.named = false,
-        "rename" => turn.id = rest.to_owned(),
+        "rename" => rest.clone_into(&mut turn.id),
         "error" => say(&json!({"type": "error", "text": rest})),
         "env" => turn.seen = std::env::vars().map(|(name, value)| (name, Value::from(value))).collect(),
         _ => panic!("no verb {verb}"),
@@ -108,8 +110,8 @@ fn junk() {
     out.write_all(b"Warning: \xff\xfe\x00\n{\"type\": \"final\", \"te\n[1, 2]\n\n\"text\"\n\x1b[31m{}\n")
         .expect("written");
     out.write_all(br#"{"type": "final", "text": ""#).expect("written");
-    let block = [b'x'; 1 << 16];
-    for _ in 0..(12 << 4) {
+    let block = [b'x'; 1 << 14];
+    for _ in 0..(12 << 6) {
         out.write_all(&block).expect("written");
     }
     out.write_all(b"\"}\n").expect("written");

@@ -161,7 +161,6 @@ fn compare(root: &LegacyRoot, live: &Live, wrapper_root: Option<&str>) -> (RootE
             Agreement::Differs,
             "it started when the record says, but its command is not the recorded one",
         ),
-        (Some(true), Some(Agreement::Unreadable(why))) => Compared::untold(&why),
         (Some(true), None) => Compared::untold("the record has no command that could agree"),
         (Some(false), Some(Agreement::Agrees)) => {
             Compared::untold("its command is the recorded one, but it started at another time")
@@ -176,7 +175,7 @@ fn compare(root: &LegacyRoot, live: &Live, wrapper_root: Option<&str>) -> (RootE
         (None, Some(Agreement::Differs)) => {
             Compared::new(Agreement::Differs, "its command is not the recorded one")
         }
-        (None, Some(Agreement::Unreadable(why))) => Compared::untold(&why),
+        (Some(true) | None, Some(Agreement::Unreadable(why))) => Compared::untold(&why),
         (None, None) => Compared::untold("the record has neither a start time nor a command"),
     };
     match (&compared.agreement, root.wrapper) {

@@ -135,7 +135,7 @@ fn a_correction_says_that_the_loss_was_none() {
 fn changes_are_told_to_those_who_want_them_and_not_all_the_time() {
     let mut row = TaskRow { policy: NotifyPolicy::StateChanges, ..task() };
     let _ = row.start(NOW, NOW).unwrap();
-    let mut change = |row: &mut TaskRow, at| {
+    let change = |row: &mut TaskRow, at| {
         tell(row, Telling::Change, Standing::Open, at).map(|due| (due.purpose, due.notice.text))
     };
     let text = "Task abababab (npm test) has started.".to_owned();
