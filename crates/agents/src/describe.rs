@@ -2,13 +2,13 @@
 
 use crate::agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
 use crate::rule::Rule;
-use crate::table::{BadAgent, Length, Table};
 use crate::template::{Argument, EXTRA, Place, Template};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tenure_core::defaults;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
+use tenure_settings::described::{BadTable as BadAgent, Length, Table};
 use tenure_settings::raw::{self, Raw, RawTable, RawValue};
 
 /// The built-in descriptions by name, as they could be written in `config.toml`.
