@@ -70,3 +70,7 @@ pub const KEEP_SESSIONS: u64 = 10_000;
 pub const TURN_TEXT: usize = 256 << 10;
 /// How long one turn of a CLI agent may take.
 pub const AGENT_TURN: Duration = Duration::from_hours(1);
+/// How long a webhook may take to accept a notice.
+pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a command may take to accept a notice.
+pub const NOTICE_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);

@@ -2,6 +2,7 @@
 //! its line.
 
 use crate::raw::{Raw, RawTable, RawValue};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::duration;
@@ -135,6 +136,15 @@ impl<'a> Table<'a> {
         values.iter().map(one).collect()
     }
 
+    /// On or off.
+    pub fn switch(&self, name: &str, otherwise: bool) -> Result<bool, BadTable> {
+        match self.values.get(name).map(|raw| &raw.value) {
+            None => Ok(otherwise),
+            Some(RawValue::Switch(on)) => Ok(*on),
+            Some(other) => Err(self.bad(name, format!("this is {}: write true or false", other.kind()))),
+        }
+    }
+
     /// One text, or several.
     pub fn one_or_more<T>(
         &self,
@@ -161,4 +171,35 @@ impl<'a> Table<'a> {
         };
         Ok(Table { file: self.file, key, line, values })
     }
+
+    /// Its entries as variables of an environment.
+    pub fn variables(&self) -> Result<BTreeMap<String, String>, BadTable> {
+        let one = |name: &String| {
+            let name = variable(name).map_err(|why| self.bad(name, why))?;
+            let value = self.text(&name)?.unwrap_or_default();
+            let value = literal(value).map_err(|why| self.bad(&name, why))?;
+            Ok((name, value))
+        };
+        self.values.keys().map(one).collect()
+    }
+}
+
+/// A text that can be an argument of a program.
+pub fn literal(text: &str) -> Result<String, String> {
+    if text.contains('\0') {
+        Err("it holds a NUL byte: leave it out".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// The name of a variable that somebody may set.
+pub fn variable(name: &str) -> Result<String, String> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(format!("{name:?} is no variable's name: write one without ="));
+    }
+    if name.starts_with("TENURE_") {
+        return Err(format!("{name} is Tenure's own: leave it out"));
+    }
+    Ok(name.to_owned())
 }
