@@ -29,6 +29,13 @@ pub(crate) enum Does {
     Ignores,
 }
 
+/// What a receiver tells its test.
+#[derive(Clone)]
+struct Tell {
+    calls: mpsc::UnboundedSender<Call>,
+    sent: mpsc::UnboundedSender<usize>,
+}
+
 /// A call as it came.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -41,6 +48,7 @@ pub(crate) struct Receiver {
     pub(crate) port: u16,
     calls: mpsc::UnboundedReceiver<Call>,
     connections: mpsc::UnboundedReceiver<()>,
+    sent: mpsc::UnboundedReceiver<usize>,
 }
 
 impl Receiver {
@@ -51,7 +59,9 @@ impl Receiver {
     pub(crate) async fn over(does: Does, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (tell, calls) = mpsc::unbounded_channel();
+        let (tell_calls, calls) = mpsc::unbounded_channel();
+        let (tell_sent, sent) = mpsc::unbounded_channel();
+        let tell = Tell { calls: tell_calls, sent: tell_sent };
         let (count, connections) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -69,7 +79,7 @@ impl Receiver {
                 });
             }
         });
-        Self { port, calls, connections }
+        Self { port, calls, connections, sent }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -81,17 +91,18 @@ impl Receiver {
         self.calls.try_recv().expect("somebody called")
     }
 
+    /// How much was sent over and over before the caller was gone.
+    pub(crate) async fn sent(&mut self) -> usize {
+        self.sent.recv().await.expect("something was repeated")
+    }
+
     /// How many connected.
     pub(crate) fn connections(&mut self) -> usize {
         std::iter::from_fn(|| self.connections.try_recv().ok()).count()
     }
 }
 
-async fn serve(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    does: Does,
-    tell: mpsc::UnboundedSender<Call>,
-) {
+async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, does: Does, tell: Tell) {
     match does {
         Does::Answers(status, headers, text) => honest(stream, (status, headers, text), tell).await,
         Does::Says(text) => {
@@ -108,7 +119,11 @@ async fn serve(
         Does::Repeats(head, again) => {
             read_request(&mut stream).await;
             stream.write_all(head.as_bytes()).await.unwrap();
-            while stream.write_all(&again).await.is_ok() {}
+            let mut sent = 0;
+            while stream.write_all(&again).await.is_ok() {
+                sent += again.len();
+            }
+            let _ = tell.sent.send(sent);
         }
         Does::Ignores => std::future::pending().await,
     }
@@ -117,7 +132,7 @@ async fn serve(
 async fn honest(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     answer: (u16, Vec<(&'static str, String)>, &'static str),
-    tell: mpsc::UnboundedSender<Call>,
+    tell: Tell,
 ) {
     let (answer, tell) = (Arc::new(answer), &tell);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -126,7 +141,7 @@ async fn honest(
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
             let path = format!("{} {}", head.method, head.uri);
-            let _ = tell.send(Call { path, headers: head.headers, body });
+            let _ = tell.calls.send(Call { path, headers: head.headers, body });
             let (status, headers, text) = &*answer;
             let response = Response::builder().status(*status);
             let response =
