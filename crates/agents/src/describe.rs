@@ -2,13 +2,13 @@
 
 use crate::agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
 use crate::rule::Rule;
-use crate::table::{BadAgent, Length, Table};
 use crate::template::{Argument, EXTRA, Place, Template};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tenure_core::defaults;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
+use tenure_settings::described::{BadTable as BadAgent, Length, Table, literal, variable};
 use tenure_settings::raw::{self, Raw, RawTable, RawValue};
 
 /// The built-in descriptions by name, as they could be written in `config.toml`.
@@ -113,7 +113,7 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
         )?,
         model: table.text("model")?.map(str::to_owned),
         extra: table.each("extra", table.array("extra")?.unwrap_or_default(), literal)?,
-        env: env(&table.table("env")?)?,
+        env: table.table("env")?.variables()?,
         env_pass: table.each("env-pass", table.array("env-pass")?.unwrap_or_default(), variable)?,
         env_remove: table.each("env-remove", table.array("env-remove")?.unwrap_or_default(), variable)?,
         terminal: table.word(
@@ -211,34 +211,6 @@ fn arguments(table: &Table<'_>, key: &str) -> Result<Option<Vec<Argument>>, BadA
 
 fn template(text: &str) -> Result<Template, String> {
     Template::parse(&literal(text)?)
-}
-
-fn literal(text: &str) -> Result<String, String> {
-    if text.contains('\0') {
-        Err("it holds a NUL byte: leave it out".to_owned())
-    } else {
-        Ok(text.to_owned())
-    }
-}
-
-fn variable(name: &str) -> Result<String, String> {
-    if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(format!("{name:?} is no variable's name: write one without ="));
-    }
-    if name.starts_with("TENURE_") {
-        return Err(format!("{name} is Tenure's own: leave it out"));
-    }
-    Ok(name.to_owned())
-}
-
-fn env(table: &Table<'_>) -> Result<BTreeMap<String, String>, BadAgent> {
-    let one = |name: &String| {
-        let name = variable(name).map_err(|why| table.bad(name, why))?;
-        let value = table.text(&name)?.unwrap_or_default();
-        let value = literal(value).map_err(|why| table.bad(&name, why))?;
-        Ok((name, value))
-    };
-    table.values.keys().map(one).collect()
 }
 
 fn output(table: &Table<'_>) -> Result<Output, BadAgent> {

@@ -9,7 +9,6 @@ mod lines;
 mod reader;
 mod rule;
 mod session;
-mod table;
 mod template;
 mod turn;
 
@@ -18,6 +17,6 @@ pub use describe::{BUILT_IN, agents};
 pub use reader::{Answer, Event, LINE_BYTES, Reader, Told, Untold, Usage};
 pub use rule::Rule;
 pub use session::{AgentSession, BadAgentSession};
-pub use table::BadAgent;
 pub use template::{Argument, Template};
+pub use tenure_settings::described::BadTable as BadAgent;
 pub use turn::{ARGUMENT_BYTES, Planned, Refused, Turn, turn};

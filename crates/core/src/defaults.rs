@@ -92,3 +92,7 @@ pub const NOTICE_PAUSE: Duration = Duration::from_secs(2);
 pub const NOTICE_PAUSE_MOST: Duration = Duration::from_mins(10);
 /// How long whoever delivers a notice has it to itself.
 pub const NOTICE_LEASE: Duration = Duration::from_secs(30);
+/// How long a webhook may take to accept a notice.
+pub const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a command may take to accept a notice.
+pub const NOTICE_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);

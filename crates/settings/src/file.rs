@@ -20,18 +20,23 @@ pub(crate) struct Contents {
     pub(crate) given: Vec<Given>,
     /// The agents that it describes: whoever runs agents reads these.
     pub(crate) agents: RawTable,
+    /// The channels that it describes: whoever tells something reads these.
+    pub(crate) channels: RawTable,
 }
 
-/// The table that is no section of settings.
+/// The tables that are no sections of settings.
 const AGENTS: &str = "agents";
+const CHANNELS: &str = "channels";
 
 /// Reads the file's text.
 pub(crate) fn read(path: &Path, text: &str) -> Result<Contents, BadSettings> {
     let table = DeTable::parse(text).map_err(|error| not_toml(path, text, &error))?;
-    let mut contents = Contents::default();
-    if let Some(DeValue::Table(agents)) = table.get_ref().get(AGENTS).map(toml::Spanned::get_ref) {
-        contents.agents = raw_table(text, agents);
-    }
+    let described = |name| match table.get_ref().get(name).map(toml::Spanned::get_ref) {
+        Some(DeValue::Table(table)) => raw_table(text, table),
+        _ => RawTable::new(),
+    };
+    let (agents, channels) = (described(AGENTS), described(CHANNELS));
+    let mut contents = Contents { given: Vec::new(), agents, channels };
     Walk { path, text, given: &mut contents.given }.table("", table.get_ref())?;
     Ok(contents)
 }
@@ -58,7 +63,7 @@ impl Walk<'_> {
             let line = line_of(self.text, name.span().start);
             let below = format!("{key}.");
             match value.get_ref() {
-                DeValue::Table(_) if key == AGENTS => {}
+                DeValue::Table(_) if key == AGENTS || key == CHANNELS => {}
                 DeValue::Table(table) if TABLE.iter().any(|setting| setting.key.starts_with(&below)) => {
                     self.table(&key, table)?;
                 }

@@ -24,7 +24,7 @@ pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<S
     settings.origins.insert("config", origin);
     if let Some(path) = settings.config.clone() {
         let contents = read(&path, named)?;
-        settings.agents = contents.agents;
+        (settings.agents, settings.channels) = (contents.agents, contents.channels);
         for given in contents.given {
             let origin = Origin::File { path: path.clone(), line: given.line };
             let place = Place { base: path.parent(), home: home.as_deref() };

@@ -3,6 +3,7 @@
 //! (`kind`), whichever layer the text is from, so that a value means the same everywhere.
 #![forbid(unsafe_code)]
 
+pub mod described;
 mod file;
 mod kind;
 mod layers;
@@ -62,6 +63,7 @@ pub struct Settings {
     pub sessions: Sessions,
     config: Option<PathBuf>,
     agents: raw::RawTable,
+    channels: raw::RawTable,
     origins: BTreeMap<&'static str, Origin>,
 }
 
@@ -245,6 +247,7 @@ impl Settings {
             },
             config: None,
             agents: raw::RawTable::new(),
+            channels: raw::RawTable::new(),
             origins: BTreeMap::new(),
         }
     }
@@ -285,6 +288,11 @@ impl Settings {
     /// The tables `[agents.NAME]` of the configuration file, as they are written.
     pub fn agents(&self) -> &raw::RawTable {
         &self.agents
+    }
+
+    /// The tables `[channels.NAME]` of the configuration file, as they are written.
+    pub fn channels(&self) -> &raw::RawTable {
+        &self.channels
     }
 
     /// Where a setting's value came from; the key is as in `config.toml`, with a dot after the section.

@@ -122,6 +122,20 @@ fn the_agents_are_handed_on_as_they_are_written_with_their_lines() {
 }
 
 #[test]
+fn the_channels_are_handed_on_like_the_agents() {
+    let file = "[channels.ops]\nwebhook = 'https://example.com/'\n[agents.mine]\ncommand = 'mine'";
+    let settings = with(file, &[]).unwrap();
+    let Raw { line: 1, value: RawValue::Table(ops) } = &settings.channels()["ops"] else {
+        panic!("{:?}", settings.channels())
+    };
+    assert_eq!(ops["webhook"], Raw { line: 2, value: RawValue::Text("https://example.com/".into()) });
+    assert_eq!((settings.channels().len(), settings.agents().len()), (1, 1));
+    assert!(with("", &[]).unwrap().channels().is_empty());
+    let text = refusal(with("\nchannels = 3", &[]));
+    assert!(text.contains("config.toml:2: there is no setting channels:"), "{text}");
+}
+
+#[test]
 fn what_is_not_toml_is_refused_with_its_line() {
     let text = refusal(with("cgroup = true\noutput = = 1", &[]));
     assert!(text.contains("config.toml:2: this is not TOML"), "{text}");

@@ -1,13 +1,15 @@
-//! One table of a description: its values by kind, and errors that name the key and its line.
+//! One table that describes something, such as `[agents.NAME]`: its values by kind, and errors that name the key and
+//! its line.
 
+use crate::raw::{Raw, RawTable, RawValue};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::duration;
-use tenure_settings::raw::{Raw, RawTable, RawValue};
 
 /// A description that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadAgent {
+pub enum BadTable {
     /// It has a key that there is not.
     #[error("{}:{line}: there is no setting {key}: there are {known}", path.display())]
     Unknown {
@@ -35,47 +37,55 @@ pub enum BadAgent {
 }
 
 /// A duration as it may be given.
-pub(crate) enum Length {
+pub enum Length {
+    /// It is not.
     NotGiven,
+    /// There is no limit.
     Off,
+    /// This long.
     Of(Duration),
 }
 
 /// A table with its place in the file. What is built in has no line, and is told by the line of the table.
-pub(crate) struct Table<'a> {
-    pub(crate) file: &'a Path,
+pub struct Table<'a> {
+    /// The file.
+    pub file: &'a Path,
     /// Its key, as in `agents.claude`.
-    pub(crate) key: String,
-    pub(crate) line: usize,
-    pub(crate) values: &'a RawTable,
+    pub key: String,
+    /// The line of its key.
+    pub line: usize,
+    /// What it holds.
+    pub values: &'a RawTable,
 }
 
 impl<'a> Table<'a> {
-    pub(crate) fn bad(&self, name: &str, why: impl Into<String>) -> BadAgent {
+    /// What is wrong with a value, and what to write.
+    pub fn bad(&self, name: &str, why: impl Into<String>) -> BadTable {
         let line = self.values.get(name).map_or(0, |raw| raw.line);
         self.bad_at(name, line, why)
     }
 
-    fn bad_at(&self, name: &str, line: usize, why: impl Into<String>) -> BadAgent {
+    fn bad_at(&self, name: &str, line: usize, why: impl Into<String>) -> BadTable {
         let line = if line == 0 { self.line } else { line };
         let key = format!("{}.{name}", self.key);
-        BadAgent::Value { path: self.file.to_owned(), line, key, why: why.into() }
+        BadTable::Value { path: self.file.to_owned(), line, key, why: why.into() }
     }
 
     /// Refuses keys that are none of these.
-    pub(crate) fn known(&self, names: &[&str]) -> Result<(), BadAgent> {
+    pub fn known(&self, names: &[&str]) -> Result<(), BadTable> {
         let Some((name, raw)) = self.values.iter().find(|(name, _)| !names.contains(&name.as_str())) else {
             return Ok(());
         };
         let (path, key) = (self.file.to_owned(), format!("{}.{name}", self.key));
-        Err(BadAgent::Unknown { path, line: raw.line, key, known: names.join(", ") })
+        Err(BadTable::Unknown { path, line: raw.line, key, known: names.join(", ") })
     }
 
-    pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, BadAgent> {
+    /// A text.
+    pub fn text(&self, name: &str) -> Result<Option<&'a str>, BadTable> {
         self.values.get(name).map(|raw| self.as_text(name, raw)).transpose()
     }
 
-    fn as_text(&self, name: &str, raw: &'a Raw) -> Result<&'a str, BadAgent> {
+    fn as_text(&self, name: &str, raw: &'a Raw) -> Result<&'a str, BadTable> {
         match &raw.value {
             RawValue::Text(text) => Ok(text),
             other => Err(self.bad_at(name, raw.line, format!("this is {}: write a text", other.kind()))),
@@ -83,7 +93,7 @@ impl<'a> Table<'a> {
     }
 
     /// One of some words.
-    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)], otherwise: T) -> Result<T, BadAgent> {
+    pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)], otherwise: T) -> Result<T, BadTable> {
         let Some(text) = self.text(name)? else { return Ok(otherwise) };
         let found = words.iter().find(|(word, _)| *word == text).map(|&(_, value)| value);
         let all: Vec<_> = words.iter().map(|&(word, _)| word).collect();
@@ -92,7 +102,8 @@ impl<'a> Table<'a> {
         })
     }
 
-    pub(crate) fn length(&self, name: &str) -> Result<Length, BadAgent> {
+    /// A duration.
+    pub fn length(&self, name: &str) -> Result<Length, BadTable> {
         let text = match self.text(name)? {
             None => return Ok(Length::NotGiven),
             Some("off" | "none") => return Ok(Length::Off),
@@ -102,7 +113,8 @@ impl<'a> Table<'a> {
         Ok(length.map_or(Length::Off, Length::Of))
     }
 
-    pub(crate) fn array(&self, name: &str) -> Result<Option<&'a [Raw]>, BadAgent> {
+    /// An array.
+    pub fn array(&self, name: &str) -> Result<Option<&'a [Raw]>, BadTable> {
         let Some(raw) = self.values.get(name) else { return Ok(None) };
         match &raw.value {
             RawValue::Array(values) => Ok(Some(values)),
@@ -111,12 +123,12 @@ impl<'a> Table<'a> {
     }
 
     /// The texts of an array, each read by `read`, whose error says what to write.
-    pub(crate) fn each<T>(
+    pub fn each<T>(
         &self,
         name: &str,
         values: &'a [Raw],
         read: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Vec<T>, BadAgent> {
+    ) -> Result<Vec<T>, BadTable> {
         let one = |raw: &'a Raw| {
             let text = self.as_text(name, raw)?;
             read(text).map_err(|why| self.bad_at(name, raw.line, why))
@@ -124,12 +136,21 @@ impl<'a> Table<'a> {
         values.iter().map(one).collect()
     }
 
+    /// On or off.
+    pub fn switch(&self, name: &str, otherwise: bool) -> Result<bool, BadTable> {
+        match self.values.get(name).map(|raw| &raw.value) {
+            None => Ok(otherwise),
+            Some(RawValue::Switch(on)) => Ok(*on),
+            Some(other) => Err(self.bad(name, format!("this is {}: write true or false", other.kind()))),
+        }
+    }
+
     /// One text, or several.
-    pub(crate) fn one_or_more<T>(
+    pub fn one_or_more<T>(
         &self,
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Vec<T>, BadAgent> {
+    ) -> Result<Vec<T>, BadTable> {
         let Some(raw) = self.values.get(name) else { return Ok(Vec::new()) };
         match &raw.value {
             RawValue::Array(values) => self.each(name, values, read),
@@ -138,7 +159,7 @@ impl<'a> Table<'a> {
     }
 
     /// A table in this one; an empty one, if it is not given.
-    pub(crate) fn table(&self, name: &str) -> Result<Table<'a>, BadAgent> {
+    pub fn table(&self, name: &str) -> Result<Table<'a>, BadTable> {
         static EMPTY: RawTable = RawTable::new();
         let key = format!("{}.{name}", self.key);
         let (line, values) = match self.values.get(name) {
@@ -150,4 +171,35 @@ impl<'a> Table<'a> {
         };
         Ok(Table { file: self.file, key, line, values })
     }
+
+    /// Its entries as variables of an environment.
+    pub fn variables(&self) -> Result<BTreeMap<String, String>, BadTable> {
+        let one = |name: &String| {
+            let name = variable(name).map_err(|why| self.bad(name, why))?;
+            let value = self.text(&name)?.unwrap_or_default();
+            let value = literal(value).map_err(|why| self.bad(&name, why))?;
+            Ok((name, value))
+        };
+        self.values.keys().map(one).collect()
+    }
+}
+
+/// A text that can be an argument of a program.
+pub fn literal(text: &str) -> Result<String, String> {
+    if text.contains('\0') {
+        Err("it holds a NUL byte: leave it out".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// The name of a variable that somebody may set.
+pub fn variable(name: &str) -> Result<String, String> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(format!("{name:?} is no variable's name: write one without ="));
+    }
+    if name.starts_with("TENURE_") {
+        return Err(format!("{name} is Tenure's own: leave it out"));
+    }
+    Ok(name.to_owned())
 }

@@ -1,0 +1,106 @@
+//! Reads the tables `[channels.NAME]` of `config.toml`.
+
+use crate::channel::{BadName, Channel, ChannelName, Command, Target, Webhook};
+use crate::secret::{Secret, Signer};
+use crate::url::Url;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::defaults;
+use tenure_settings::described::{BadTable, Length, Table, literal};
+use tenure_settings::raw::{RawTable, RawValue};
+
+const WEBHOOK_KEYS: [&str; 5] = ["webhook", "secret", "secret-file", "timeout", "allow-private"];
+const COMMAND_KEYS: [&str; 4] = ["command", "cwd", "env", "timeout"];
+
+/// The longest that one attempt may take: others wait for it.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// The channels that a configuration file describes, by name.
+pub fn channels(file: &Path, given: &RawTable) -> Result<BTreeMap<ChannelName, Channel>, BadTable> {
+    let root = Table { file, key: "channels".to_owned(), line: 1, values: given };
+    let describe = |name: &String| {
+        let id: ChannelName = name.parse().map_err(|why: BadName| root.bad(name, why.to_string()))?;
+        let raw = &given[name];
+        let RawValue::Table(values) = &raw.value else {
+            let why = format!("this is {}: write a table, [channels.{name}]", raw.value.kind());
+            return Err(root.bad(name, why));
+        };
+        let table = Table { file, key: format!("channels.{name}"), line: raw.line, values };
+        Ok((id.clone(), Channel { name: id, target: target(&table)? }))
+    };
+    given.keys().map(describe).collect()
+}
+
+fn target(table: &Table<'_>) -> Result<Target, BadTable> {
+    match (table.values.contains_key("webhook"), table.values.contains_key("command")) {
+        (true, false) => webhook(table).map(Target::Webhook),
+        (false, true) => command(table).map(Target::Command),
+        (true, true) => Err(table.bad("command", "there is a webhook as well: write one of the two")),
+        (false, false) => {
+            let why = "it is missing: write webhook = \"https://…\" or command = [\"program\", \"argument\"]";
+            Err(table.bad("webhook", why))
+        }
+    }
+}
+
+fn webhook(table: &Table<'_>) -> Result<Webhook, BadTable> {
+    table.known(&WEBHOOK_KEYS)?;
+    let bad = |why: String| table.bad("webhook", why);
+    let url =
+        Url::parse(table.text("webhook")?.unwrap_or_default()).map_err(|error| bad(error.to_string()))?;
+    let allow_private = table.switch("allow-private", false)?;
+    url.check(allow_private).map_err(bad)?;
+    let timeout = limit(table, defaults::WEBHOOK_TIMEOUT)?;
+    Ok(Webhook { url, secret: secret(table)?, timeout, allow_private })
+}
+
+fn secret(table: &Table<'_>) -> Result<Option<Secret>, BadTable> {
+    match (table.text("secret")?, table.text("secret-file")?) {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => {
+            Err(table.bad("secret-file", "there is a secret as well: write one of the two"))
+        }
+        (Some(secret), None) => {
+            let signer =
+                Signer::new(secret.as_bytes()).map_err(|error| table.bad("secret", error.to_string()))?;
+            Ok(Some(Secret::Given(signer)))
+        }
+        (None, Some(path)) => Ok(Some(Secret::File(path_of(table, "secret-file", path)?))),
+    }
+}
+
+fn command(table: &Table<'_>) -> Result<Command, BadTable> {
+    table.known(&COMMAND_KEYS)?;
+    let argv = table.each("command", table.array("command")?.unwrap_or_default(), literal)?;
+    let program = argv.first().map(String::as_str).unwrap_or_default();
+    let is_program = !program.is_empty() && !program.starts_with('-');
+    if !is_program || (program.contains('/') && !program.starts_with('/')) {
+        let why =
+            "write the program's name or its absolute path, and then its arguments; no shell reads them";
+        return Err(table.bad("command", format!("{program:?} is no program: {why}")));
+    }
+    let cwd = table.text("cwd")?.map(|path| path_of(table, "cwd", path)).transpose()?;
+    let env = table.table("env")?.variables()?;
+    Ok(Command { argv, cwd, env, timeout: limit(table, defaults::NOTICE_COMMAND_TIMEOUT)? })
+}
+
+/// An absolute path; a relative one begins at the file.
+fn path_of(table: &Table<'_>, key: &str, text: &str) -> Result<PathBuf, BadTable> {
+    if text.is_empty() || text.starts_with('~') || text.contains('\0') {
+        let why =
+            format!("{text:?} is no path: write an absolute one, or one that begins where this file is");
+        return Err(table.bad(key, why));
+    }
+    Ok(table.file.parent().unwrap_or(Path::new("/")).join(text))
+}
+
+fn limit(table: &Table<'_>, otherwise: Duration) -> Result<Duration, BadTable> {
+    match table.length("timeout")? {
+        Length::NotGiven => Ok(otherwise),
+        Length::Of(limit) if limit <= LONGEST => Ok(limit),
+        Length::Of(_) | Length::Off => {
+            Err(table.bad("timeout", "every attempt has an end: write at most 5m"))
+        }
+    }
+}

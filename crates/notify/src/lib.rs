@@ -1,0 +1,30 @@
+//! How a notice reaches a channel: what channels there are (`channel`, `describe`), a webhook's call (`webhook`, with
+//! `url` and `address`, which say where it may go, `secret`, which signs it, and `answer`, which reads what came back),
+//! and a command's (`command`). It knows nothing of tasks: what to tell, when, and how often is decided elsewhere.
+//! Nothing here starts a process.
+#![forbid(unsafe_code)]
+
+mod address;
+mod answer;
+mod channel;
+mod command;
+mod delivered;
+mod describe;
+mod notice;
+mod secret;
+mod tls;
+mod url;
+mod webhook;
+
+pub use address::permits;
+pub use answer::{LONGEST_AFTER, SHORTEST_AFTER};
+pub use channel::{BadName, Channel, ChannelName, Command, Target, Webhook};
+pub use command::{OUTPUT_BYTES, Plan, judge, plan};
+pub use delivered::{Delivered, WHY_CHARS};
+pub use describe::channels;
+pub use notice::{BODY_BYTES, BadNotice, KEY_BYTES, Notice};
+pub use secret::{BadSecret, Secret, Signer};
+pub use tenure_settings::described::BadTable as BadChannel;
+pub use tls::Authorities;
+pub use url::{BadUrl, Host, Scheme, Url};
+pub use webhook::{Lookup, Resolve, System, Webhooks};

@@ -1,0 +1,68 @@
+//! What the crate promises, from outside.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod addresses;
+mod answers;
+mod descriptions;
+mod names;
+mod receiver;
+mod signatures;
+mod tls;
+
+use receiver::Receiver;
+use serde_json::json;
+use std::future::Future;
+use std::time::Duration;
+use tenure_notify::{Authorities, Delivered, Notice, System, Url, Webhook, Webhooks};
+
+/// How long anything here may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The time of every attempt.
+const NOW_MS: u64 = 1_614_265_330_500;
+
+fn notice() -> Notice {
+    Notice {
+        key: "task-1.done".into(),
+        created_at_ms: 1_614_265_000_000,
+        kind: "task.succeeded".into(),
+        text: "It is done.".into(),
+        payload: json!({"taskId": "task-1"}),
+    }
+}
+
+fn webhook(url: &str) -> Webhook {
+    let url = Url::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+    Webhook { url, secret: None, timeout: Duration::from_secs(20), allow_private: false }
+}
+
+async fn deliver(webhook: &Webhook) -> Delivered {
+    let webhooks = Webhooks::new(System, Authorities::Only(Vec::new()));
+    webhooks.deliver(webhook, &notice(), NOW_MS).await
+}
+
+/// Does this to its end, which must come.
+#[track_caller]
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let limited = async { tokio::time::timeout(PATIENCE, work).await };
+    let done = runtime.block_on(limited).expect("it has an end");
+    runtime.shutdown_background();
+    done
+}
+
+#[track_caller]
+fn again(delivered: Delivered) -> (String, Option<Duration>) {
+    match delivered {
+        Delivered::TryAgain { why, after } => (why, after),
+        other => panic!("it is to be tried again, but it is {other:?}"),
+    }
+}
+
+#[track_caller]
+fn given_up(delivered: Delivered) -> String {
+    match delivered {
+        Delivered::GivenUp { why } => why,
+        other => panic!("it is to be given up, but it is {other:?}"),
+    }
+}
