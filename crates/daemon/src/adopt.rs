@@ -60,6 +60,7 @@ impl Daemon {
                     exec: None,
                     session_parent: None,
                     is_started: true,
+                    task: None,
                 };
                 self.registry.create(new).await
             }

@@ -115,6 +115,7 @@ impl Daemon {
             exec: notify,
             session_parent: asked.session_parent,
             is_started: false,
+            task: None,
         };
         let begun = match self.bring_to_life(&order, (new, &bound.unwrap_or_default()), caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),

@@ -9,6 +9,7 @@ mod rows;
 mod sessions;
 pub mod sqlite;
 mod tally;
+mod tasks;
 mod tools;
 mod turns;
 
@@ -21,6 +22,10 @@ pub use sessions::{
     UnreadableSession,
 };
 pub use tally::kind;
+pub use tasks::{
+    Audited, Backlog, CancelAsked, Claim, Claimed, Found, NewTask, Queued, Sweep, Swept, TaskCursor,
+    TaskPage, TaskQuery, TaskRegistry, Tracked, Tried,
+};
 pub use tenure_core::session::TurnState;
 pub use tools::{
     AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval, Notice, ToolRegistry,
@@ -123,7 +128,7 @@ pub enum Failed {
 
 /// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
 /// the answer; the rest outlives a crash of the process.
-pub trait Registry: ToolRegistry + SessionRegistry {
+pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry {
     /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
     /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.
@@ -135,10 +140,11 @@ pub trait Registry: ToolRegistry + SessionRegistry {
     fn unseat(&self, instance: InstanceId, seen: Beat, now_ms: u64) -> Reply<Option<Beat>>;
 
     /// Records a run before anything of it is started (I2). The session that it names is made with it if there is none,
-    /// without any limit; in one that is over nothing new is started.
+    /// without any limit; in one that is over nothing new is started. So is the task that tracks it, if one is asked for
+    /// and none does.
     fn create(&self, run: NewRun) -> Reply<()>;
     /// Records what became of a run; `false` if it is not held that way any more, or is past it already. Recorded,
-    /// told as an event and counted at once, or not at all.
+    /// told as an event and counted at once, with what becomes of its task and the notice of that, or not at all.
     fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool>;
     /// Takes a run from an unseated owner; `None` if it is not that owner's at that epoch, has ended, or the owner
     /// is back. The epoch is raised.

@@ -2,6 +2,7 @@
 
 pub use tenure_core::lease::Hold;
 
+use crate::tasks::NewTask;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenure_core::ending::{Cause, Reason};
@@ -48,6 +49,8 @@ pub struct NewRun {
     pub session_parent: Option<SessionKey>,
     /// Whether it lives already. Then it is recorded however its session is: what lives is to be held.
     pub is_started: bool,
+    /// The task that is to track it.
+    pub task: Option<NewTask>,
 }
 
 /// What became of a run.

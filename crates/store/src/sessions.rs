@@ -2,6 +2,7 @@
 //! session is not decided here; [`can_see`](tenure_core::session::can_see) does that with the rows of a page.
 
 use crate::Reply;
+use crate::tasks::NewTask;
 use crate::turns::{Message, NewTurn, Side, Turn, TurnEnd, TurnPage};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
 use tenure_core::session::{
@@ -146,10 +147,10 @@ pub trait SessionRegistry: Send + Sync + 'static {
     /// The sessions of this instance that are closing, by key: after a start, those whose end is to go on.
     fn unsettled_sessions(&self, of: InstanceId) -> Reply<Vec<SessionKey>>;
 
-    /// Begins a turn of an idle session for which nothing waits, and makes it busy.
-    fn begin_turn(&self, turn: NewTurn, by: InstanceId, at_ms: u64) -> Reply<Turn>;
+    /// Begins a turn of an idle session for which nothing waits, and makes it busy; with the task that tracks it.
+    fn begin_turn(&self, turn: NewTurn, task: Option<NewTask>, by: InstanceId, at_ms: u64) -> Reply<Turn>;
     /// Ends a turn, once, and makes its session idle; `false` if it has ended already, or there is none. A session that
-    /// is closing stays so.
+    /// is closing stays so. What becomes of its task, and the notice of that, comes with it.
     fn end_turn(&self, turn: TurnId, end: TurnEnd) -> Reply<bool>;
     /// Notes the run that carries a turn out; `false` if the turn has ended, or there is none.
     fn set_turn_run(&self, turn: TurnId, run: RunId) -> Reply<bool>;
@@ -162,8 +163,9 @@ pub trait SessionRegistry: Send + Sync + 'static {
     /// The turns under way that this instance carries out, the oldest first: after a start, those that it left.
     fn running_turns(&self, of: InstanceId) -> Reply<Vec<Turn>>;
 
-    /// Has a message wait for a session, if fewer than `depth` do; how many are before it.
-    fn queue_message(&self, turn: NewTurn, depth: usize) -> Reply<u64>;
+    /// Has a message wait for a session, if fewer than `depth` do; how many are before it. The task that tracks it waits
+    /// with it.
+    fn queue_message(&self, turn: NewTurn, task: Option<NewTask>, depth: usize) -> Reply<u64>;
     /// Makes the next message the turn of its session; `None` if none waits, or the session is not idle.
     fn take_message(&self, session: SessionKey, by: InstanceId, at_ms: u64) -> Reply<Option<Turn>>;
     /// What waits for a session, the next first.

@@ -12,6 +12,7 @@ mod migrate;
 mod open;
 mod runs;
 mod sessions;
+mod tasks;
 mod tools;
 mod upkeep;
 mod writer;
@@ -22,6 +23,7 @@ use crate::rows::{
     Beat, Change, Count, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention, RunRow,
     Unfinished,
 };
+use crate::tasks::NewTask;
 use crate::tools::{AllowRow, ApprovalRow, ExecRow, NewAnswer, NewApproval};
 use crate::{Failed, Registry, Reply, ToolRegistry};
 use rusqlite::{Connection, ErrorCode};
@@ -312,8 +314,8 @@ impl ToolRegistry for Sqlite {
         self.read(move |db| tools::exec_run(db, &run))
     }
 
-    fn go_background(&self, run: RunId) -> Reply<()> {
-        self.write(move |db| tools::go_background(db, &run))
+    fn go_background(&self, run: RunId, task: Option<NewTask>) -> Reply<()> {
+        self.write(move |db| tools::go_background(db, &run, task.as_ref()))
     }
 
     fn go_background_all(&self, instance: InstanceId) -> Reply<()> {

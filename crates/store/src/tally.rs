@@ -2,6 +2,7 @@
 //! so a change is recorded, told and counted at once, or not at all.
 
 pub(crate) mod sessions;
+pub(crate) mod tasks;
 
 use crate::rows::{Beat, Change, Count, Hold, NewEvent, NewRun, RunRow};
 use serde_json::{Map, Value, json};
@@ -46,6 +47,22 @@ pub mod kind {
     pub const MESSAGE_QUEUED: &str = "message-queued";
     /// A message that waited will not become a turn.
     pub const MESSAGE_WITHDRAWN: &str = "message-withdrawn";
+    /// A task was made.
+    pub const TASK_CREATED: &str = "task-created";
+    /// It began.
+    pub const TASK_STARTED: &str = "task-started";
+    /// Somebody wants it ended.
+    pub const TASK_CANCEL_ASKED: &str = "task-cancel-asked";
+    /// It ended, or was given up.
+    pub const TASK_ENDED: &str = "task-ended";
+    /// It was given up and had ended all the same.
+    pub const TASK_CORRECTED: &str = "task-corrected";
+    /// Something else of it is told.
+    pub const TASK_POLICY: &str = "task-policy";
+    /// It stands otherwise with the delivery of its end.
+    pub const TASK_DELIVERY: &str = "task-delivery";
+    /// Its record is gone.
+    pub const TASK_REMOVED: &str = "task-removed";
 }
 
 /// How many processes an event names at most; the ending itself has them all.

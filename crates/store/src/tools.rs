@@ -1,6 +1,6 @@
 //! What the registry keeps for the agent's tools.
 
-use crate::{NewEvent, Reply};
+use crate::{NewEvent, NewTask, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenure_core::ids::{InstanceId, RunId};
@@ -115,8 +115,9 @@ pub struct AllowRow {
 pub trait ToolRegistry: Send + Sync + 'static {
     /// Where an exec run stands with its owner; `None` if the run is none of exec's.
     fn exec_run(&self, run: RunId) -> Reply<Option<ExecRow>>;
-    /// A run goes on in the background: its end is owed to its owner, unless that was not wanted.
-    fn go_background(&self, run: RunId) -> Reply<()>;
+    /// A run goes on in the background: its end is owed to its owner, unless that was not wanted. Given a task, that
+    /// tracks it from now on and tells how it ended; then nothing is owed, not even what was.
+    fn go_background(&self, run: RunId, task: Option<NewTask>) -> Reply<()>;
     /// The same for every run of this instance that has not ended: whoever waited for one has lost its connection.
     fn go_background_all(&self, instance: InstanceId) -> Reply<()>;
     /// The owner has read up to here.

@@ -103,7 +103,7 @@ impl Daemon {
             Ok(hold) => {
                 self.something_happened();
                 if hold.is_some()
-                    && let Err(error) = self.registry.go_background(row.ticket.run_id.clone()).await
+                    && let Err(error) = self.registry.go_background(row.ticket.run_id.clone(), None).await
                 {
                     tracing::error!(run = %row.ticket.run_id, %error, "that a run's caller is lost is not recorded");
                 }

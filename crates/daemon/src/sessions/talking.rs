@@ -69,7 +69,7 @@ impl Daemon {
         let id = TurnId::from_random(random::bytes().map_err(Refusal::internal)?);
         let (asked_by, sent_at_ms) = (asked_by.to_owned(), clock::unix_ms());
         let new = NewTurn { id: id.clone(), session: row.key.clone(), message: text, asked_by, sent_at_ms };
-        match self.registry.begin_turn(new.clone(), self.instance.clone(), sent_at_ms).await {
+        match self.registry.begin_turn(new.clone(), None, self.instance.clone(), sent_at_ms).await {
             Ok(turn) => {
                 self.something_happened();
                 self.carry_on(turn);
@@ -92,7 +92,7 @@ impl Daemon {
     async fn enqueue(self: &Arc<Self>, new: NewTurn, note: Option<String>) -> Result<Sent, Refusal> {
         let (key, turn_id) = (new.session.clone(), new.id.clone());
         let depth = usize::try_from(self.settings.sessions.queue).unwrap_or(usize::MAX);
-        let ahead = self.registry.queue_message(new, depth).await?;
+        let ahead = self.registry.queue_message(new, None, depth).await?;
         self.something_happened();
         // The turn may have ended before the message was there to be taken.
         self.take_up(&key).await;

@@ -62,7 +62,7 @@ impl Daemon {
             foreground.release();
             return ended(&held, &ending, wanted.warnings).await;
         }
-        self.registry.go_background(held.ticket.run_id.clone()).await?;
+        self.registry.go_background(held.ticket.run_id.clone(), None).await?;
         foreground.release();
         self.tell_end_of(&held);
         running(&held, wanted.warnings).await

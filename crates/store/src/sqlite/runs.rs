@@ -3,7 +3,7 @@
 use super::Trouble;
 use super::columns::{self, number, run_row, stored, to_text, word};
 use super::events::{count, tell};
-use super::{sessions, tools};
+use super::{sessions, tasks, tools};
 use crate::Failed;
 use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
 use crate::tally::{self, tally};
@@ -67,6 +67,9 @@ pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
         tools::create(db, &ticket.run_id, notify)?;
     }
     tell(db, &tally::created(run))?;
+    if let Some(task) = &run.task {
+        tasks::track_run(db, task, ticket, ticket.created_at_ms)?;
+    }
     Ok(())
 }
 
@@ -80,7 +83,23 @@ pub(super) fn record(
     let Some(before) = run(db, id)?.filter(|row| row.hold == *hold) else { return Ok(false) };
     let Some(tally) = tally(&before, change, at_ms) else { return Ok(false) };
     let state = word(tally.state);
-    let (id, at_ms) = (id.as_str(), stored(at_ms));
+    write(db, id.as_str(), (&state, change), at_ms)?;
+    for event in &tally.events {
+        tell(db, event)?;
+    }
+    for (what, times) in tally.counts {
+        count(db, &hold.instance, what, times)?;
+    }
+    match change {
+        Change::Started(note) => tasks::run_started(db, id, note.started_at_ms, at_ms)?,
+        Change::Leaving { .. } => {}
+        Change::Ended(ending) => tasks::run_ended(db, id, ending, at_ms)?,
+    }
+    Ok(true)
+}
+
+fn write(db: &Connection, id: &str, (state, change): (&str, &Change), at_ms: u64) -> Result<(), Trouble> {
+    let at_ms = stored(at_ms);
     match change {
         Change::Started(note) => db
             .prepare_cached("UPDATE runs SET state = ?2, updated_at_ms = ?3, note = ?4 WHERE run_id = ?1")?
@@ -102,13 +121,7 @@ pub(super) fn record(
                 stored(ending.output.bytes.saturating_sub(ending.output.dropped_bytes)),
             ))?,
     };
-    for event in &tally.events {
-        tell(db, event)?;
-    }
-    for (what, times) in tally.counts {
-        count(db, &hold.instance, what, times)?;
-    }
-    Ok(true)
+    Ok(())
 }
 
 /// A lease to be taken from an owner that was lost.
@@ -143,6 +156,7 @@ pub(super) fn steal(db: &Connection, theft: &Theft) -> Result<Option<Hold>, Trou
         .optional()?;
     let Some((epoch, session)) = taken else { return Ok(None) };
     let hold = Hold { instance: to.clone(), epoch };
+    tasks::run_stolen(db, run, to)?;
     tell(db, &tally::stolen(run.clone(), session, (from, &hold), *at_ms))?;
     count(db, to, Count::Steal, 1)?;
     Ok(Some(hold))

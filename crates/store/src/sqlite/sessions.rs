@@ -9,10 +9,12 @@ mod rows;
 mod turns;
 
 pub(super) use of_runs::belong;
+pub(super) use rows::{row, taken as state};
 
 use super::Sqlite;
 use crate::Reply;
 use crate::sessions::{Family, Move, Moved, NewSession, Session, SessionPage, SessionQuery, SessionRegistry};
+use crate::tasks::NewTask;
 use crate::turns::{Message, NewTurn, Side, Turn, TurnEnd, TurnPage};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
 use tenure_core::session::{SessionKey, SessionRow};
@@ -67,8 +69,8 @@ impl SessionRegistry for Sqlite {
         self.read(move |db| lists::unsettled(db, &of))
     }
 
-    fn begin_turn(&self, turn: NewTurn, by: InstanceId, at_ms: u64) -> Reply<Turn> {
-        self.enqueue(move |db| turns::begin(db, &turn, &by, at_ms), true)
+    fn begin_turn(&self, turn: NewTurn, task: Option<NewTask>, by: InstanceId, at_ms: u64) -> Reply<Turn> {
+        self.enqueue(move |db| turns::begin(db, &turn, task.as_ref(), &by, at_ms), true)
     }
 
     fn end_turn(&self, turn: TurnId, end: TurnEnd) -> Reply<bool> {
@@ -95,8 +97,8 @@ impl SessionRegistry for Sqlite {
         self.read(move |db| turns::running(db, &of))
     }
 
-    fn queue_message(&self, turn: NewTurn, depth: usize) -> Reply<u64> {
-        self.enqueue(move |db| queue::add(db, &turn, depth), true)
+    fn queue_message(&self, turn: NewTurn, task: Option<NewTask>, depth: usize) -> Reply<u64> {
+        self.enqueue(move |db| queue::add(db, &turn, task.as_ref(), depth), true)
     }
 
     fn take_message(&self, session: SessionKey, by: InstanceId, at_ms: u64) -> Reply<Option<Turn>> {

@@ -3,12 +3,15 @@
 use super::Trouble;
 use super::columns::{from_word, number, parsed, stored, unreadable, word};
 use super::events::tell;
+use super::{runs, tasks};
 use crate::rows::NewEvent;
+use crate::tasks::NewTask;
 use crate::tools::{AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::Value;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::tools::Notify;
+use tenure_os::clock::unix_ms;
 
 pub(super) fn create(db: &Connection, run: &RunId, notify: Notify) -> Result<(), Trouble> {
     db.prepare_cached("INSERT INTO exec_runs (run_id, notify) VALUES (?1, ?2)")?
@@ -30,13 +33,29 @@ pub(super) fn exec_run(db: &Connection, run: &RunId) -> Result<Option<ExecRow>, 
     }))
 }
 
-pub(super) fn go_background(db: &Connection, run: &RunId) -> Result<(), Trouble> {
+pub(super) fn go_background(db: &Connection, run: &RunId, task: Option<&NewTask>) -> Result<(), Trouble> {
+    if let Some(task) = task {
+        return go_background_as(db, run, task);
+    }
     db.prepare_cached(
         "UPDATE exec_runs SET background = 1, notice = CASE notify WHEN 'never' THEN 'none' ELSE 'owed' END
          WHERE run_id = ?1 AND background = 0",
     )?
     .execute([run.as_str()])?;
     Ok(())
+}
+
+/// The task tells the end from now on, if nobody has.
+fn go_background_as(db: &Connection, run: &RunId, task: &NewTask) -> Result<(), Trouble> {
+    let changed = db
+        .prepare_cached(
+            "UPDATE exec_runs SET background = 1, notice = 'none' WHERE run_id = ?1 AND notice IN ('none', 'owed')",
+        )?
+        .execute([run.as_str()])?;
+    match runs::run(db, run)?.filter(|_| changed > 0) {
+        Some(row) => tasks::track_run_in_background(db, task, &row, unix_ms()),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn go_background_all(db: &Connection, instance: &InstanceId) -> Result<(), Trouble> {

@@ -1,15 +1,17 @@
 //! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
 //! `retention`, `events`, `tools`, `approvals`, `sessions`, `session_runs`, `session_removal`, `turns`,
-//! `visibility`, `model`), and what the embedded one promises besides (`sqlite`).
+//! `visibility`, `tasks`, `task_turns`, `task_lists`, `outbox`, `sweep`, `model`), and what the embedded one promises besides (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approvals;
+mod chores;
 mod events;
 mod instances;
 mod leases;
 mod lists;
 mod model;
+mod outbox;
 mod retention;
 mod runs;
 mod sample;
@@ -18,7 +20,11 @@ mod session_runs;
 mod sessions;
 mod sqlite;
 mod store;
+mod sweep;
 mod talk;
+mod task_lists;
+mod task_turns;
+mod tasks;
 mod tools;
 mod turns;
 mod visibility;

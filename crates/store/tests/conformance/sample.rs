@@ -42,6 +42,7 @@ pub(crate) fn new_run(number: u64) -> NewRun {
         exec: None,
         session_parent: None,
         is_started: false,
+        task: None,
     }
 }
 

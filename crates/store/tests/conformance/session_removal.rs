@@ -16,7 +16,7 @@ fn a_closed_session_is_forgotten_with_all_that_was_said_and_its_key_can_be_used_
         registry.create(in_session(1, "a")).await.unwrap();
         begun(&registry, 1, "a").await;
         assert!(registry.end_turn(turn_id(1), end(Outcome::Done)).await.unwrap());
-        registry.queue_message(say(2, "a"), 9).await.unwrap();
+        registry.queue_message(say(2, "a"), None, 9).await.unwrap();
         close(&registry, "a", NOW).await;
         assert!(registry.forget_session(key("a")).await.unwrap());
         assert_eq!(registry.session(key("a")).await.unwrap(), None);

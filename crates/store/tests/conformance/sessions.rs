@@ -233,9 +233,9 @@ fn closing_withdraws_what_waits_and_waits_for_the_turn_under_way() {
         spawned(&registry, &["a", "b"]).await;
         begun(&registry, 1, "a").await;
         for number in [2, 3] {
-            registry.queue_message(say(number, "a"), 9).await.unwrap();
+            registry.queue_message(say(number, "a"), None, 9).await.unwrap();
         }
-        registry.queue_message(say(4, "b"), 9).await.unwrap();
+        registry.queue_message(say(4, "b"), None, 9).await.unwrap();
         let moved = registry.advance_session(key("a"), to(Busy, Closing)).await.unwrap().unwrap();
         assert_eq!(moved.withdrawn, [turn_id(2), turn_id(3)]);
         assert_eq!(session(&registry, "a").await.queued, 0);
@@ -245,10 +245,10 @@ fn closing_withdraws_what_waits_and_waits_for_the_turn_under_way() {
         assert!(registry.end_turn(turn_id(1), end(Outcome::Cancelled)).await.unwrap());
         assert_eq!(state(&registry, "a").await, Closing, "it does not become idle again");
         let over = |state| Failed::SessionOver { key: key("a"), state };
-        let refused = registry.begin_turn(say(5, "a"), instance(1), NOW).await;
+        let refused = registry.begin_turn(say(5, "a"), None, instance(1), NOW).await;
         assert_eq!(refused, Err(over(Closing)));
         assert!(registry.advance_session(key("a"), to(Closing, Closed)).await.unwrap().is_some());
-        assert_eq!(registry.queue_message(say(5, "a"), 9).await, Err(over(Closed)));
+        assert_eq!(registry.queue_message(say(5, "a"), None, 9).await, Err(over(Closed)));
         assert_eq!(registry.take_message(key("a"), instance(1), NOW).await, Ok(None));
     });
 }

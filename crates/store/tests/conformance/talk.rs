@@ -75,7 +75,7 @@ pub(crate) fn say(number: u64, session: &str) -> NewTurn {
 
 /// Begins a turn of instance 1.
 pub(crate) async fn begun(registry: &Arc<dyn Registry>, number: u64, session: &str) -> Turn {
-    registry.begin_turn(say(number, session), instance(1), NOW + number).await.unwrap()
+    registry.begin_turn(say(number, session), None, instance(1), NOW + number).await.unwrap()
 }
 
 pub(crate) fn end(outcome: Outcome) -> TurnEnd {

@@ -68,14 +68,14 @@ fn an_end_in_the_background_is_owed_unless_that_was_not_wanted() {
             [(Notify::Auto, Notice::Owed), (Notify::Always, Notice::Owed), (Notify::Never, Notice::None)];
         for (number, (notify, owed)) in (1..).zip(expected) {
             registry.create(of_exec(number, notify)).await.unwrap();
-            registry.go_background(run_id(number)).await.unwrap();
+            registry.go_background(run_id(number), None).await.unwrap();
             let row = registry.exec_run(run_id(number)).await.unwrap().unwrap();
             assert_eq!((row.background, row.notice), (true, owed), "{notify:?}");
         }
-        registry.go_background(run_id(9)).await.unwrap();
+        registry.go_background(run_id(9), None).await.unwrap();
         assert_eq!(registry.exec_run(run_id(9)).await.unwrap(), None, "a run that is not there");
         registry.create(new_run(8)).await.unwrap();
-        registry.go_background(run_id(8)).await.unwrap();
+        registry.go_background(run_id(8), None).await.unwrap();
         assert_eq!(registry.exec_run(run_id(8)).await.unwrap(), None, "a run of another face");
     });
 }
@@ -87,12 +87,12 @@ fn what_was_told_or_seen_is_not_owed_again_by_going_to_the_background_twice() {
         enrolled(&registry).await;
         for number in [1, 2] {
             registry.create(of_exec(number, Notify::Always)).await.unwrap();
-            registry.go_background(run_id(number)).await.unwrap();
+            registry.go_background(run_id(number), None).await.unwrap();
         }
         assert!(registry.tell_owed(run_id(1), told(1)).await.unwrap());
         assert!(registry.acknowledge(run_id(2)).await.unwrap());
         for number in [1, 2] {
-            registry.go_background(run_id(number)).await.unwrap();
+            registry.go_background(run_id(number), None).await.unwrap();
         }
         assert_eq!(notice(&registry, 1).await, Some(Notice::Told));
         assert_eq!(notice(&registry, 2).await, Some(Notice::Acknowledged));
@@ -117,7 +117,7 @@ fn an_end_is_told_or_seen_and_that_once_in_whatever_order() {
                 }
             };
             assert!(!settle(order[0]).await, "in the foreground nothing is owed");
-            registry.go_background(run_id(number)).await.unwrap();
+            registry.go_background(run_id(number), None).await.unwrap();
             let mut settled = Vec::new();
             for told_of in order {
                 settled.push(settle(told_of).await);
@@ -140,7 +140,7 @@ fn of_two_daemons_that_tell_and_see_at_once_exactly_one_does() {
         enrolled(&one).await;
         for number in 1..=40 {
             one.create(of_exec(number, Notify::Always)).await.unwrap();
-            one.go_background(run_id(number)).await.unwrap();
+            one.go_background(run_id(number), None).await.unwrap();
             // All four are under way before any is waited for.
             let calls = [
                 one.tell_owed(run_id(number), told(number)),
@@ -179,7 +179,7 @@ fn up_to_where_was_read_is_kept_for_every_run_that_is_there() {
         }
         let row = registry.exec_run(run_id(1)).await.unwrap().unwrap();
         assert_eq!((row.notify, row.background, row.notice), (Notify::Always, false, Notice::None));
-        registry.go_background(run_id(2)).await.unwrap();
+        registry.go_background(run_id(2), None).await.unwrap();
         assert_eq!(notice(&registry, 2).await, Some(Notice::None), "nobody is told of another face's run");
         assert_eq!(registry.exec_run(run_id(9)).await.unwrap(), None, "a run that is not there");
     });
@@ -199,7 +199,7 @@ fn what_is_owed_is_of_runs_that_have_ended_and_are_ours() {
             registry.create(run).await.unwrap();
         }
         for number in [1, 2, 4, 5] {
-            registry.go_background(run_id(number)).await.unwrap();
+            registry.go_background(run_id(number), None).await.unwrap();
         }
         assert!(registry.record(run_id(2), hold(1), started(), NOW).await.unwrap());
         for (number, owner) in [(1, 1), (3, 1), (4, 1), (5, 2)] {
@@ -220,7 +220,7 @@ fn a_run_that_is_forgotten_is_forgotten_by_the_tools_too() {
         let registry = store.open();
         enrolled(&registry).await;
         create_ended(&registry, of_exec(1, Notify::Always), ending(1, Reason::Exit)).await;
-        registry.go_background(run_id(1)).await.unwrap();
+        registry.go_background(run_id(1), None).await.unwrap();
         registry.forget(vec![run_id(1)]).await.unwrap();
         assert_eq!(registry.exec_run(run_id(1)).await.unwrap(), None);
         assert_eq!(registry.owed(instance(1)).await.unwrap(), []);

@@ -92,7 +92,7 @@ fn of_all_that_begin_a_turn_at_once_one_does_and_the_others_are_told_which() {
             spawned(&registries[0], &[&name]).await;
             let tries: Vec<_> = (0..4_u64)
                 .map(|n| (round * 10 + n, usize::try_from(n % 2).unwrap()))
-                .map(|(n, which)| registries[which].begin_turn(say(n, &name), instance(1), NOW))
+                .map(|(n, which)| registries[which].begin_turn(say(n, &name), None, instance(1), NOW))
                 .collect();
             let mut answers = Vec::new();
             for answer in tries {
@@ -112,7 +112,7 @@ fn a_turn_that_cannot_begin_leaves_nothing_behind() {
         let registry = store.open();
         spawned(&registry, &["a", "b"]).await;
         begun(&registry, 1, "a").await;
-        let begin = |number, session: &str| registry.begin_turn(say(number, session), instance(1), NOW);
+        let begin = |number, session: &str| registry.begin_turn(say(number, session), None, instance(1), NOW);
         assert_eq!(begin(2, "a").await, Err(busy("a", 1)));
         assert_eq!(registry.turn(turn_id(2)).await.unwrap(), None);
         assert_eq!(begin(2, "x").await, Err(Failed::NoSession { key: key("x") }));
@@ -120,7 +120,7 @@ fn a_turn_that_cannot_begin_leaves_nothing_behind() {
         assert_eq!(state(&registry, "b").await, SessionState::Idle);
         assert_eq!((session(&registry, "a").await.turns, session(&registry, "b").await.turns), (1, 0));
         assert!(registry.end_turn(turn_id(1), end(Outcome::Done)).await.unwrap());
-        registry.queue_message(say(3, "a"), 9).await.unwrap();
+        registry.queue_message(say(3, "a"), None, 9).await.unwrap();
         assert_eq!(begin(4, "a").await, Err(Failed::MessagesWait { key: key("a"), waiting: 1 }));
     });
 }
@@ -179,7 +179,7 @@ fn the_turns_that_an_instance_left_running_are_found() {
         let registry = store.open();
         spawned(&registry, &["a", "b", "c", "d"]).await;
         for (number, session, by) in [(4, "a", 1), (2, "b", 1), (1, "c", 2), (3, "d", 1)] {
-            registry.begin_turn(say(number, session), instance(by), NOW + number).await.unwrap();
+            registry.begin_turn(say(number, session), None, instance(by), NOW + number).await.unwrap();
         }
         registry.end_turn(turn_id(3), end(Outcome::Done)).await.unwrap();
         let left = registry.running_turns(instance(1)).await.unwrap();
@@ -195,9 +195,9 @@ fn messages_wait_in_their_order_and_become_turns_one_by_one() {
         spawned(&one, &["a", "b"]).await;
         begun(&one, 1, "a").await;
         for (before, number) in (0..).zip([5, 3, 4]) {
-            assert_eq!(one.queue_message(say(number, "a"), 9).await, Ok(before));
+            assert_eq!(one.queue_message(say(number, "a"), None, 9).await, Ok(before));
         }
-        assert_eq!(one.queue_message(say(2, "b"), 9).await, Ok(0));
+        assert_eq!(one.queue_message(say(2, "b"), None, 9).await, Ok(0));
         assert_eq!(waiting(&two, "a").await, ["message 5", "message 3", "message 4"]);
         assert_eq!(session(&two, "a").await.queued, 3);
         assert_eq!(two.take_message(key("a"), instance(2), NOW).await, Ok(None), "it is busy");
@@ -225,7 +225,7 @@ fn a_full_queue_is_an_answer_and_holds_among_daemons() {
         let registries = [store.open(), store.open()];
         spawned(&registries[0], &["a", "b"]).await;
         let tries: Vec<_> = (0..10_u64)
-            .map(|n| registries[usize::try_from(n % 2).unwrap()].queue_message(say(n, "a"), 3))
+            .map(|n| registries[usize::try_from(n % 2).unwrap()].queue_message(say(n, "a"), None, 3))
             .collect();
         let mut kept = 0;
         for answer in tries {
@@ -238,8 +238,8 @@ fn a_full_queue_is_an_answer_and_holds_among_daemons() {
             }
         }
         assert_eq!((kept, waiting(&registries[0], "a").await.len()), (3, 3));
-        assert_eq!(registries[0].queue_message(say(20, "b"), 3).await, Ok(0), "another's is not full");
-        let refused = registries[0].queue_message(say(21, "b"), 0).await;
+        assert_eq!(registries[0].queue_message(say(20, "b"), None, 3).await, Ok(0), "another's is not full");
+        let refused = registries[0].queue_message(say(21, "b"), None, 0).await;
         assert_eq!(refused, Err(Failed::QueueFull { key: key("b"), waiting: 1 }));
     });
 }
@@ -249,8 +249,8 @@ fn a_message_is_sent_once() {
     on_every_store(async |store| {
         let registry = store.open();
         spawned(&registry, &["a", "b"]).await;
-        registry.queue_message(say(1, "a"), 9).await.unwrap();
-        let again = |session| registry.queue_message(say(1, session), 9);
+        registry.queue_message(say(1, "a"), None, 9).await.unwrap();
+        let again = |session| registry.queue_message(say(1, session), None, 9);
         let taken = Err(Failed::TurnTaken { turn: turn_id(1) });
         assert_eq!(again("a").await, taken);
         assert_eq!(again("b").await, taken);
@@ -258,7 +258,10 @@ fn a_message_is_sent_once() {
         assert_eq!(again("a").await, taken);
         registry.end_turn(turn_id(1), end(Outcome::Done)).await.unwrap();
         assert_eq!(again("b").await, taken);
-        assert_eq!(registry.queue_message(say(2, "x"), 9).await, Err(Failed::NoSession { key: key("x") }));
+        assert_eq!(
+            registry.queue_message(say(2, "x"), None, 9).await,
+            Err(Failed::NoSession { key: key("x") })
+        );
     });
 }
 
@@ -268,7 +271,7 @@ fn a_withdrawn_message_is_never_a_turn() {
         let registry = store.open();
         spawned(&registry, &["a", "b"]).await;
         for number in 1..=3 {
-            registry.queue_message(say(number, "a"), 9).await.unwrap();
+            registry.queue_message(say(number, "a"), None, 9).await.unwrap();
         }
         let withdraw = |session, number| registry.withdraw_message(key(session), turn_id(number), NOW);
         assert!(!withdraw("b", 1).await.unwrap(), "it is another's");
@@ -292,7 +295,7 @@ fn idle_sessions_with_messages_are_found_after_a_start() {
         registry.spawn_session(elsewhere).await.unwrap();
         begun(&registry, 9, "b").await;
         for (number, session) in (1..).zip(["d", "a", "a", "b", "e", "c"]) {
-            registry.queue_message(say(number, session), 9).await.unwrap();
+            registry.queue_message(say(number, session), None, 9).await.unwrap();
         }
         registry.advance_session(key("c"), to(SessionState::Idle, SessionState::Closing)).await.unwrap();
         assert_eq!(registry.waiting_sessions(instance(1)).await.unwrap(), ["a", "d"].map(key));

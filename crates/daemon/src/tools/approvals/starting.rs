@@ -98,7 +98,7 @@ impl Daemon {
         };
         let asked = wanted.asked(line, Some(id.clone()))?;
         let (foreground, held) = Foreground::begin(self, asked, &asked_by).await?;
-        self.registry.go_background(id).await?;
+        self.registry.go_background(id, None).await?;
         foreground.release();
         self.tell_end_of(&held);
         Ok(())

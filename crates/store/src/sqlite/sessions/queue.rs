@@ -5,7 +5,9 @@ use crate::Failed;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::sqlite::events::tell;
+use crate::sqlite::tasks;
 use crate::tally::sessions as told;
+use crate::tasks::NewTask;
 use crate::turns::{Message, NewTurn, Turn};
 use rusqlite::{Connection, Row};
 use tenure_core::ids::{InstanceId, TurnId};
@@ -35,7 +37,12 @@ pub(super) fn refuse_known(db: &Connection, id: &TurnId) -> Result<(), Trouble> 
     if known { Err(Trouble::Answer(Failed::TurnTaken { turn: id.clone() })) } else { Ok(()) }
 }
 
-pub(super) fn add(db: &Connection, asked: &NewTurn, depth: usize) -> Result<u64, Trouble> {
+pub(super) fn add(
+    db: &Connection,
+    asked: &NewTurn,
+    task: Option<&NewTask>,
+    depth: usize,
+) -> Result<u64, Trouble> {
     let session = turns::open(db, &asked.session)?;
     refuse_known(db, &asked.id)?;
     let waiting = session.queued;
@@ -53,6 +60,10 @@ pub(super) fn add(db: &Connection, asked: &NewTurn, depth: usize) -> Result<u64,
         &asked.message,
     ))?;
     tell(db, &told::message_queued(&session.row, asked, waiting))?;
+    if let Some(task) = task {
+        let at_ms = asked.sent_at_ms;
+        tasks::track_turn(db, task, &asked.id, &session.row, (at_ms, at_ms))?;
+    }
     Ok(waiting)
 }
 
@@ -91,13 +102,17 @@ pub(super) fn withdraw(db: &Connection, key: &SessionKey, id: &TurnId, at_ms: u6
         return Ok(false);
     }
     tell(db, &told::message_withdrawn(&rows::known(db, key)?.row, id, at_ms))?;
+    tasks::turn_withdrawn(db, id, at_ms)?;
     Ok(true)
 }
 
 /// Withdraws all that waits; which.
-pub(super) fn clear(db: &Connection, key: &SessionKey) -> Result<Vec<TurnId>, Trouble> {
+pub(super) fn clear(db: &Connection, key: &SessionKey, at_ms: u64) -> Result<Vec<TurnId>, Trouble> {
     let waiting: Vec<_> = all(db, key)?.into_iter().map(|message| message.turn.id).collect();
     db.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([key.as_str()])?;
+    for id in &waiting {
+        tasks::turn_withdrawn(db, id, at_ms)?;
+    }
     Ok(waiting)
 }
 

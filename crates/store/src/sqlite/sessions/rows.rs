@@ -45,6 +45,17 @@ pub(super) fn session(db: &Connection, key: &SessionKey) -> Result<Option<Sessio
     rows.next()?.map(session_row).transpose()
 }
 
+/// What is known of whose a session is; nothing if it cannot be read.
+pub(in crate::sqlite) fn row(db: &Connection, key: &SessionKey) -> Result<Option<SessionRow>, Trouble> {
+    match session(db, key) {
+        Err(Trouble::Answer(why)) => {
+            tracing::warn!(%key, %why, "a session is not asked whom to tell");
+            Ok(None)
+        }
+        read => Ok(read?.map(|session| session.row)),
+    }
+}
+
 /// The session that must be there.
 pub(super) fn known(db: &Connection, key: &SessionKey) -> Result<Session, Trouble> {
     session(db, key)?.ok_or_else(|| Trouble::Answer(Failed::NoSession { key: key.clone() }))
@@ -88,7 +99,7 @@ pub(super) fn adopt(
 }
 
 /// How the session is that has the key; also if it cannot be read.
-pub(super) fn taken(db: &Connection, key: &SessionKey) -> Result<Option<SessionState>, Trouble> {
+pub(in crate::sqlite) fn taken(db: &Connection, key: &SessionKey) -> Result<Option<SessionState>, Trouble> {
     let state: Option<String> = db
         .prepare_cached("SELECT state FROM sessions WHERE key = ?1")?
         .query_row([key.as_str()], |row| row.get(0))
@@ -179,7 +190,7 @@ pub(super) fn advance(db: &Connection, key: &SessionKey, step: &Move) -> Result<
         return Err(Trouble::Answer(Failed::SessionBusy { key: key.clone(), turn }));
     }
     set_state(db, &mut session.row, to, at_ms)?;
-    let moved = Moved { withdrawn: queue::clear(db, key)? };
+    let moved = Moved { withdrawn: queue::clear(db, key, at_ms)? };
     let event = match to {
         Closed => told::closed(&session.row, step, session.turns),
         Idle | Busy | Closing => told::closing(&session.row, step, &moved),

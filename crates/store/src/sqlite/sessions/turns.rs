@@ -6,7 +6,9 @@ use crate::sessions::Session;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{from_word, number, parsed, stored, word};
 use crate::sqlite::events::tell;
+use crate::sqlite::tasks;
 use crate::tally::sessions as told;
+use crate::tasks::NewTask;
 use crate::turns::{FinalText, NewTurn, Side, Turn, TurnEnd, TurnPage};
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
@@ -39,7 +41,13 @@ fn turn_row(row: &Row<'_>) -> Result<Turn, Trouble> {
     })
 }
 
-pub(super) fn begin(db: &Connection, asked: &NewTurn, by: &InstanceId, at_ms: u64) -> Result<Turn, Trouble> {
+pub(super) fn begin(
+    db: &Connection,
+    asked: &NewTurn,
+    task: Option<&NewTask>,
+    by: &InstanceId,
+    at_ms: u64,
+) -> Result<Turn, Trouble> {
     let session = open(db, &asked.session)?;
     if let Some(turn) = active_id(db, &asked.session)? {
         return Err(Trouble::Answer(Failed::SessionBusy { key: asked.session.clone(), turn }));
@@ -49,6 +57,9 @@ pub(super) fn begin(db: &Connection, asked: &NewTurn, by: &InstanceId, at_ms: u6
         return Err(Trouble::Answer(Failed::MessagesWait { key, waiting }));
     }
     queue::refuse_known(db, &asked.id)?;
+    if let Some(task) = task {
+        tasks::track_turn(db, task, &asked.id, &session.row, (asked.sent_at_ms, at_ms))?;
+    }
     start(db, session, asked, by, at_ms)
 }
 
@@ -102,6 +113,7 @@ pub(super) fn start(
         &asked.message,
     ))?;
     tell(db, &told::turn_started(&turn))?;
+    tasks::turn_started(db, &turn)?;
     Ok(turn)
 }
 
@@ -135,6 +147,7 @@ pub(super) fn end(db: &Connection, id: &TurnId, end: &TurnEnd) -> Result<bool, T
         rows::set_resume(db, key, Some(resume))?;
     }
     tell(db, &told::turn_ended(&turn, end.at_ms))?;
+    tasks::turn_ended(db, &turn, end.at_ms)?;
     Ok(true)
 }
 
@@ -142,6 +155,9 @@ pub(super) fn set_run(db: &Connection, id: &TurnId, run: &RunId) -> Result<bool,
     let changed = db
         .prepare_cached("UPDATE turns SET run_id = ?2 WHERE id = ?1 AND state = 'running'")?
         .execute((id.as_str(), run.as_str()))?;
+    if changed > 0 {
+        tasks::turn_run(db, id, run)?;
+    }
     Ok(changed > 0)
 }
 

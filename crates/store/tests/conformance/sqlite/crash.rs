@@ -1,17 +1,23 @@
 //! A process that writes is killed at any moment: the file stays sound, and what was answered is there.
 
 use super::helper::{Helper, expected_ending};
-use crate::sample::{hold, instance, run_id};
+use crate::chores::{claimed, key_of};
+use crate::sample::{NOW, hold, instance, run_id};
 use crate::store::block_on;
 use crate::talk::key;
-use std::collections::BTreeMap;
+use rusqlite::Connection;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
 use tenure_core::session::SessionState;
 use tenure_core::state::State;
+use tenure_core::task::Status;
 use tenure_store::sqlite::Sqlite;
-use tenure_store::{Change, Count, Query, Registry, SessionRegistry, Side, TurnState, kind};
+use tenure_store::{
+    Change, Count, Query, Registry, SessionRegistry, Side, TaskRegistry, Tracked, Tried, TurnState, kind,
+};
 
 const ROUNDS: u64 = 12;
 /// More than a round can create.
@@ -90,6 +96,86 @@ fn no_message_is_lost_or_doubled_by_a_kill_at_any_moment() {
         block_on(check_talk(&Sqlite::open(&path).unwrap(), &queued, &ended));
     }
     assert!(ended.len() > 100, "{} is little to go by", ended.len());
+}
+
+/// Each task that ended has its one notice, and each notice reaches the channel under its one key until it is settled:
+/// then never again (I10).
+#[test]
+fn every_end_is_told_once_by_its_key_whatever_is_killed_when() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tenure.db");
+    let (mut ended, mut accepted, mut settled) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for round in 0..ROUNDS {
+        for line in killed(&format!("tasks {}", round * APART), &path) {
+            let (what, which) = line.split_once(' ').unwrap();
+            match what {
+                "ended" => ended.push(which.parse::<u64>().unwrap()),
+                "accepted" => {
+                    assert!(!settled.contains(which), "{which} was told after it was settled");
+                    accepted.push(which.to_owned());
+                }
+                "settled" => assert!(settled.insert(which.to_owned()), "{which} was settled twice"),
+                other => panic!("{other}"),
+            }
+        }
+        check_told(&path, &ended, &settled);
+    }
+    assert!(
+        ended.len() > 50 && settled.len() > 50,
+        "{} and {} are little to go by",
+        ended.len(),
+        settled.len()
+    );
+    block_on(drain(&Arc::new(Sqlite::open(&path).unwrap()), &mut accepted, &mut settled));
+    check_told(&path, &ended, &settled);
+    assert!(ended.iter().all(|number| settled.contains(&key_of(*number, "terminal"))), "one was not told");
+    assert_eq!(settled.len(), number(&path, "SELECT count(*) FROM tasks WHERE delivery = 'delivered'"));
+    assert_eq!(accepted.iter().collect::<BTreeSet<_>>().len(), settled.len());
+}
+
+/// Delivers what is left.
+async fn drain(registry: &Arc<Sqlite>, accepted: &mut Vec<String>, settled: &mut BTreeSet<String>) {
+    let registry: Arc<dyn Registry> = registry.clone();
+    registry.release_notices(instance(1), NOW).await.unwrap();
+    loop {
+        let due = claimed(&registry, NOW).await;
+        if due.is_empty() {
+            return;
+        }
+        for it in due {
+            let key = it.claim.key.to_string();
+            assert!(registry.settle_notice(it.claim, Tried::Delivered, NOW).await.unwrap());
+            accepted.push(key.clone());
+            assert!(settled.insert(key.clone()), "{key} was settled twice");
+        }
+    }
+}
+
+fn number(path: &Path, sql: &str) -> usize {
+    let number: i64 = Connection::open(path).unwrap().query_row(sql, [], |row| row.get(0)).unwrap();
+    usize::try_from(number).unwrap()
+}
+
+/// Ending, task and notice are one: none of them is ahead of the others.
+fn check_told(path: &Path, ended: &[u64], settled: &BTreeSet<String>) {
+    let registry = Sqlite::open(path).unwrap();
+    block_on(async {
+        assert_eq!(registry.check().await.unwrap(), None);
+        for &number in ended {
+            let row = registry.task(Tracked::Run(run_id(number))).await.unwrap().unwrap();
+            assert_eq!(row.status, Status::Succeeded, "task {number}");
+        }
+    });
+    drop(registry);
+    let exited = number(path, "SELECT count(*) FROM runs WHERE state = 'exited'");
+    let over = number(path, "SELECT count(*) FROM tasks WHERE ended_at_ms IS NOT NULL");
+    let notices = number(path, "SELECT count(*) FROM outbox WHERE purpose = 'terminal'");
+    let of_tasks = number(path, "SELECT count(DISTINCT task_id) FROM outbox");
+    assert_eq!((over, notices, of_tasks), (exited, exited, exited));
+    let delivered = number(path, "SELECT count(*) FROM outbox WHERE state = 'delivered'");
+    let tasks = number(path, "SELECT count(*) FROM tasks WHERE delivery = 'delivered'");
+    assert_eq!(delivered, tasks);
+    assert!(delivered >= settled.len(), "what was settled is not settled any more");
 }
 
 async fn check_talk(registry: &Sqlite, queued: &[u64], ended: &[u64]) {

@@ -163,7 +163,7 @@ fn a_session_of_a_newer_tenure_hides_no_other_and_is_left_alone() {
         assert!(failed.contains("session b") && failed.contains("99"), "{failed}");
         let taken = registry.spawn_session(talk::asked("b")).await;
         assert!(matches!(taken, Err(Failed::SessionTaken { .. })), "{taken:?}");
-        assert!(registry.begin_turn(talk::say(1, "b"), instance(1), NOW).await.is_err());
+        assert!(registry.begin_turn(talk::say(1, "b"), None, instance(1), NOW).await.is_err());
         assert_eq!(registry.trim_sessions(u64::MAX, 0, 9).await.unwrap(), [], "what cannot be read stays");
     });
 }

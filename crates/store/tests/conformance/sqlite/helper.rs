@@ -1,6 +1,7 @@
 //! This test program again, as another process: a job by name, on a registry by path. It says what it has been
 //! answered, line by line. The parent ends it by the very child it started, if at all.
 
+use crate::chores::{claimed, exit, on_slack, tracked_in};
 use crate::sample::{NOW, ended, ending, enrolled, hold, instance, new_run, run_id, started};
 use crate::store::block_on;
 use crate::talk::{asked, end, key, say};
@@ -10,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tenure_core::ending::Reason;
 use tenure_store::sqlite::Sqlite;
-use tenure_store::{Beat, Change, Failed, Outcome, Registry};
+use tenure_store::{Beat, Change, Failed, Outcome, Registry, Tried};
 
 const JOB: &str = "TENURE_STORE_JOB";
 const PATH: &str = "TENURE_STORE_PATH";
@@ -74,6 +75,7 @@ fn helper() {
         "open" => block_on(async { println!("{SAYS}{}", registry.last_event().await.unwrap()) }),
         "live" => live(&registry, argument.parse().unwrap()),
         "steal" => steal(&registry, argument),
+        "tasks" => tasks(&registry, argument.parse().unwrap()),
         "talk" => talk(&registry, argument.parse().unwrap()),
         other => panic!("no such job: {other}"),
     }
@@ -104,6 +106,36 @@ fn live(registry: &Arc<dyn Registry>, first: u64) {
     });
 }
 
+/// Whole lives of runs with their tasks, from this number on, and a notifier that delivers what is due, until it is
+/// killed. That a channel has taken a notice is said before the registry hears of it.
+fn tasks(registry: &Arc<dyn Registry>, first: u64) {
+    block_on(async {
+        enrolled(registry).await;
+        let _ = registry.spawn_session(on_slack("s")).await;
+        registry.release_notices(instance(1), NOW).await.unwrap();
+        let working = async {
+            for number in first.. {
+                registry.create(tracked_in(number, "s")).await.unwrap();
+                assert!(registry.record(run_id(number), hold(1), started(), NOW).await.unwrap());
+                assert!(registry.record(run_id(number), hold(1), exit(number, 0), NOW).await.unwrap());
+                println!("{SAYS}ended {number}.");
+            }
+        };
+        let telling = async {
+            loop {
+                for it in claimed(registry, NOW).await {
+                    println!("{SAYS}accepted {}.", it.claim.key);
+                    let key = it.claim.key.clone();
+                    assert!(registry.settle_notice(it.claim, Tried::Delivered, NOW).await.unwrap());
+                    println!("{SAYS}settled {key}.");
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(working, telling);
+    });
+}
+
 /// Messages to a session that is spawned if need be, from this number on, and turns made of them, until it is killed.
 fn talk(registry: &Arc<dyn Registry>, first: u64) {
     const DEPTH: usize = 4;
@@ -111,7 +143,7 @@ fn talk(registry: &Arc<dyn Registry>, first: u64) {
         let _ = registry.spawn_session(asked("talk")).await;
         let sending = async {
             for number in first.. {
-                while let Err(failed) = registry.queue_message(say(number, "talk"), DEPTH).await {
+                while let Err(failed) = registry.queue_message(say(number, "talk"), None, DEPTH).await {
                     assert!(matches!(failed, Failed::QueueFull { .. }), "{failed}");
                     tokio::task::yield_now().await;
                 }

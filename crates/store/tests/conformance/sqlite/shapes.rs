@@ -1,5 +1,6 @@
 //! The shapes that the file has had, and files that are none of ours: refused as they are, with what to do.
 
+use crate::chores::{exit, on_slack, task, tracked_in};
 use crate::sample::{
     NOW, create_ended, ended, ending, enrolled, hold, in_scope, in_session, instance, leaving, new_run, note,
     question, run_id, started, told, yes,
@@ -12,17 +13,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
+use tenure_core::session::SessionState;
 use tenure_core::state::State;
 use tenure_core::tools::Notify;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
 use tenure_store::{
-    ApprovalState, Count, NewRun, NewSession, Notice, Outcome, Query, Registry, TurnEnd, kind,
+    ApprovalState, Count, NewRun, NewSession, Notice, Outcome, Query, Registry, Side, TaskQuery, Tracked,
+    Tried, TurnEnd, TurnState, kind,
 };
 
 /// The registry's first shape, as it was shipped. Never edited: a test below opens it as long as Tenure exists.
 const FIRST: &[u8] = include_bytes!("../../../fixtures/registry-v1.db");
 /// The second, with what the agent's tools keep.
 const SECOND: &[u8] = include_bytes!("../../../fixtures/registry-v2.db");
+/// The third, with sessions.
+const THIRD: &[u8] = include_bytes!("../../../fixtures/registry-v3.db");
 
 /// Opens a file with this content, and expects it to be left as it is.
 fn refused(path: &Path) -> OpenFailed {
@@ -51,7 +56,7 @@ fn a_registry_of_a_later_tenure_is_refused() {
     let (_directory, path) = place();
     changed(&path, "PRAGMA user_version = 4711");
     let failed = refused(&path);
-    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 3, .. }), "{failed}");
+    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 4, .. }), "{failed}");
     assert!(failed.to_string().contains("use the newer Tenure"), "{failed}");
 }
 
@@ -147,6 +152,31 @@ fn the_registry_of_version_two_is_still_read() {
 }
 
 #[test]
+fn the_registry_of_version_three_is_still_read() {
+    let (_directory, path) = place();
+    std::fs::write(&path, THIRD).unwrap();
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        assert_eq!(registry.check().await.unwrap(), None);
+        let main = registry.session(key("agent:main:1")).await.unwrap().unwrap();
+        assert_eq!((main.label.as_deref(), main.resume.as_deref()), (Some("the main one"), Some("0197-ab")));
+        assert_eq!((main.turns, main.queued, main.row.state), (2, 2, SessionState::Busy));
+        let other = registry.turns(key("agent:other:1"), Side::After(0), 9, u64::MAX).await.unwrap().turns;
+        let states: Vec<_> = other.iter().map(|turn| turn.state).collect();
+        assert_eq!(states, TurnState::ALL[1..]);
+        assert_eq!(registry.session(key("cli:1")).await.unwrap().unwrap().row.state, SessionState::Closed);
+        // What was there before there were tasks has none, and ends all the same.
+        assert!(
+            registry.tasks(TaskQuery { limit: 9, ..TaskQuery::default() }).await.unwrap().tasks.is_empty()
+        );
+        assert!(registry.record(run_id(2), hold(1), ended(2), NOW).await.unwrap(), "and written");
+        assert!(registry.end_turn(turn_id(2), end(Outcome::Done)).await.unwrap());
+        of_tasks(&registry).await;
+        assert_eq!(registry.check().await.unwrap(), None);
+    });
+}
+
+#[test]
 fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everything_kept() {
     let (_directory, path) = place();
     std::fs::write(&path, FIRST).unwrap();
@@ -161,7 +191,7 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everythin
     assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
     assert_eq!(version(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), 4);
     assert_eq!(everything(&path), before);
     // A second time there is nothing to do.
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
@@ -204,7 +234,7 @@ async fn of_the_tools(registry: &Arc<dyn Registry>) {
     for number in 6..=8 {
         let run = NewRun { exec: Some(Notify::Auto), ..new_run(number) };
         create_ended(registry, run, ending(number, Reason::Exit)).await;
-        registry.go_background(run_id(number)).await.unwrap();
+        registry.go_background(run_id(number), None).await.unwrap();
     }
     registry.read_to(run_id(6), "{\"at\":7}".into()).await.unwrap();
     assert!(registry.tell_owed(run_id(7), told(7)).await.unwrap());
@@ -238,7 +268,7 @@ async fn of_sessions(registry: &Arc<dyn Registry>) {
     begun(registry, 2, "agent:main:1").await;
     assert!(registry.set_turn_run(turn_id(2), run_id(2)).await.unwrap());
     for number in [3, 4] {
-        registry.queue_message(say(number, "agent:main:1"), 9).await.unwrap();
+        registry.queue_message(say(number, "agent:main:1"), None, 9).await.unwrap();
     }
     let outcomes = [Outcome::Done, Outcome::Failed, Outcome::Cancelled, Outcome::TimedOut, Outcome::Lost];
     for (number, outcome) in (11..).zip(outcomes) {
@@ -246,6 +276,23 @@ async fn of_sessions(registry: &Arc<dyn Registry>) {
         assert!(registry.end_turn(turn_id(number), end(outcome)).await.unwrap());
     }
     close(registry, "cli:1", NOW).await;
+}
+
+/// One of each thing that tasks keep: the runs 21 to 24 and a turn of `agent:main:5`, told on a channel and not.
+async fn of_tasks(registry: &Arc<dyn Registry>) {
+    registry.spawn_session(on_slack("agent:main:5")).await.unwrap();
+    for number in 21..=24 {
+        registry.create(tracked_in(number, "agent:main:5")).await.unwrap();
+        assert!(registry.record(run_id(number), hold(1), started(), NOW).await.unwrap());
+    }
+    for number in [22, 23] {
+        assert!(registry.record(run_id(number), hold(1), exit(number, 0), NOW).await.unwrap());
+    }
+    let claimed = registry.claim_notices("slack".into(), instance(1), NOW, NOW + 30, 1).await.unwrap();
+    assert!(registry.settle_notice(claimed[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
+    assert!(registry.note_progress(Tracked::Run(run_id(24)), "half".into(), NOW).await.unwrap());
+    let task = Some(task(25));
+    registry.begin_turn(say(25, "agent:main:5"), task, instance(1), NOW).await.unwrap();
 }
 
 /// Made the fixture, once: `cargo test -p tenure-store --test conformance -- --ignored --exact
@@ -261,8 +308,8 @@ fn make_the_fixture() {
         enrolled(&registry).await;
         registry.enrol(instance(2), "another host".into(), NOW).await.unwrap();
         create_ended(&registry, in_scope(1, "build"), ending(1, Reason::OverallTimeout)).await;
-        registry.create(in_session(2, "agent:main:1")).await.unwrap();
-        registry.create(in_session(3, "cli:1")).await.unwrap();
+        registry.create(in_session(2, "agent:main:2")).await.unwrap();
+        registry.create(in_session(3, "cli:2")).await.unwrap();
         for (number, change) in [(2, started()), (3, started()), (3, leaving())] {
             assert!(registry.record(run_id(number), hold(1), change, NOW).await.unwrap());
         }
@@ -271,6 +318,7 @@ fn make_the_fixture() {
         registry.hide(run_id(5)).await.unwrap();
         of_the_tools(&registry).await;
         of_sessions(&registry).await;
+        of_tasks(&registry).await;
         registry.backup(to.into()).await.unwrap();
     });
 }

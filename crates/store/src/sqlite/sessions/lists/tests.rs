@@ -10,6 +10,7 @@ fn database() -> Connection {
         include_str!("../../../../migrations/0001.sql"),
         include_str!("../../../../migrations/0002.sql"),
         include_str!("../../../../migrations/0003.sql"),
+        include_str!("../../../../migrations/0004.sql"),
     ] {
         db.execute_batch(text).unwrap();
     }

@@ -1,0 +1,221 @@
+//! Notices that channels are to take. A notice is made with what it tells; whoever delivers it has it to itself for a
+//! while, and says how that went under the number of the try. A crash in between repeats the try, under the same key.
+
+use super::rows::{self, from_json, to_json};
+use crate::sqlite::Trouble;
+use crate::sqlite::columns::{number, stored};
+use crate::sqlite::events::tell;
+use crate::tally::tasks as told;
+use crate::tasks::{Backlog, Claim, Claimed, Tried};
+use rusqlite::{Connection, OptionalExtension};
+use tenure_core::ids::{InstanceId, TaskId};
+use tenure_core::session::SessionKey;
+use tenure_core::task::text::line;
+use tenure_core::task::{DeliveryStatus, Destination, Due, NoticeKey, Standing, TaskRow};
+
+/// How much of an error is kept.
+const ERROR_CHARS: usize = 400;
+
+/// Puts a notice into the outbox. A task's end is there once, whatever happens (I10).
+pub(super) fn add(db: &Connection, row: &TaskRow, due: &Due, at_ms: u64) -> Result<(), Trouble> {
+    let (state, channel) = match &due.to {
+        Destination::Channel(channel) => ("due", Some(channel)),
+        Destination::Session(_) => ("queued", None),
+    };
+    db.prepare_cached(
+        "INSERT OR IGNORE INTO outbox (key, task_id, purpose, channel, session, state, created_at_ms, next_at_ms, payload)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+    )?
+    .execute((
+        due.notice.key.as_str(),
+        row.id.as_str(),
+        due.purpose.word(),
+        channel,
+        row.owner.as_ref().map(SessionKey::as_str),
+        state,
+        stored(at_ms),
+        to_json(&due.notice),
+    ))?;
+    Ok(())
+}
+
+/// What has been overtaken need not be told, unless it is on its way.
+pub(super) fn drop_changes(db: &Connection, task: &TaskId, at_ms: u64) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE outbox INDEXED BY outbox_of_task SET state = 'dropped', settled_at_ms = ?2
+         WHERE task_id = ?1 AND purpose = 'change' AND state IN ('due', 'queued') AND claimed_by IS NULL",
+    )?
+    .execute((task.as_str(), stored(at_ms)))?;
+    Ok(())
+}
+
+/// Of each task the first that is not settled comes first, so that nobody hears of an end before its beginning.
+pub(super) const CLAIMABLE: &str = "SELECT o.key FROM outbox o INDEXED BY outbox_due
+     WHERE o.state = 'due' AND o.channel = ?1 AND o.next_at_ms <= ?2 AND NOT EXISTS (
+         SELECT 1 FROM outbox e INDEXED BY outbox_of_task
+         WHERE e.task_id = o.task_id AND e.seq < o.seq AND e.state = 'due')
+     ORDER BY o.next_at_ms, o.seq LIMIT ?3";
+
+pub(super) fn claim(
+    db: &Connection,
+    channel: &str,
+    by: &InstanceId,
+    (now_ms, until_ms): (u64, u64),
+    limit: usize,
+) -> Result<Vec<Claimed>, Trouble> {
+    let mut statement = db.prepare_cached(CLAIMABLE)?;
+    let keys = statement
+        .query_map((channel, stored(now_ms), stored(limit as u64)), |row| row.get::<_, String>(0))?
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut take = db.prepare_cached(
+        "UPDATE outbox SET claimed_by = ?2, next_at_ms = ?3, attempts = attempts + 1, tries = tries + 1
+         WHERE key = ?1 RETURNING attempts, tries, payload",
+    )?;
+    let mut claimed = Vec::new();
+    for key in keys {
+        let (attempt, tries, payload): (i64, i64, String) = take
+            .query_row((&key, by.as_str(), stored(until_ms)), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        claimed.push(Claimed {
+            claim: Claim { key: NoticeKey::stored(key), attempt: number(attempt) },
+            notice: from_json(&payload)?,
+            tries: u32::try_from(tries).unwrap_or(u32::MAX),
+        });
+    }
+    Ok(claimed)
+}
+
+/// That a notice is still to be told, and by whoever says so.
+const MINE: &str = "key = ?1 AND attempts = ?2 AND state = 'due' AND claimed_by IS NOT NULL";
+
+pub(super) fn renew(db: &Connection, claim: &Claim, until_ms: u64) -> Result<bool, Trouble> {
+    let changed = db
+        .prepare_cached(&format!("UPDATE outbox SET next_at_ms = ?3 WHERE {MINE}"))?
+        .execute((claim.key.as_str(), stored(claim.attempt), stored(until_ms)))?;
+    Ok(changed > 0)
+}
+
+pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) -> Result<bool, Trouble> {
+    let found: Option<(String, String)> = db
+        .prepare_cached(&format!("SELECT task_id, purpose FROM outbox WHERE {MINE}"))?
+        .query_row((claim.key.as_str(), stored(claim.attempt)), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((task, purpose)) = found else { return Ok(false) };
+    let row = rows::by_id(db, &crate::sqlite::columns::parsed(&task)?)?;
+    let is_change = purpose == "change";
+    let (state, error, next_at_ms, delivery) = match tried {
+        Tried::Delivered => ("delivered", None, at_ms, Some(DeliveryStatus::Delivered)),
+        Tried::Again { error, at_ms } => ("due", Some(error), *at_ms, None),
+        // Nobody wants to read later how it went then.
+        Tried::GivenUp { error } if is_change => ("dropped", Some(error), at_ms, None),
+        Tried::GivenUp { error } => {
+            let owner = row.as_ref().and_then(|row| row.owner.as_ref());
+            match super::life::standing(db, owner)? {
+                Standing::Open => ("queued", Some(error), at_ms, Some(DeliveryStatus::SessionQueued)),
+                Standing::Nobody | Standing::Over => {
+                    ("failed", Some(error), at_ms, Some(DeliveryStatus::Failed))
+                }
+            }
+        }
+    };
+    let settled_at_ms = (state != "due").then_some(stored(at_ms));
+    db.prepare_cached(
+        "UPDATE outbox SET state = ?2, last_error = coalesce(?3, last_error), next_at_ms = ?4, settled_at_ms = ?5,
+             claimed_by = NULL
+         WHERE key = ?1",
+    )?
+    .execute((
+        claim.key.as_str(),
+        state,
+        error.map(|error| line(error, ERROR_CHARS)),
+        stored(next_at_ms),
+        settled_at_ms,
+    ))?;
+    match (row, delivery) {
+        (Some(mut row), Some(delivery)) if !is_change => {
+            set_delivery(db, &mut row, &purpose, delivery, at_ms)?;
+        }
+        _ => {}
+    }
+    Ok(true)
+}
+
+/// Notes how it stands with the delivery of a task's end. Where the end was corrected, it is the correction that counts.
+fn set_delivery(
+    db: &Connection,
+    row: &mut TaskRow,
+    purpose: &str,
+    delivery: DeliveryStatus,
+    at_ms: u64,
+) -> Result<(), Trouble> {
+    let is_corrected: bool = purpose == "terminal"
+        && db
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_once
+                     WHERE task_id = ?1 AND purpose = 'correction' AND purpose <> 'change')",
+            )?
+            .query_row([row.id.as_str()], |row| row.get(0))?;
+    if is_corrected || row.delivery == delivery {
+        return Ok(());
+    }
+    stand(db, row, delivery, at_ms)
+}
+
+/// Writes how it stands with the delivery, and tells it.
+pub(super) fn stand(
+    db: &Connection,
+    row: &mut TaskRow,
+    delivery: DeliveryStatus,
+    at_ms: u64,
+) -> Result<(), Trouble> {
+    row.delivery = delivery;
+    db.prepare_cached("UPDATE tasks SET delivery = ?2 WHERE task_id = ?1")?
+        .execute((row.id.as_str(), delivery.word()))?;
+    tell(db, &told::delivery(row, at_ms))?;
+    Ok(())
+}
+
+pub(super) fn release(db: &Connection, of: &InstanceId, now_ms: u64) -> Result<u64, Trouble> {
+    let changed = db
+        .prepare_cached(
+            "UPDATE outbox INDEXED BY outbox_claimed SET claimed_by = NULL, next_at_ms = ?2
+             WHERE claimed_by = ?1 AND state = 'due'",
+        )?
+        .execute((of.as_str(), stored(now_ms)))?;
+    Ok(changed as u64)
+}
+
+/// From one channel to the next: there are few, whatever waits for them.
+pub(super) const NEXT: &str = "SELECT channel, next_at_ms FROM outbox INDEXED BY outbox_due
+     WHERE state = 'due' AND channel > ?1 ORDER BY channel, next_at_ms LIMIT 1";
+
+pub(super) fn next(db: &Connection) -> Result<Vec<(String, u64)>, Trouble> {
+    let mut statement = db.prepare_cached(NEXT)?;
+    let mut found: Vec<(String, u64)> = Vec::new();
+    loop {
+        let after = found.last().map_or("", |(channel, _)| channel.as_str());
+        let next = statement.query_row([after], |row| Ok((row.get(0)?, number(row.get(1)?)))).optional()?;
+        match next {
+            Some(next) => found.push(next),
+            None => return Ok(found),
+        }
+    }
+}
+
+pub(super) fn backlog(db: &Connection) -> Result<Backlog, Trouble> {
+    let mut notices = db.prepare_cached(
+        "SELECT count(*) FROM outbox INDEXED BY outbox_open WHERE state = ?1 AND state IN ('due', 'queued', 'failed')",
+    )?;
+    let mut notices = |state: &str| notices.query_row([state], |row| row.get(0)).map(number);
+    let mut tasks =
+        db.prepare_cached("SELECT count(*) FROM tasks INDEXED BY tasks_status WHERE status = ?1")?;
+    let mut tasks = |status: &str| tasks.query_row([status], |row| row.get(0)).map(number);
+    Ok(Backlog {
+        tasks_queued: tasks("queued")?,
+        tasks_running: tasks("running")?,
+        notices_due: notices("due")?,
+        notices_queued: notices("queued")?,
+        notices_failed: notices("failed")?,
+    })
+}

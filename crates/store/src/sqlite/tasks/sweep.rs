@@ -1,0 +1,165 @@
+//! Maintenance. What is looked at is what is under way, what may go by now and what should not be: none of it grows with
+//! what is merely kept.
+
+use super::rows::{TASK, task_row};
+use super::{life, rows};
+use crate::sqlite::Trouble;
+use crate::sqlite::columns::{parsed, stored};
+use crate::sqlite::events::tell;
+use crate::tally::tasks as told;
+use crate::tasks::{Audited, Sweep, Swept};
+use rusqlite::{Connection, Params};
+use tenure_core::defaults;
+use tenure_core::ids::TaskId;
+use tenure_core::task::{Status, TaskRow, audit as findings, needs_a_look};
+
+/// Of which tasks something should not be: as the index says it.
+const SUSPECT: &str = "(delivery = 'failed'
+    OR (ended_at_ms IS NULL) <> (status IN ('queued', 'running')) OR started_at_ms < created_at_ms
+    OR ended_at_ms < coalesce(started_at_ms, created_at_ms) OR cleanup_after_ms < ended_at_ms
+    OR (cleanup_after_ms IS NULL AND status NOT IN ('queued', 'running')))";
+
+/// What is under way and was not heard of since.
+pub(super) const SILENT: &str =
+    "INDEXED BY tasks_active WHERE t.status IN ('queued', 'running') AND t.last_event_at_ms <= ?1
+     ORDER BY t.last_event_at_ms, t.task_id";
+
+/// What was kept for long enough, and of which nothing is on its way to be told.
+pub(super) const OUTLIVED: &str = "SELECT task_id FROM tasks t INDEXED BY tasks_cleanup
+     WHERE cleanup_after_ms IS NOT NULL AND cleanup_after_ms <= ?1 AND NOT EXISTS (
+         SELECT 1 FROM outbox o INDEXED BY outbox_of_task WHERE o.task_id = t.task_id AND o.state = 'due')
+     ORDER BY cleanup_after_ms, task_id LIMIT ?2";
+
+/// What has ended and would never go.
+pub(super) fn endless() -> String {
+    format!(
+        "SELECT task_id FROM tasks INDEXED BY tasks_suspect
+         WHERE {SUSPECT} AND cleanup_after_ms IS NULL AND status NOT IN ('queued', 'running')
+         ORDER BY task_id LIMIT ?1"
+    )
+}
+
+/// Whether anything is behind a task: a run that has not ended, a message that waits, or a turn that somebody who was
+/// there since then carries out. What is recorded is asked, not a clock.
+fn is_backed(db: &Connection, row: &TaskRow, since_ms: u64) -> Result<bool, Trouble> {
+    let Some(turn) = &row.turn else {
+        let Some(run) = &row.run else { return Ok(false) };
+        let lives = db
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND state <> 'exited')")?
+            .query_row([run.as_str()], |row| row.get(0))?;
+        return Ok(lives);
+    };
+    let lives = db
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1) OR EXISTS (
+                 SELECT 1 FROM turns t WHERE t.id = ?1 AND t.state = 'running' AND (
+                     EXISTS (SELECT 1 FROM instances i WHERE i.id = t.instance AND i.expires_at_ms > ?2)
+                     OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = t.run_id AND r.state <> 'exited')))",
+        )?
+        .query_row((turn.as_str(), stored(since_ms)), |row| row.get(0))?;
+    Ok(lives)
+}
+
+fn unbacked(db: &Connection, since_ms: u64, limit: usize) -> Result<Vec<TaskRow>, Trouble> {
+    let mut statement = db.prepare_cached(&format!("SELECT {TASK} FROM tasks t {SILENT}"))?;
+    let mut rows = statement.query([stored(since_ms)])?;
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let row = task_row(row)?;
+        if !is_backed(db, &row, since_ms)? {
+            found.push(row);
+        }
+    }
+    Ok(found)
+}
+
+fn ids(db: &Connection, sql: &str, values: impl Params) -> Result<Vec<TaskId>, Trouble> {
+    let mut statement = db.prepare_cached(sql)?;
+    let ids = statement.query_map(values, |row| row.get::<_, String>(0))?;
+    ids.map(|id| parsed(&id?)).collect()
+}
+
+pub(super) fn preview(db: &Connection, sweep: Sweep) -> Result<Swept, Trouble> {
+    let moment = db.unchecked_transaction()?;
+    let swept = look(&moment, sweep)?.1;
+    moment.finish()?;
+    Ok(swept)
+}
+
+fn look(db: &Connection, sweep: Sweep) -> Result<(Vec<TaskRow>, Swept), Trouble> {
+    let Sweep { now_ms, grace_ms, limit } = sweep;
+    let most = stored(limit as u64);
+    let lost = unbacked(db, now_ms.saturating_sub(grace_ms), limit)?;
+    let swept = Swept {
+        lost: lost.iter().map(|row| row.id.clone()).collect(),
+        stamped: ids(db, &endless(), [most])?,
+        removed: ids(db, OUTLIVED, (stored(now_ms), most))?,
+    };
+    Ok((lost, swept))
+}
+
+pub(super) fn apply(db: &Connection, sweep: Sweep) -> Result<Swept, Trouble> {
+    let (lost, swept) = look(db, sweep)?;
+    for mut row in lost {
+        let why = gone(&row);
+        life::lose(db, &mut row, why, sweep.now_ms)?;
+    }
+    for id in &swept.stamped {
+        let kept_ms = u64::try_from(defaults::KEEP_TASKS_FOR.as_millis()).unwrap_or(u64::MAX);
+        db.prepare_cached(
+            "UPDATE tasks SET cleanup_after_ms = coalesce(ended_at_ms, ?2) + ?3 WHERE task_id = ?1",
+        )?
+        .execute((id.as_str(), stored(sweep.now_ms), stored(kept_ms)))?;
+    }
+    for id in &swept.removed {
+        let row = rows::by_id(db, id)?;
+        db.prepare_cached("DELETE FROM tasks WHERE task_id = ?1")?.execute([id.as_str()])?;
+        if let Some(row) = row {
+            tell(db, &told::removed(&row, sweep.now_ms))?;
+        }
+    }
+    Ok(swept)
+}
+
+/// Why a task is given up, in a person's words.
+fn gone(row: &TaskRow) -> &'static str {
+    match (&row.turn, row.status) {
+        (None, _) => "its run is gone, and no ending of it was recorded",
+        (Some(_), Status::Queued) => "its message waits no more and never was a turn",
+        (Some(_), _) => "nobody carries its turn out any more",
+    }
+}
+
+pub(super) fn lose(db: &Connection, task: &TaskId, why: &str, at_ms: u64) -> Result<bool, Trouble> {
+    let Some(mut row) = rows::by_id(db, task)? else { return Ok(false) };
+    if is_backed(db, &row, at_ms)? {
+        return Ok(false);
+    }
+    life::lose(db, &mut row, why, at_ms)
+}
+
+pub(super) fn audit(db: &Connection, now_ms: u64, limit: usize) -> Result<Vec<Audited>, Trouble> {
+    let moment = db.unchecked_transaction()?;
+    let since_ms = now_ms.saturating_sub(needs_a_look());
+    let mut found: Vec<Audited> = Vec::new();
+    let suspects = format!("INDEXED BY tasks_suspect WHERE {SUSPECT} ORDER BY t.task_id");
+    let lists: [(&str, &[i64]); 2] = [(&suspects, &[]), (SILENT, &[stored(since_ms)])];
+    for (which, values) in lists {
+        let mut statement = moment.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
+        let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+        while found.len() < limit
+            && let Some(row) = rows.next()?
+        {
+            let task = task_row(row)?;
+            let findings = findings(&task, is_backed(&moment, &task, since_ms)?, now_ms);
+            let is_known = found.iter().any(|it| it.task.id == task.id);
+            if !findings.is_empty() && !is_known {
+                found.push(Audited { task, findings });
+            }
+        }
+    }
+    moment.finish()?;
+    Ok(found)
+}

@@ -1,0 +1,97 @@
+//! What people, owners and those who carry work out want of a task.
+
+use super::life::{self, standing};
+use super::{outbox, rows};
+use crate::sqlite::Trouble;
+use crate::sqlite::columns::stored;
+use crate::tasks::{CancelAsked, Tracked};
+use rusqlite::Connection;
+use tenure_core::ids::TaskId;
+use tenure_core::task::{DeliveryStatus, NotifyPolicy, TaskRow, promise};
+
+pub(super) fn set_policy(
+    db: &Connection,
+    task: &TaskId,
+    policy: NotifyPolicy,
+    at_ms: u64,
+) -> Result<Option<TaskRow>, Trouble> {
+    let Some(mut row) = rows::by_id(db, task)? else { return Ok(None) };
+    if row.policy != policy {
+        let event = row.set_policy(policy, at_ms);
+        if !row.status.is_terminal() {
+            row.delivery = promise(&row, standing(db, row.owner.as_ref())?);
+        } else if policy == NotifyPolicy::Silent && withdraw(db, task, "dropped", IS_WAITING, at_ms)? {
+            row.delivery = DeliveryStatus::NotApplicable;
+        }
+        rows::update(db, &row)?;
+        rows::note(db, &row, &event)?;
+    }
+    row.recent_events = rows::events(db, task)?;
+    Ok(Some(row))
+}
+
+/// That a notice waits and is not on its way.
+const IS_WAITING: &str = "state IN ('due', 'queued') AND claimed_by IS NULL";
+/// That a notice is not settled, be it on its way: should that fail, it is not tried again.
+const IS_OPEN: &str = "state IN ('due', 'queued', 'failed')";
+
+/// Settles the notices of a task otherwise than by telling; whether one of its end was among them.
+fn withdraw(db: &Connection, task: &TaskId, as_what: &str, which: &str, at_ms: u64) -> Result<bool, Trouble> {
+    outbox::drop_changes(db, task, at_ms)?;
+    let changed = db
+        .prepare_cached(&format!(
+            "UPDATE outbox INDEXED BY outbox_of_task SET state = ?2, settled_at_ms = ?3, claimed_by = NULL
+             WHERE task_id = ?1 AND purpose <> 'change' AND {which}"
+        ))?
+        .execute((task.as_str(), as_what, stored(at_ms)))?;
+    Ok(changed > 0)
+}
+
+pub(super) fn ask_cancel(db: &Connection, task: &TaskId, at_ms: u64) -> Result<CancelAsked, Trouble> {
+    let Some(mut row) = rows::by_id(db, task)? else { return Ok(CancelAsked::NoTask) };
+    match row.ask_cancel(at_ms) {
+        Ok(done) => {
+            life::write(db, &mut row, done, at_ms)?;
+            Ok(CancelAsked::Noted(Box::new(row)))
+        }
+        Err(_) => Ok(CancelAsked::Over(Box::new(row))),
+    }
+}
+
+pub(super) fn note_progress(
+    db: &Connection,
+    which: &Tracked,
+    text: &str,
+    at_ms: u64,
+) -> Result<bool, Trouble> {
+    let Some(mut row) = rows::tracked(db, which)? else { return Ok(false) };
+    let Ok(done) = row.go_on(text, at_ms) else { return Ok(false) };
+    life::write(db, &mut row, done, at_ms)?;
+    Ok(true)
+}
+
+pub(super) fn acknowledge(db: &Connection, which: &Tracked, at_ms: u64) -> Result<bool, Trouble> {
+    let Some(mut row) = rows::tracked(db, which)?.filter(|row| row.status.is_terminal()) else {
+        return Ok(false);
+    };
+    let withdrawn = withdraw(db, &row.id, "acknowledged", IS_OPEN, at_ms)?;
+    if withdrawn {
+        outbox::stand(db, &mut row, DeliveryStatus::Delivered, at_ms)?;
+    }
+    Ok(withdrawn)
+}
+
+pub(super) fn retry(db: &Connection, task: &TaskId, at_ms: u64) -> Result<u64, Trouble> {
+    let Some(mut row) = rows::by_id(db, task)? else { return Ok(0) };
+    let changed = db
+        .prepare_cached(
+            "UPDATE outbox INDEXED BY outbox_of_task
+             SET state = 'due', tries = 0, next_at_ms = ?2, settled_at_ms = NULL, claimed_by = NULL
+             WHERE task_id = ?1 AND purpose <> 'change' AND channel IS NOT NULL AND state IN ('failed', 'queued')",
+        )?
+        .execute((task.as_str(), stored(at_ms)))?;
+    if changed > 0 {
+        outbox::stand(db, &mut row, DeliveryStatus::Pending, at_ms)?;
+    }
+    Ok(changed as u64)
+}
