@@ -12,6 +12,7 @@ use crate::limits::Activity;
 use crate::resources::Resources;
 use crate::run_json::RunJson;
 use crate::spec::{OnEscape, Orphan, Size};
+use crate::task::NotifyPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -75,6 +76,9 @@ pub struct RunRequest {
     /// Whether its input stays writable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Stdin>,
+    /// What of it is told, if nobody waits for it: how it ended, unless this says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyPolicy>,
     /// What it may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]

@@ -12,6 +12,7 @@ use tenure_core::limits::Limits;
 use tenure_core::resources::Resources;
 use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, Line, OnEscape, Orphan, PtyCommand, Size, Spec, Transport, check_env};
+use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::Notify;
 use tenure_policy::executable::Bound;
 use tenure_store::RunRow;
@@ -48,6 +49,8 @@ pub(crate) struct Asked {
     pub(crate) run_id: Option<RunId>,
     /// For a run of the exec tool.
     pub(crate) exec: Option<OfExec>,
+    /// What of it is told, if it goes on by itself and is a task of its own.
+    pub(crate) policy: Option<NotifyPolicy>,
 }
 
 /// What a run of the exec tool has beside.
@@ -107,6 +110,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         backend: Backend::Run,
         run_id: None,
         exec: None,
+        policy: Some(request.notify.unwrap_or_default()),
     })
 }
 

@@ -65,6 +65,7 @@ impl Daemon {
         }
         self.go_on_closing().await;
         self.tidy_sessions().await;
+        self.tidy_tasks().await;
         let events = self.settings.events;
         let before = clock::unix_ms().saturating_sub(millis(events.age));
         if let Err(error) = self.registry.trim_events(before, events.count.unwrap_or(u64::MAX)).await {

@@ -6,6 +6,7 @@ use crate::daemon::{Daemon, lock};
 use crate::held::{Held, Status};
 use crate::link::Link;
 use crate::refusal::Refusal;
+use crate::tasks::new_task;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +93,9 @@ impl Daemon {
     ) -> Result<Arc<Held>, Refusal> {
         let starting = self.starting.read().await;
         self.check_open()?;
+        // What somebody waits for is no task.
+        let policy = asked.policy.filter(|_| caller.is_none());
+        let task = policy.map(|policy| new_task(policy, true)).transpose()?;
         let terms =
             Terms { backend: asked.backend.word(), cgroup: self.settings.cgroup, keep: self.settings.output };
         let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
@@ -115,7 +119,7 @@ impl Daemon {
             exec: notify,
             session_parent: asked.session_parent,
             is_started: false,
-            task: None,
+            task,
         };
         let begun = match self.bring_to_life(&order, (new, &bound.unwrap_or_default()), caller).await {
             Ok(link) => Ok(self.take_on((run, orders), link, entry.place)),

@@ -20,6 +20,7 @@ mod link;
 pub mod log;
 mod mcp;
 mod metrics;
+mod notifier;
 mod reconcile;
 mod refusal;
 mod requester;

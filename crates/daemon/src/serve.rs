@@ -107,6 +107,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     daemon.go_on_with_sessions().await;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(Arc::clone(&daemon).await_clients());
+    tokio::spawn(Arc::clone(&daemon).notify_forever());
     daemon.tell_what_is_owed().await;
     tokio::spawn(bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));

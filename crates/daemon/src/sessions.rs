@@ -12,6 +12,7 @@ mod spawning;
 mod talking;
 mod turns;
 
+pub(crate) use asker::Asker;
 pub(crate) use closing::Why;
 pub(crate) use turns::Turns;
 
@@ -19,7 +20,6 @@ use crate::asked::named;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use asker::Asker;
 use std::sync::Arc;
 use tenure_core::session::{self as core, Origin, SessionKey};
 use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
@@ -76,7 +76,7 @@ impl Daemon {
         Ok(session)
     }
 
-    async fn session_called(&self, key: &SessionKey) -> Result<Session, Refusal> {
+    pub(crate) async fn session_called(&self, key: &SessionKey) -> Result<Session, Refusal> {
         let session = self.registry.session(key.clone()).await?;
         session.ok_or_else(|| tenure_store::Failed::NoSession { key: key.clone() }.into())
     }
@@ -97,6 +97,6 @@ fn check_words(request: &SessionsRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn key(text: &str) -> Result<SessionKey, Refusal> {
+pub(crate) fn key(text: &str) -> Result<SessionKey, Refusal> {
     text.parse().map_err(Refusal::invalid)
 }

@@ -42,3 +42,8 @@ async fn reading<T: Send + 'static>(
         Err(error) => Err(Refusal::internal(error)),
     }
 }
+
+/// The last of a run's output, as text; nothing, if it cannot be read.
+pub(crate) async fn last_output(dir: PathBuf, chars: usize) -> String {
+    reading(move || tenure_output::text::last(&dir, chars, true)).await.unwrap_or_default()
+}

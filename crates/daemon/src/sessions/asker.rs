@@ -11,9 +11,31 @@ use tenure_core::session::{
     can_see, narrow,
 };
 use tenure_core::tools::sessions::SessionsRequest;
+use tenure_core::tools::tasks::TasksRequest;
+
+/// As whom somebody wants to ask.
+pub(crate) struct Acting<'a> {
+    requester: Option<&'a str>,
+    visibility: Option<Visibility>,
+    sandboxed: Option<bool>,
+}
+
+impl<'a> From<&'a SessionsRequest> for Acting<'a> {
+    fn from(request: &'a SessionsRequest) -> Self {
+        let SessionsRequest { requester, visibility, sandboxed, .. } = request;
+        Self { requester: requester.as_deref(), visibility: *visibility, sandboxed: *sandboxed }
+    }
+}
+
+impl<'a> From<&'a TasksRequest> for Acting<'a> {
+    fn from(request: &'a TasksRequest) -> Self {
+        let TasksRequest { requester, visibility, sandboxed, .. } = request;
+        Self { requester: requester.as_deref(), visibility: *visibility, sandboxed: *sandboxed }
+    }
+}
 
 /// Who asks.
-pub(super) struct Asker {
+pub(crate) struct Asker {
     /// In a person's words.
     pub(super) about: String,
     /// As which session; none for somebody outside of all.
@@ -32,11 +54,16 @@ struct AsSession {
 
 impl Daemon {
     /// Who asks, as far as they may be who they say.
-    pub(super) async fn asker(&self, request: &SessionsRequest, who: &Requester) -> Result<Asker, Refusal> {
+    pub(crate) async fn asker(
+        &self,
+        request: impl Into<Acting<'_>>,
+        who: &Requester,
+    ) -> Result<Asker, Refusal> {
+        let request = request.into();
         if who.is_gone() {
             return Err(Refusal::forbidden("whoever asked was gone before it could be told who it is"));
         }
-        let acting = who.acting_as(request.requester.as_deref())?;
+        let acting = who.acting_as(request.requester)?;
         let about = acting.to_string();
         let Some(text) = acting.only_session() else {
             return match (request.visibility, request.sandboxed) {
@@ -95,7 +122,7 @@ fn is_within(less: Visibility, more: Visibility) -> bool {
 
 impl Asker {
     /// The session that asks.
-    pub(super) fn key(&self) -> Option<&SessionKey> {
+    pub(crate) fn key(&self) -> Option<&SessionKey> {
         self.session.as_ref().map(|it| &it.requester.key)
     }
 
@@ -122,7 +149,7 @@ impl Asker {
     }
 
     /// Lets the asker do this with a session, or says why not.
-    pub(super) fn see(&self, row: &SessionRow, action: Action) -> Result<(), Refusal> {
+    pub(crate) fn see(&self, row: &SessionRow, action: Action) -> Result<(), Refusal> {
         match self.access(row) {
             Access::Allow => Ok(()),
             Access::Deny(reason) => Err(Refusal::forbidden(reason.sentence(action))),
@@ -144,7 +171,7 @@ impl Asker {
     }
 
     /// Lets the asker end a session, or what it does: to see it is not enough, it must be its own or have come from it.
-    pub(super) fn own(&self, row: &SessionRow) -> Result<(), Refusal> {
+    pub(crate) fn own(&self, row: &SessionRow) -> Result<(), Refusal> {
         match self.key() {
             Some(key) if row.key != *key && !row.came_from(key) => Err(Refusal::forbidden(format!(
                 "session {} did not come from session {key}, which can end only itself and what it spawned",

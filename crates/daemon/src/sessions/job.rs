@@ -104,6 +104,7 @@ impl Daemon {
             backend: Backend::Cli,
             run_id: Some(run),
             exec: None,
+            policy: None,
             spec,
         };
         let reads = Reads::Agent { agent: Box::new(agent), silence: planned.no_output };

@@ -4,14 +4,16 @@ use super::asker::Asker;
 use super::{job, looking};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
+use crate::tasks::new_task;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TurnId;
 use tenure_core::session::{Action, Backend, SessionRow};
+use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
 use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
 use tenure_os::{clock, random};
-use tenure_store::{Failed, NewTurn, Side, Turn, TurnState};
+use tenure_store::{Failed, NewTask, NewTurn, Side, Turn, TurnState};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a message may be.
@@ -69,7 +71,10 @@ impl Daemon {
         let id = TurnId::from_random(random::bytes().map_err(Refusal::internal)?);
         let (asked_by, sent_at_ms) = (asked_by.to_owned(), clock::unix_ms());
         let new = NewTurn { id: id.clone(), session: row.key.clone(), message: text, asked_by, sent_at_ms };
-        match self.registry.begin_turn(new.clone(), None, self.instance.clone(), sent_at_ms).await {
+        let task = new_task(NotifyPolicy::DoneOnly, true)?;
+        let begun =
+            self.registry.begin_turn(new.clone(), Some(task.clone()), self.instance.clone(), sent_at_ms);
+        match begun.await {
             Ok(turn) => {
                 self.something_happened();
                 self.carry_on(turn);
@@ -83,16 +88,21 @@ impl Daemon {
                 "session {} is busy: wait for its turn to end, cancel it, or let the message wait with queue",
                 row.key
             ))),
-            WhenBusy::Queue => self.enqueue(new, None).await,
-            WhenBusy::Steer => self.steer(row, new).await,
+            WhenBusy::Queue => self.enqueue(new, task, None).await,
+            WhenBusy::Steer => self.steer(row, new, task).await,
         }
     }
 
     /// Has a message wait until the session is idle.
-    async fn enqueue(self: &Arc<Self>, new: NewTurn, note: Option<String>) -> Result<Sent, Refusal> {
+    async fn enqueue(
+        self: &Arc<Self>,
+        new: NewTurn,
+        task: NewTask,
+        note: Option<String>,
+    ) -> Result<Sent, Refusal> {
         let (key, turn_id) = (new.session.clone(), new.id.clone());
         let depth = usize::try_from(self.settings.sessions.queue).unwrap_or(usize::MAX);
-        let ahead = self.registry.queue_message(new, None, depth).await?;
+        let ahead = self.registry.queue_message(new, Some(task), depth).await?;
         self.something_happened();
         // The turn may have ended before the message was there to be taken.
         self.take_up(&key).await;
@@ -100,7 +110,7 @@ impl Daemon {
     }
 
     /// Gives a message to the turn that is under way, if that takes input.
-    async fn steer(self: &Arc<Self>, row: &SessionRow, new: NewTurn) -> Result<Sent, Refusal> {
+    async fn steer(self: &Arc<Self>, row: &SessionRow, new: NewTurn, task: NewTask) -> Result<Sent, Refusal> {
         if row.backend == Backend::Exec
             && let Some(turn) = self.registry.active_turn(row.key.clone()).await?
             && let Some(run) = &turn.run
@@ -119,7 +129,7 @@ impl Daemon {
                 "an agent's command takes no input in the middle of a turn, so the message waits for the next"
             }
         };
-        self.enqueue(new, Some(note.to_owned())).await
+        self.enqueue(new, task, Some(note.to_owned())).await
     }
 
     /// Waits for the end of a turn, for as long as is asked.

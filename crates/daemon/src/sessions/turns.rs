@@ -33,12 +33,12 @@ impl Turns {
         self.changed.subscribe()
     }
 
-    pub(super) fn something_changed(&self) {
+    pub(crate) fn something_changed(&self) {
         self.changed.send_modify(|n| *n += 1);
     }
 
     /// Has a turn end; one that has no run yet gets none. Says whether somebody carries it out.
-    pub(super) fn cancel(&self, turn: &TurnId) -> bool {
+    pub(crate) fn cancel(&self, turn: &TurnId) -> bool {
         let mut under_way = lock(&self.under_way);
         let it = under_way.entry(turn.clone()).or_default();
         it.cancel.send_replace(true);

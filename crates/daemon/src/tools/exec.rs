@@ -9,6 +9,7 @@ use crate::follower::Follower;
 use crate::held::Held;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use crate::tasks::task_of_exec;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ending::{NO_PTY, Reason};
@@ -62,7 +63,8 @@ impl Daemon {
             foreground.release();
             return ended(&held, &ending, wanted.warnings).await;
         }
-        self.registry.go_background(held.ticket.run_id.clone(), None).await?;
+        let task = task_of_exec(wanted.notify)?;
+        self.registry.go_background(held.ticket.run_id.clone(), Some(task)).await?;
         foreground.release();
         self.tell_end_of(&held);
         running(&held, wanted.warnings).await

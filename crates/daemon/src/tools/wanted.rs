@@ -193,6 +193,15 @@ impl Wanted {
         let exec = Some(OfExec { notify: self.notify, bound: line.bound });
         let (replace, only_session) = (self.replace, self.session.clone());
         let session_parent = self.maker.clone();
-        Ok(Asked { spec, replace, only_session, session_parent, backend: Backend::Exec, run_id, exec })
+        Ok(Asked {
+            spec,
+            replace,
+            only_session,
+            session_parent,
+            backend: Backend::Exec,
+            run_id,
+            exec,
+            policy: None,
+        })
     }
 }

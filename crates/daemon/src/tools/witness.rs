@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use tenure_core::ids::RunId;
 use tenure_mcp::Written;
-use tenure_store::RunRow;
+use tenure_os::clock;
+use tenure_store::{RunRow, Tracked};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// The witnesses of each run.
@@ -66,10 +67,14 @@ impl Sight {
     /// The owner has seen the end.
     pub(crate) async fn seen(self) {
         let Self { daemon, run, as_owner } = self;
-        if as_owner.is_some()
-            && let Err(error) = daemon.registry.acknowledge(run.clone()).await
-        {
-            tracing::error!(%run, %error, "that a run's end was seen is not recorded");
+        if as_owner.is_some() {
+            let seen = match daemon.registry.acknowledge(run.clone()).await {
+                Ok(_) => daemon.registry.acknowledge_task(Tracked::Run(run.clone()), clock::unix_ms()).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = seen {
+                tracing::error!(%run, %error, "that a run's end was seen is not recorded");
+            }
         }
         drop(as_owner);
     }

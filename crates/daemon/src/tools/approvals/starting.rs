@@ -6,6 +6,7 @@ use super::super::wanted::Wanted;
 use crate::daemon::{Daemon, lock};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use crate::tasks::task_of_exec;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::ids::RunId;
@@ -96,9 +97,10 @@ impl Daemon {
             Some(session) => Requester::client(session.clone(), "approved".to_owned()),
             None => Requester::Operator { about: "approved".to_owned() },
         };
+        let task = task_of_exec(wanted.notify)?;
         let asked = wanted.asked(line, Some(id.clone()))?;
         let (foreground, held) = Foreground::begin(self, asked, &asked_by).await?;
-        self.registry.go_background(id, None).await?;
+        self.registry.go_background(id, Some(task)).await?;
         foreground.release();
         self.tell_end_of(&held);
         Ok(())

@@ -1,0 +1,231 @@
+//! Tells owners how their tasks ended, on their channels. What is to be told is in the registry's outbox; here it is taken
+//! from there, delivered, and settled. A daemon that is killed in between has it delivered again, under the same key.
+
+use crate::asked::{self, Asked};
+use crate::daemon::{Daemon, Phase, until};
+use crate::refusal::Refusal;
+use crate::tools::last_output;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::defaults;
+use tenure_core::ending::Reason;
+use tenure_core::limits::{Activity, Limits};
+use tenure_core::session::Backend;
+use tenure_core::spec::{Argv, Spec, Transport};
+use tenure_core::task::{Notice, Schedule};
+use tenure_notify::{Channel, ChannelName, Command, Delivered, Target, Webhooks};
+use tenure_os::{clock, pause, random};
+use tenure_store::{Claimed, Tried};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// How many notices are on their way at once.
+const AT_ONCE: usize = 16;
+/// The longest that nothing is looked for.
+const LOOK: Duration = Duration::from_secs(30);
+/// The pause after the registry could not be read, or while all who deliver are busy.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long those who are about to see an end may take to be told of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The channels that there are, and what reaches them.
+struct Post {
+    channels: BTreeMap<ChannelName, Channel>,
+    webhooks: Webhooks,
+}
+
+impl Daemon {
+    /// Delivers what is due, until the daemon leaves.
+    pub(crate) async fn notify_forever(self: Arc<Self>) {
+        let file = self.settings.config().unwrap_or(Path::new("config.toml"));
+        let channels = tenure_notify::channels(file, self.settings.channels()).unwrap_or_else(|error| {
+            tracing::error!(%error, "no channel can be used");
+            BTreeMap::new()
+        });
+        let post = Arc::new(Post { channels, webhooks: Webhooks::default() });
+        if let Err(error) = self.registry.release_notices(self.instance.clone(), clock::unix_ms()).await {
+            tracing::error!(%error, "what an earlier daemon was delivering waits for its time");
+        }
+        let (mut changes, mut phase) = (self.changes(), self.phase.subscribe());
+        let mut under_way = JoinSet::new();
+        loop {
+            changes.borrow_and_update();
+            let next = self.deliver_due(&post, &mut under_way).await;
+            tokio::select! {
+                () = sleep(next) => {}
+                _ = changes.changed() => {}
+                Some(_) = under_way.join_next() => {}
+                () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
+            }
+        }
+    }
+
+    /// Takes what is due on each channel; how long until there is more.
+    async fn deliver_due(self: &Arc<Self>, post: &Arc<Post>, under_way: &mut JoinSet<()>) -> Duration {
+        let due = match self.registry.next_notices().await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::error!(%error, "what is due cannot be read");
+                return PAUSE;
+            }
+        };
+        let mut soonest = LOOK;
+        for (channel, at_ms) in due {
+            let now_ms = clock::unix_ms();
+            if at_ms > now_ms {
+                soonest = soonest.min(Duration::from_millis(at_ms - now_ms));
+                continue;
+            }
+            soonest = soonest.min(PAUSE);
+            let free = AT_ONCE.saturating_sub(under_way.len());
+            if free == 0 || !self.may_act() {
+                continue;
+            }
+            let until_ms = now_ms.saturating_add(millis(defaults::NOTICE_LEASE));
+            match self.registry.claim_notices(channel, self.instance.clone(), now_ms, until_ms, free).await {
+                Ok(claimed) => {
+                    for one in claimed {
+                        let (daemon, post) = (Arc::clone(self), Arc::clone(post));
+                        under_way.spawn(async move { daemon.deliver(&post, one).await });
+                    }
+                }
+                Err(error) => tracing::error!(%error, "what is due cannot be taken"),
+            }
+        }
+        soonest
+    }
+
+    /// Delivers one notice, and says how that went.
+    async fn deliver(self: &Arc<Self>, post: &Post, claimed: Claimed) {
+        let Claimed { claim, notice, tries } = claimed;
+        // Whoever is about to see the end sees it first, unless it does not take its answer.
+        if let Some(run) = &notice.run_id {
+            let _gone = timeout(PATIENCE, self.witnesses.gone(run)).await;
+        }
+        let until_ms = clock::unix_ms().saturating_add(millis(defaults::NOTICE_LEASE));
+        match self.registry.renew_notice(claim.clone(), until_ms).await {
+            Ok(true) => {}
+            // It need not be told any more, or somebody else has it.
+            Ok(false) => return,
+            Err(error) => return tracing::error!(%error, "a notice cannot be kept"),
+        }
+        pause::point("daemon-before-delivery");
+        let delivered = self.hand_over(post, &notice).await;
+        pause::point("daemon-after-delivery");
+        let tried = tried(delivered, tries);
+        if let Err(error) = self.registry.settle_notice(claim, tried, clock::unix_ms()).await {
+            tracing::error!(key = %notice.key, %error, "how a delivery went is not recorded: it is tried again");
+        }
+        self.something_happened();
+    }
+
+    /// Gives a notice to its channel.
+    async fn hand_over(self: &Arc<Self>, post: &Post, notice: &Notice) -> Delivered {
+        let Some(origin) = &notice.origin else { return Delivered::given_up("it has no channel") };
+        let Some(channel) = post.channels.get(origin.channel.as_str()) else {
+            let name = &origin.channel;
+            return Delivered::given_up(format!(
+                "there is no channel {name}: describe it in config.toml as [channels.{name}]"
+            ));
+        };
+        let told = message(notice).addressed(origin.to.as_deref(), origin.thread.as_deref());
+        match &channel.target {
+            Target::Webhook(webhook) => post.webhooks.deliver(webhook, &told, clock::unix_ms()).await,
+            Target::Command(command) => match self.run_command(command, &told).await {
+                Ok(delivered) => delivered,
+                Err(refusal) => Delivered::try_again(refusal.detail),
+            },
+        }
+    }
+
+    /// Has a command take a notice: as a run, so that its whole tree is held.
+    async fn run_command(
+        self: &Arc<Self>,
+        command: &Command,
+        told: &tenure_notify::Notice,
+    ) -> Result<Delivered, Refusal> {
+        let plan = match tenure_notify::plan(command, told) {
+            Ok(plan) => plan,
+            Err(error) => return Ok(Delivered::given_up(error.to_string())),
+        };
+        let stdin = plan.stdin.clone();
+        let held = self.start(self.asked_of(plan)?, "the notifier".to_owned(), None).await?;
+        let run = held.ticket.run_id.clone();
+        // One that does not read is judged by its end.
+        let _ = self.type_into(&self.row(&run).await?, &stdin, Some(0), true).await;
+        let row = self.wait(&run, None).await?;
+        let dir = Path::new(&row.directory).join("output");
+        let last = last_output(dir, tenure_notify::OUTPUT_BYTES).await;
+        let Some(ending) = row.ending else { return Ok(Delivered::try_again("how it ended is not known")) };
+        let how = &ending.termination;
+        let timed_out = how.reason == Reason::OverallTimeout;
+        Ok(tenure_notify::judge(how.exit_code, how.signal, timed_out, &last))
+    }
+
+    fn asked_of(&self, plan: tenure_notify::Plan) -> Result<Asked, Refusal> {
+        let mut process = asked::handed_down(&self.state_text());
+        for (name, value) in &plan.env {
+            process.set(name, value)?;
+        }
+        if let Some(cwd) = &plan.cwd {
+            process.cwd = cwd.as_os_str().as_encoded_bytes().to_vec();
+        }
+        let words = plan.argv.into_iter().map(String::into_bytes).collect();
+        let command = Argv::new(words).map_err(Refusal::invalid)?;
+        let limits = Limits {
+            overall: Some(plan.timeout),
+            no_output: None,
+            activity: Activity::default(),
+            grace: self.settings.run.grace,
+            give_up: defaults::GIVE_UP,
+            orphan_grace: self.settings.run.orphan_grace,
+        };
+        let transport = Transport::Pipes { command, stdin: true };
+        let spec = Spec { label: Some("a notice".to_owned()), ..process.spec(transport, limits) };
+        Ok(Asked {
+            spec,
+            replace: false,
+            only_session: None,
+            session_parent: None,
+            backend: Backend::Run,
+            run_id: None,
+            exec: None,
+            policy: None,
+        })
+    }
+}
+
+/// The notice as channels get it.
+fn message(notice: &Notice) -> tenure_notify::Notice {
+    tenure_notify::Notice {
+        key: notice.key.as_str().to_owned(),
+        created_at_ms: notice.at_ms,
+        kind: format!("task.{}", notice.purpose),
+        text: notice.text.clone(),
+        payload: serde_json::to_value(notice).unwrap_or_default(),
+    }
+}
+
+/// What comes of a try.
+fn tried(delivered: Delivered, tries: u32) -> Tried {
+    match delivered {
+        Delivered::Accepted => Tried::Delivered,
+        Delivered::GivenUp { why } => Tried::GivenUp { error: why },
+        Delivered::TryAgain { why, after } => {
+            let random = random::bytes().map_or(0, u64::from_ne_bytes);
+            match Schedule::default().pause_after(tries, random) {
+                Some(pause) => {
+                    let pause = after.map_or(pause, |after| after.max(pause));
+                    Tried::Again { error: why, at_ms: clock::unix_ms().saturating_add(millis(pause)) }
+                }
+                None => Tried::GivenUp { error: format!("{why}; tried {tries} times") },
+            }
+        }
+    }
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,121 @@
+//! Looking at tasks: which there are, and which one is meant. Looking changes nothing.
+
+use super::no_such_task;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::sessions::{Asker, key};
+use tenure_core::ids::TaskId;
+use tenure_core::session::{Action, SessionKey};
+use tenure_core::task::TaskRow;
+use tenure_core::tools::tasks::{TasksReply, TasksRequest};
+use tenure_store::{Found, TaskCursor, TaskQuery, Tracked};
+
+/// How many tasks are shown at once, if nothing is said, and at most.
+const PAGE: (u64, u64) = (50, 500);
+/// How long what a task is looked up by may be.
+const LOOKUP_BYTES: usize = 512;
+
+impl Daemon {
+    /// The tasks that there are for whoever asks: a session sees those that it is told of.
+    pub(super) async fn list_tasks(
+        &self,
+        request: &TasksRequest,
+        asker: &Asker,
+    ) -> Result<TasksReply, Refusal> {
+        let limit = request.limit.unwrap_or(PAGE.0);
+        if limit == 0 {
+            return Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1)));
+        }
+        let owner = match &request.owner {
+            Some(owner) => Some(self.owner_seen(&key(owner)?, asker).await?),
+            None => asker.key().cloned(),
+        };
+        let query = TaskQuery {
+            statuses: request.statuses.clone(),
+            kinds: request.kind.into_iter().collect(),
+            owner,
+            child: None,
+            after: request.after.as_deref().map(cursor).transpose()?,
+            limit: usize::try_from(limit.min(PAGE.1)).unwrap_or(1),
+        };
+        let page = self.registry.tasks(query).await?;
+        let next = page.next.map(|at| format!("{}:{}", at.created_at_ms, at.task_id));
+        Ok(TasksReply { tasks: Some(page.tasks), next, ..TasksReply::default() })
+    }
+
+    /// A session whose tasks whoever asks may see.
+    async fn owner_seen(&self, owner: &SessionKey, asker: &Asker) -> Result<SessionKey, Refusal> {
+        if asker.key() != Some(owner) {
+            asker.see(&self.session_called(owner).await?.row, Action::Status)?;
+        }
+        Ok(owner.clone())
+    }
+
+    /// The task that is meant, if whoever asks may see it.
+    pub(super) async fn task_meant(&self, request: &TasksRequest, asker: &Asker) -> Result<TaskRow, Refusal> {
+        let Some(text) = request.lookup.as_deref().filter(|text| !text.trim().is_empty()) else {
+            return Err(Refusal::invalid("lookup is missing: name a task, its run or its session"));
+        };
+        if text.len() > LOOKUP_BYTES {
+            return Err(no_such_task(text));
+        }
+        let task = match self.registry.find_task(text.to_owned()).await? {
+            Found::One(task) => *task,
+            Found::None => return Err(no_such_task(text)),
+            Found::Several(ids) => {
+                let ids: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+                let why =
+                    format!("{text:?} means more than one task: write more of one of {}", ids.join(", "));
+                return Err(Refusal::ambiguous(why));
+            }
+        };
+        self.see_task(&task, asker).await?;
+        Ok(task)
+    }
+
+    /// A task is seen by whom it is told, and by who may see the session that is told or does the work.
+    async fn see_task(&self, task: &TaskRow, asker: &Asker) -> Result<(), Refusal> {
+        let Some(own) = asker.key() else { return Ok(()) };
+        let sessions = [&task.owner, &task.child];
+        if sessions.into_iter().flatten().any(|key| key == own) {
+            return Ok(());
+        }
+        for key in sessions.into_iter().flatten() {
+            if let Some(session) = self.registry.session(key.clone()).await?
+                && asker.see(&session.row, Action::Status).is_ok()
+            {
+                return Ok(());
+            }
+        }
+        Err(Refusal::forbidden(format!(
+            "task {} is none of session {own}'s, nor of one that it may see",
+            task.id
+        )))
+    }
+
+    /// The task that is meant, if whoever asks may decide on it: it is told of it, or the work came from it.
+    pub(super) async fn own_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TaskRow, Refusal> {
+        let task = self.task_meant(request, asker).await?;
+        let Some(own) = asker.key() else { return Ok(task) };
+        if task.owner.as_ref() == Some(own) || task.child.as_ref() == Some(own) {
+            return Ok(task);
+        }
+        match task.child.as_ref().or(task.owner.as_ref()) {
+            Some(key) => asker.own(&self.session_called(key).await?.row).map(|()| task),
+            None => Err(Refusal::forbidden(format!("task {} is none of session {own}'s", task.id))),
+        }
+    }
+
+    /// The task, as it is now.
+    pub(super) async fn task_called(&self, id: &TaskId) -> Result<TaskRow, Refusal> {
+        let task = self.registry.task(Tracked::Task(id.clone())).await?;
+        task.ok_or_else(|| no_such_task(id.as_str()))
+    }
+}
+
+fn cursor(text: &str) -> Result<TaskCursor, Refusal> {
+    let parts = text.split_once(':').and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+    let (created_at_ms, task_id) =
+        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
+    Ok(TaskCursor { created_at_ms, task_id })
+}
