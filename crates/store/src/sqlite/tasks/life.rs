@@ -45,7 +45,10 @@ pub(super) fn write(
             outbox::add(db, row, &due, at_ms)?;
         }
     }
-    rows::update(db, row)?;
+    match event.kind {
+        EventKind::Progress => rows::update_progress(db, row)?,
+        _ => rows::update(db, row)?,
+    }
     rows::note(db, row, &event)
 }
 
@@ -110,6 +113,8 @@ fn make(
     if row.origin.is_none() && (row.owner.is_none() || owner.is_some()) {
         row.origin = origin_for(owner.as_ref(), child);
     }
+    // A channel without a name is none.
+    row.origin = row.origin.filter(|origin| !origin.channel.is_empty());
     row.interaction = child.map_or(row.interaction, |child| child.interaction);
     row.delivery = promise(&row, standing(db, row.owner.as_ref())?);
     row.last_event_at_ms = row.last_event_at_ms.max(at_ms);

@@ -1,7 +1,7 @@
 //! Lists of tasks and how one is found. A page is put together from lookups, each in the order of its index, and gives no
 //! more places than the page has: it costs its own length, whatever the registry holds.
 
-use super::rows::{self, TASK, task_row};
+use super::rows::{self, TASK, readable};
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::tasks::{Found, TaskCursor, TaskPage, TaskQuery, Tracked};
@@ -156,7 +156,7 @@ fn newest(db: &Connection, index: &str, column: &str, key: &str) -> Result<Vec<T
     let mut rows = statement.query([key])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(task_row(row)?);
+        found.extend(readable(row)?);
     }
     Ok(found)
 }

@@ -74,16 +74,22 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("a value with keys that are strings")
 }
 
-/// The task of a query; `None` if there is none, or it cannot be read: that is no reason not to record the rest.
-pub(super) fn one(db: &Connection, which: &str, values: impl Params) -> Result<Option<TaskRow>, Trouble> {
-    let mut statement = db.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
-    match statement.query(values)?.next()?.map(task_row).transpose() {
+/// The task; `None` if it cannot be read: that is no reason not to read or record the rest.
+pub(super) fn readable(row: &Row<'_>) -> Result<Option<TaskRow>, Trouble> {
+    match task_row(row) {
+        Ok(task) => Ok(Some(task)),
         Err(Trouble::Answer(why)) => {
             tracing::warn!(%why, "a task is left as it is");
             Ok(None)
         }
-        read => read,
+        Err(sql) => Err(sql),
     }
+}
+
+/// The task of a query.
+pub(super) fn one(db: &Connection, which: &str, values: impl Params) -> Result<Option<TaskRow>, Trouble> {
+    let mut statement = db.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
+    Ok(statement.query(values)?.next()?.map(readable).transpose()?.flatten())
 }
 
 pub(super) fn by_id(db: &Connection, id: &TaskId) -> Result<Option<TaskRow>, Trouble> {
@@ -160,6 +166,22 @@ pub(super) fn update(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
         ":told": stored(row.changes_told),
         ":told_at": row.change_told_at_ms.map(stored),
     })?;
+    Ok(())
+}
+
+/// Writes what changes while a task goes on, which happens often.
+pub(super) fn update_progress(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE tasks SET progress_summary = ?2, last_event_at_ms = ?3, changes_told = ?4, change_told_at_ms = ?5
+         WHERE task_id = ?1",
+    )?
+    .execute((
+        row.id.as_str(),
+        &row.progress_summary,
+        stored(row.last_event_at_ms),
+        stored(row.changes_told),
+        row.change_told_at_ms.map(stored),
+    ))?;
     Ok(())
 }
 
