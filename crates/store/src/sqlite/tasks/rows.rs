@@ -199,15 +199,25 @@ pub(super) fn note(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<
         Some((number, _)) => number + 1,
         None => 0,
     };
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO task_events (task_id, number, at_ms, kind, summary) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute((id, number, stored(event.at_ms), event.kind.word(), &event.summary))?;
+    write_event(db, row, (number, event))?;
     let beyond = number - i64::try_from(TASK_EVENTS).unwrap_or(i64::MAX);
     if beyond >= 0 {
         db.prepare_cached("DELETE FROM task_events WHERE task_id = ?1 AND number <= ?2")?
             .execute((id, beyond))?;
     }
+    Ok(())
+}
+
+/// Notes that a task was made, and tells it.
+pub(super) fn note_first(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<(), Trouble> {
+    write_event(db, row, (0, event))
+}
+
+fn write_event(db: &Connection, row: &TaskRow, (number, event): (i64, &TaskEvent)) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO task_events (task_id, number, at_ms, kind, summary) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((row.id.as_str(), number, stored(event.at_ms), event.kind.word(), &event.summary))?;
     if let Some(event) = told::happened(row, event.kind, event.at_ms) {
         tell(db, &event)?;
     }
