@@ -19,8 +19,8 @@ pub(super) use life::{
 use super::Sqlite;
 use crate::Reply;
 use crate::tasks::{
-    Audited, Backlog, CancelAsked, Claim, Claimed, Found, Queued, Sweep, Swept, TaskPage, TaskQuery,
-    TaskRegistry, Tracked, Tried,
+    Audited, Backlog, CancelAsked, Claim, Claimed, Found, NoticeRow, Queued, Sweep, Swept, TaskPage,
+    TaskQuery, TaskRegistry, Tracked, Tried,
 };
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
@@ -92,6 +92,10 @@ impl TaskRegistry for Sqlite {
 
     fn take_notices(&self, session: SessionKey, keys: Vec<NoticeKey>, at_ms: u64) -> Reply<u64> {
         self.write(move |db| queue::take(db, &session, &keys, at_ms))
+    }
+
+    fn task_notices(&self, task: TaskId) -> Reply<Vec<NoticeRow>> {
+        self.read(move |db| outbox::of_task(db, &task))
     }
 
     fn backlog(&self) -> Reply<Backlog> {

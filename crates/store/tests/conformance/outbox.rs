@@ -80,12 +80,17 @@ fn what_failed_is_tried_again_when_it_is_due_and_goes_to_the_queue_when_it_is_gi
         assert!(registry.settle_notice(first[0].claim.clone(), again(NOW + 500), NOW + 6).await.unwrap());
         assert_eq!(registry.next_notices().await.unwrap(), [("slack".to_owned(), NOW + 500)]);
         assert!(claimed(&registry, NOW + 499).await.is_empty());
+        let why = registry.task_notices(task_id(1)).await.unwrap()[0].last_error.clone();
+        assert_eq!(why.as_deref(), Some("500 from them"));
         let second = claimed(&registry, NOW + 500).await;
         assert!(registry.settle_notice(second[0].claim.clone(), given_up(), NOW + 501).await.unwrap());
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::SessionQueued);
         let queued = registry.queued_notices(key("s"), 9).await.unwrap();
         assert_eq!((queued.len(), queued[0].last_error.as_deref()), (1, Some("refused")));
         assert_eq!(registry.next_notices().await.unwrap(), []);
+        let shown = registry.task_notices(task_id(1)).await.unwrap();
+        assert_eq!((shown.len(), shown[0].state.as_str(), shown[0].attempts), (1, "queued", 2));
+        assert_eq!((shown[0].channel.as_deref(), shown[0].settled_at_ms), (Some("slack"), Some(NOW + 501)));
         // Whoever wants it on its channel all the same can have that, until it is taken.
         assert_eq!(registry.retry_notices(task_id(1), NOW + 502).await.unwrap(), 1);
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::Pending);

@@ -1,5 +1,6 @@
 //! What the embedded registry promises besides: about its file (`file`, `shapes`, `disk`), processes that share it
-//! (`sharing`), processes that die (`crash`), and its speed (`figures` and `session_figures`, by hand).
+//! (`sharing`), processes that die (`crash`), and its speed (`figures`, `session_figures` and `task_figures`,
+//! by hand).
 
 mod crash;
 mod disk;
@@ -9,3 +10,4 @@ mod helper;
 mod session_figures;
 mod shapes;
 mod sharing;
+mod task_figures;

@@ -114,6 +114,10 @@ fn the_run_of_a_turn_is_found_with_its_task_and_does_not_end_it() {
         assert!(registry.end_turn(turn_id(1), end(Outcome::Failed)).await.unwrap());
         assert_eq!(row(&registry, 1).await.status, Status::Failed);
         assert_eq!(waiting(&registry, "p").await, [key_of(1, "terminal")]);
+        let seen = async |which| registry.acknowledge_task(which, NOW).await.unwrap();
+        assert!(!seen(Tracked::Run(run_id(7))).await, "the run's end is not what the agent said");
+        assert!(seen(Tracked::Turn(turn_id(1))).await);
+        assert_eq!(waiting(&registry, "p").await, [""; 0]);
     });
 }
 

@@ -45,7 +45,10 @@ pub(super) fn write(
             outbox::add(db, row, &due, at_ms)?;
         }
     }
-    rows::update(db, row)?;
+    match event.kind {
+        EventKind::Progress => rows::update_progress(db, row)?,
+        _ => rows::update(db, row)?,
+    }
     rows::note(db, row, &event)
 }
 
@@ -110,26 +113,28 @@ fn make(
     if row.origin.is_none() && (row.owner.is_none() || owner.is_some()) {
         row.origin = origin_for(owner.as_ref(), child);
     }
+    // A channel without a name is none.
+    row.origin = row.origin.filter(|origin| !origin.channel.is_empty());
     row.interaction = child.map_or(row.interaction, |child| child.interaction);
-    row.delivery = promise(&row, standing(db, row.owner.as_ref())?);
+    let standing = match &owner {
+        Some(owner) if owner.state.is_open() => Standing::Open,
+        Some(_) | None => standing(db, row.owner.as_ref())?,
+    };
+    row.delivery = promise(&row, standing);
     row.last_event_at_ms = row.last_event_at_ms.max(at_ms);
     rows::insert(db, &row)?;
-    rows::note(db, &row, &TaskEvent { at_ms, kind: EventKind::Created, summary: None })?;
+    rows::note_first(db, &row, &TaskEvent { at_ms, kind: EventKind::Created, summary: None })?;
     Ok(row)
 }
 
-/// Whether a task tracks this run, or the turn that it carries out.
-fn run_is_tracked(db: &Connection, run: &RunId) -> Result<bool, Trouble> {
-    let tracked = db
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY tasks_run WHERE run_id = ?1)")?
-        .query_row([run.as_str()], |row| row.get(0))?;
-    Ok(tracked)
-}
-
-fn is_taken(db: &Connection, new: &NewTask) -> Result<bool, Trouble> {
+/// Whether there is this task, or one that tracks this run or the turn that it carries out.
+fn is_taken(db: &Connection, new: &NewTask, run: Option<&RunId>) -> Result<bool, Trouble> {
     let taken = db
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM tasks WHERE task_id = ?1)")?
-        .query_row([new.id.as_str()], |row| row.get(0))?;
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM tasks WHERE task_id = ?1)
+                 OR EXISTS (SELECT 1 FROM tasks INDEXED BY tasks_run WHERE run_id = ?2)",
+        )?
+        .query_row((new.id.as_str(), run.map(RunId::as_str)), |row| row.get(0))?;
     Ok(taken)
 }
 
@@ -140,7 +145,7 @@ pub(in crate::sqlite) fn track_run(
     ticket: &Ticket,
     at_ms: u64,
 ) -> Result<Option<TaskRow>, Trouble> {
-    if run_is_tracked(db, &ticket.run_id)? || is_taken(db, new)? {
+    if is_taken(db, new, Some(&ticket.run_id))? {
         return Ok(None);
     }
     let mut row = new_row(new, Kind::Run, &ticket.owner_instance_id, ticket.created_at_ms);
@@ -182,7 +187,7 @@ pub(in crate::sqlite) fn track_turn(
     session: &SessionRow,
     (created_at_ms, at_ms): (u64, u64),
 ) -> Result<(), Trouble> {
-    if is_taken(db, new)? {
+    if is_taken(db, new, None)? {
         return Ok(());
     }
     let mut row =

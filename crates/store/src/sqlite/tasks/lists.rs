@@ -1,7 +1,7 @@
 //! Lists of tasks and how one is found. A page is put together from lookups, each in the order of its index, and gives no
 //! more places than the page has: it costs its own length, whatever the registry holds.
 
-use super::rows::{self, TASK, task_row};
+use super::rows;
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, parsed, stored};
 use crate::tasks::{Found, TaskCursor, TaskPage, TaskQuery, Tracked};
@@ -84,11 +84,11 @@ pub(super) fn statements(query: &TaskQuery) -> Vec<Sql> {
         }
         return vec![statement(index, wanted, query)];
     }
-    if query.statuses.is_empty() && query.kinds.is_empty() {
-        return vec![statement("tasks_all", Vec::new(), query)];
-    }
     let statuses: BTreeSet<Status> = some_or_all(&query.statuses, Status::ALL);
     let kinds: BTreeSet<Kind> = some_or_all(&query.kinds, Kind::ALL);
+    if (statuses.len(), kinds.len()) == (Status::ALL.len(), Kind::ALL.len()) {
+        return vec![statement("tasks_all", Vec::new(), query)];
+    }
     let pairs = statuses.iter().flat_map(|status| kinds.iter().map(move |kind| (*status, *kind)));
     pairs
         .map(|(status, kind)| {
@@ -132,33 +132,38 @@ pub(super) fn find(db: &Connection, text: &str) -> Result<Found, Trouble> {
 /// A session that did work is asked for that; one that only owns work, for what it owns.
 fn of_session(db: &Connection, key: &str) -> Result<Found, Trouble> {
     let did = newest(db, "tasks_child", "child", key)?;
-    let meant = did.iter().find(|row| row.status == Status::Running).or(did.first());
-    if let Some(row) = meant {
-        return Ok(Found::One(Box::new(with_events(db, row.clone())?)));
+    let meant = did.iter().find(|(_, status)| *status == Status::Running).or(did.first());
+    if let Some((id, _)) = meant {
+        return whole(db, id);
     }
     let owns = newest(db, "tasks_owner", "owner", key)?;
-    let live: Vec<_> = owns.iter().filter(|row| !row.status.is_terminal()).collect();
-    match live.as_slice() {
-        [] => match owns.into_iter().next() {
-            Some(row) => Ok(Found::One(Box::new(with_events(db, row)?))),
-            None => Ok(Found::None),
-        },
-        [row] => Ok(Found::One(Box::new(with_events(db, (*row).clone())?))),
-        several => Ok(Found::Several(several.iter().take(NAMED).map(|row| row.id.clone()).collect())),
+    let live: Vec<_> = owns.iter().filter(|(_, status)| !status.is_terminal()).collect();
+    match (live.as_slice(), owns.first()) {
+        ([], None) => Ok(Found::None),
+        ([(id, _)], _) | ([], Some((id, _))) => whole(db, id),
+        (several, _) => Ok(Found::Several(several.iter().take(NAMED).map(|(id, _)| id.clone()).collect())),
     }
 }
 
-fn newest(db: &Connection, index: &str, column: &str, key: &str) -> Result<Vec<TaskRow>, Trouble> {
+/// The newest tasks of a session, as its index has them.
+fn newest(db: &Connection, index: &str, column: &str, key: &str) -> Result<Vec<(TaskId, Status)>, Trouble> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {TASK} FROM tasks t INDEXED BY {index} WHERE t.{column} = ?1
-         ORDER BY t.created_at_ms DESC, t.task_id DESC LIMIT {NEWEST}"
+        "SELECT task_id, status FROM tasks INDEXED BY {index} WHERE {column} = ?1
+         ORDER BY created_at_ms DESC, task_id DESC LIMIT {NEWEST}"
     ))?;
     let mut rows = statement.query([key])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(task_row(row)?);
+        let (id, status): (String, String) = (row.get(0)?, row.get(1)?);
+        found.push((parsed(&id)?, parsed(&status)?));
     }
     Ok(found)
+}
+
+/// One task with its events, if it can be read.
+fn whole(db: &Connection, id: &TaskId) -> Result<Found, Trouble> {
+    let row = rows::by_id(db, id)?.map(|row| with_events(db, row)).transpose()?;
+    Ok(row.map_or(Found::None, |row| Found::One(Box::new(row))))
 }
 
 /// By the beginning of the task's own id, or of its run's.
@@ -178,13 +183,9 @@ fn by_beginning(db: &Connection, text: &str) -> Result<Found, Trouble> {
             ids.insert(parsed(&id?)?);
         }
     }
-    match ids.len() {
-        0 => Ok(Found::None),
-        1 => {
-            let row = ids.first().map(|id| rows::by_id(db, id)).transpose()?.flatten();
-            let row = row.map(|row| with_events(db, row)).transpose()?;
-            Ok(row.map_or(Found::None, |row| Found::One(Box::new(row))))
-        }
-        _ => Ok(Found::Several(ids.into_iter().take(NAMED).collect())),
+    match (ids.first(), ids.len()) {
+        (None, _) => Ok(Found::None),
+        (Some(id), 1) => whole(db, id),
+        (Some(_), _) => Ok(Found::Several(ids.into_iter().take(NAMED).collect())),
     }
 }

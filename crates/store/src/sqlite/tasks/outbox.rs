@@ -6,7 +6,7 @@ use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, stored};
 use crate::sqlite::events::tell;
 use crate::tally::tasks as told;
-use crate::tasks::{Backlog, Claim, Claimed, Tried};
+use crate::tasks::{Backlog, Claim, Claimed, NoticeRow, Tried};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
@@ -23,8 +23,8 @@ pub(super) fn add(db: &Connection, row: &TaskRow, due: &Due, at_ms: u64) -> Resu
         Destination::Session(_) => ("queued", None),
     };
     db.prepare_cached(
-        "INSERT OR IGNORE INTO outbox (key, task_id, purpose, channel, session, state, created_at_ms, next_at_ms, payload)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+        "INSERT INTO outbox (key, task_id, purpose, channel, session, state, created_at_ms, next_at_ms, payload)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8) ON CONFLICT DO NOTHING",
     )?
     .execute((
         due.notice.key.as_str(),
@@ -201,6 +201,27 @@ pub(super) fn next(db: &Connection) -> Result<Vec<(String, u64)>, Trouble> {
             None => return Ok(found),
         }
     }
+}
+
+pub(super) fn of_task(db: &Connection, task: &TaskId) -> Result<Vec<NoticeRow>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT key, purpose, channel, state, attempts, created_at_ms, next_at_ms, settled_at_ms, last_error
+         FROM outbox INDEXED BY outbox_of_task WHERE task_id = ?1 ORDER BY seq",
+    )?;
+    let rows = statement.query_map([task.as_str()], |row| {
+        Ok(NoticeRow {
+            key: NoticeKey::stored(row.get(0)?),
+            purpose: row.get(1)?,
+            channel: row.get(2)?,
+            state: row.get(3)?,
+            attempts: number(row.get(4)?),
+            created_at_ms: number(row.get(5)?),
+            next_at_ms: number(row.get(6)?),
+            settled_at_ms: row.get::<_, Option<i64>>(7)?.map(number),
+            last_error: row.get(8)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn backlog(db: &Connection) -> Result<Backlog, Trouble> {

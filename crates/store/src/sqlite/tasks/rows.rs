@@ -74,16 +74,22 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("a value with keys that are strings")
 }
 
-/// The task of a query; `None` if there is none, or it cannot be read: that is no reason not to record the rest.
-pub(super) fn one(db: &Connection, which: &str, values: impl Params) -> Result<Option<TaskRow>, Trouble> {
-    let mut statement = db.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
-    match statement.query(values)?.next()?.map(task_row).transpose() {
+/// The task; `None` if it cannot be read: that is no reason not to read or record the rest.
+pub(super) fn readable(row: &Row<'_>) -> Result<Option<TaskRow>, Trouble> {
+    match task_row(row) {
+        Ok(task) => Ok(Some(task)),
         Err(Trouble::Answer(why)) => {
             tracing::warn!(%why, "a task is left as it is");
             Ok(None)
         }
-        read => read,
+        Err(sql) => Err(sql),
     }
+}
+
+/// The task of a query.
+pub(super) fn one(db: &Connection, which: &str, values: impl Params) -> Result<Option<TaskRow>, Trouble> {
+    let mut statement = db.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
+    Ok(statement.query(values)?.next()?.map(readable).transpose()?.flatten())
 }
 
 pub(super) fn by_id(db: &Connection, id: &TaskId) -> Result<Option<TaskRow>, Trouble> {
@@ -163,6 +169,22 @@ pub(super) fn update(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Writes what changes while a task goes on, which happens often.
+pub(super) fn update_progress(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "UPDATE tasks SET progress_summary = ?2, last_event_at_ms = ?3, changes_told = ?4, change_told_at_ms = ?5
+         WHERE task_id = ?1",
+    )?
+    .execute((
+        row.id.as_str(),
+        &row.progress_summary,
+        stored(row.last_event_at_ms),
+        stored(row.changes_told),
+        row.change_told_at_ms.map(stored),
+    ))?;
+    Ok(())
+}
+
 /// Notes what happened to a task, and tells it. Of progress the latest stands for all since something else happened.
 pub(super) fn note(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<(), Trouble> {
     let id = row.id.as_str();
@@ -177,15 +199,25 @@ pub(super) fn note(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<
         Some((number, _)) => number + 1,
         None => 0,
     };
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO task_events (task_id, number, at_ms, kind, summary) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute((id, number, stored(event.at_ms), event.kind.word(), &event.summary))?;
+    write_event(db, row, (number, event))?;
     let beyond = number - i64::try_from(TASK_EVENTS).unwrap_or(i64::MAX);
     if beyond >= 0 {
         db.prepare_cached("DELETE FROM task_events WHERE task_id = ?1 AND number <= ?2")?
             .execute((id, beyond))?;
     }
+    Ok(())
+}
+
+/// Notes that a task was made, and tells it.
+pub(super) fn note_first(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<(), Trouble> {
+    write_event(db, row, (0, event))
+}
+
+fn write_event(db: &Connection, row: &TaskRow, (number, event): (i64, &TaskEvent)) -> Result<(), Trouble> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO task_events (task_id, number, at_ms, kind, summary) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute((row.id.as_str(), number, stored(event.at_ms), event.kind.word(), &event.summary))?;
     if let Some(event) = told::happened(row, event.kind, event.at_ms) {
         tell(db, &event)?;
     }

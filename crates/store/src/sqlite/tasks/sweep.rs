@@ -1,7 +1,7 @@
 //! Maintenance. What is looked at is what is under way, what may go by now and what should not be: none of it grows with
 //! what is merely kept.
 
-use super::rows::{TASK, task_row};
+use super::rows::{TASK, readable};
 use super::{life, rows};
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{parsed, stored};
@@ -67,7 +67,7 @@ fn unbacked(db: &Connection, since_ms: u64, limit: usize) -> Result<Vec<TaskRow>
     while found.len() < limit
         && let Some(row) = rows.next()?
     {
-        let row = task_row(row)?;
+        let Some(row) = readable(row)? else { continue };
         if !is_backed(db, &row, since_ms)? {
             found.push(row);
         }
@@ -152,7 +152,7 @@ pub(super) fn audit(db: &Connection, now_ms: u64, limit: usize) -> Result<Vec<Au
         while found.len() < limit
             && let Some(row) = rows.next()?
         {
-            let task = task_row(row)?;
+            let Some(task) = readable(row)? else { continue };
             let findings = findings(&task, is_backed(&moment, &task, since_ms)?, now_ms);
             let is_known = found.iter().any(|it| it.task.id == task.id);
             if !findings.is_empty() && !is_known {

@@ -51,7 +51,7 @@ fn a_page_is_read_from_an_index_in_its_order() {
             let plan = plan(&db, &sql);
             assert!(plan.contains("USING COVERING INDEX tasks_"), "{mask}: {plan}");
             assert!(!plan.contains("TEMP B-TREE"), "{mask}: {plan}");
-            assert!(mask & 15 == 0 || plan.starts_with("SEARCH"), "{mask}: {plan}");
+            assert!(mask % 16 == 0 || plan.starts_with("SEARCH"), "{mask}: {plan}");
         }
     }
     assert_eq!(statements(&query(1)).len(), 2 * Kind::ALL.len());

@@ -74,6 +74,10 @@ pub(super) fn acknowledge(db: &Connection, which: &Tracked, at_ms: u64) -> Resul
     let Some(mut row) = rows::tracked(db, which)?.filter(|row| row.status.is_terminal()) else {
         return Ok(false);
     };
+    // Whoever has seen the end of its run has not heard what came of the turn.
+    if matches!(which, Tracked::Run(_)) && row.turn.is_some() {
+        return Ok(false);
+    }
     let withdrawn = withdraw(db, &row.id, "acknowledged", IS_OPEN, at_ms)?;
     if withdrawn {
         outbox::stand(db, &mut row, DeliveryStatus::Delivered, at_ms)?;
