@@ -26,7 +26,7 @@ pub(crate) fn tasks_lines(list: &[TaskRow]) -> Vec<String> {
         table.row([
             (short(task.id.as_str()).to_owned(), Tone::Plain),
             (task.kind.to_string(), Tone::Plain),
-            (status(task).to_owned(), status_tone(task)),
+            (task.status.to_string(), status_tone(task)),
             (task.delivery.to_string(), delivery_tone(task.delivery)),
             (work(task), Tone::Plain),
             (ago(since(task.created_at_ms)), Tone::Plain),
@@ -36,19 +36,15 @@ pub(crate) fn tasks_lines(list: &[TaskRow]) -> Vec<String> {
     table.lines()
 }
 
-/// One that is being ended is told from one that nobody touches.
-fn status(task: &TaskRow) -> &'static str {
-    if task.cancel_asked_at_ms.is_some() && !task.status.is_terminal() {
-        "cancelling"
-    } else {
-        task.status.word()
-    }
+/// Whether somebody wants it ended, and it has not.
+fn is_being_ended(task: &TaskRow) -> bool {
+    task.cancel_asked_at_ms.is_some() && !task.status.is_terminal()
 }
 
 fn status_tone(task: &TaskRow) -> Tone {
     match task.status {
         Status::Queued => Tone::Odd,
-        Status::Running if task.cancel_asked_at_ms.is_some() => Tone::Odd,
+        Status::Running if is_being_ended(task) => Tone::Odd,
         Status::Running => Tone::Good,
         Status::Succeeded => Tone::Quiet,
         Status::Cancelled => Tone::Odd,
@@ -79,14 +75,18 @@ fn work(task: &TaskRow) -> String {
 /// What it is called and what there is to say of it.
 fn summary(task: &TaskRow) -> String {
     let said = task.error.as_ref().or(task.terminal_summary.as_ref()).or(task.progress_summary.as_ref());
-    let parts: Vec<String> = [task.label.as_ref(), said].into_iter().flatten().map(|it| plain(it)).collect();
+    let mut parts: Vec<String> =
+        [task.label.as_ref(), said].into_iter().flatten().map(|it| plain(it)).collect();
+    if is_being_ended(task) {
+        parts.insert(0, "being ended".to_owned());
+    }
     if parts.is_empty() { "-".to_owned() } else { parts.join(": ") }
 }
 
 /// A task in a line, as it is at this moment.
 pub(crate) fn task_line(task: &TaskRow) -> String {
     let id = short(task.id.as_str());
-    let (at, status, delivery) = (exact(clock::unix_ms()), status(task), task.delivery.word());
+    let (at, status, delivery) = (exact(clock::unix_ms()), task.status.word(), task.delivery.word());
     format!("{at}  {id}  {:<8}  {status:<10}  {delivery:<14}  {}", task.kind.word(), summary(task))
 }
 
@@ -117,7 +117,7 @@ fn itself(task: &TaskRow) -> Rows {
     let text = |name: &'static str, text: &Option<String>| text.as_deref().map(|text| (name, plain(text)));
     let mut rows = vec![("id", task.id.to_string())];
     rows.extend(text("label", &task.label));
-    rows.extend([("kind", task.kind.to_string()), ("status", status(task).to_owned())]);
+    rows.extend([("kind", task.kind.to_string()), ("status", task.status.to_string())]);
     rows.extend(text("error", &task.error));
     rows.extend(text("result", &task.terminal_summary));
     rows.extend(text("progress", &task.progress_summary));
@@ -125,7 +125,7 @@ fn itself(task: &TaskRow) -> Rows {
     rows.retain(|(_, value)| !value.is_empty());
     rows.push(("asked for", moment(task.created_at_ms)));
     rows.extend(task.started_at_ms.map(|at| ("began", moment(at))));
-    rows.extend(task.cancel_asked_at_ms.map(|at| ("cancelled", moment(at))));
+    rows.extend(task.cancel_asked_at_ms.map(|at| ("cancel asked", moment(at))));
     rows.extend(task.ended_at_ms.map(|at| ("ended", moment(at))));
     let began = task.started_at_ms.zip(task.ended_at_ms);
     rows.extend(
@@ -202,18 +202,16 @@ pub(crate) fn maintenance(done: &Maintenance) -> Result<(), Failure> {
 }
 
 fn due(done: &Maintenance) -> Vec<String> {
-    let verb = if done.applied { "was" } else { "would be" };
+    let is = if done.applied { "is" } else { "would be" };
     let each = |ids: &[TaskId], what: &str| {
-        let said = |id: &TaskId| format!("task {} {verb} {what}", short(id.as_str()));
+        let said = |id: &TaskId| format!("task {} {is} {what}", short(id.as_str()));
         ids.iter().map(said).collect::<Vec<_>>()
     };
     let mut lines = each(&done.lost, "given up: nothing is behind it any more");
-    lines.extend(each(&done.reconciled, "ended: what it tracks had ended"));
-    let done_or_due = if done.applied { "" } else { " (--apply does it)" };
-    let (lost, ended, pruned) = (done.lost.len(), done.reconciled.len(), done.pruned);
-    let [given_up, closed, forgotten] =
-        if done.applied { ["given up", "ended", "forgotten"] } else { ["to give up", "to end", "to forget"] };
-    lines.push(format!("{lost} {given_up}, {ended} {closed}, {pruned} {forgotten}{done_or_due}"));
+    lines.extend(each(&done.reconciled, "told: what it tracks had ended"));
+    let (lost, told, pruned) = (done.lost.len(), done.reconciled.len(), done.pruned);
+    let sum = format!("{lost} given up, {told} told, {pruned} forgotten");
+    lines.push(if done.applied { sum } else { format!("due: {sum}; --apply does it") });
     lines
 }
 
