@@ -43,11 +43,9 @@ fn is_being_ended(task: &TaskRow) -> bool {
 
 fn status_tone(task: &TaskRow) -> Tone {
     match task.status {
-        Status::Queued => Tone::Odd,
-        Status::Running if is_being_ended(task) => Tone::Odd,
-        Status::Running => Tone::Good,
+        Status::Running if !is_being_ended(task) => Tone::Good,
+        Status::Queued | Status::Running | Status::Cancelled => Tone::Odd,
         Status::Succeeded => Tone::Quiet,
-        Status::Cancelled => Tone::Odd,
         Status::Failed | Status::TimedOut | Status::Lost => Tone::Bad,
     }
 }

@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use crate::{print, reach};
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 use tenure_client::Client;
@@ -170,7 +171,8 @@ fn drawn(lines: &[String], rows: usize, first: bool) -> String {
         text.push_str("\x1b[K\n");
     }
     if cut > 0 {
-        text.push_str(&format!("… {} more lines\x1b[K\n", cut + 1));
+        // A String takes everything.
+        let _ = writeln!(text, "… {} more lines\x1b[K", cut + 1);
     }
     text.push_str("\x1b[J");
     text
