@@ -265,7 +265,7 @@ fn what_cannot_be_done_is_told_by_its_exit_code() {
     says(&home, &["notify", "agent:nobody:1", "silent"], 4);
     says(&home, &["show", ""], 4);
     let live: Vec<String> = (0..17).map(|_| home.start_in_background(&[], LONG)).collect();
-    // Of seventeen ids of sixteen digits two begin alike.
+    // There are sixteen digits, so of seventeen ids two begin alike.
     let shared =
         live.iter().map(|id| &id[..1]).find(|one| live.iter().filter(|id| id.starts_with(one)).count() > 1);
     let (_, err) = says(&home, &["show", shared.expect("two that begin alike")], 1);

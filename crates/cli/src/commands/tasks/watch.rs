@@ -37,7 +37,9 @@ impl Watch<'_> {
         loop {
             let Some(reply) = self.ask(&mut client)? else { continue };
             let is_read = if draws {
-                print::heard(&drawn(&lines(&reply), rows(), first))?
+                // How it ended is left standing, whole.
+                let rows = if has_ended(&reply) { usize::MAX } else { rows() };
+                print::heard(&drawn(&lines(&reply), rows, first))?
             } else {
                 let now = of(&reply);
                 let left = self.left(&client, &seen, now)?;
@@ -48,7 +50,7 @@ impl Watch<'_> {
                 // A session's newest task may be another one later.
                 self.request.lookup = Some(task.id.to_string());
             }
-            if !is_read || reply.task.is_some_and(|task| task.status.is_terminal()) {
+            if !is_read || has_ended(&reply) {
                 return Ok(0);
             }
             poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
@@ -110,6 +112,11 @@ fn of(reply: &TasksReply) -> &[TaskRow] {
         (None, Some(task)) => std::slice::from_ref(task),
         (None, None) => &[],
     }
+}
+
+/// Whether the one task is over.
+fn has_ended(reply: &TasksReply) -> bool {
+    reply.task.as_ref().is_some_and(|task| task.status.is_terminal())
 }
 
 /// What was last seen of the tasks that were there.
