@@ -34,7 +34,7 @@ async def story(world, kind):
         begun = await session.initialize()
         assert begun.server_info.name == "tenure" and begun.instructions
         tools = (await session.list_tools()).tools
-        assert [tool.name for tool in tools] == ["exec", "process", "sessions"], tools
+        assert [tool.name for tool in tools] == ["exec", "process", "sessions", "tasks"], tools
 
         done = await session.call_tool("exec", {"command": "echo hello; exit 3"})
         assert not done.is_error and done.structured_content["exitCode"] == 3, done

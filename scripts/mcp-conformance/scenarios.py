@@ -31,7 +31,7 @@ def inspector(world, where, *words):
 def inspect(world, where):
     """The Inspector lists the tools and calls each; it holds replies against their schema."""
     tools = inspector(world, where, "--method", "tools/list")["tools"]
-    assert [one["name"] for one in tools] == ["exec", "process", "sessions"], tools
+    assert [one["name"] for one in tools] == ["exec", "process", "sessions", "tasks"], tools
     call = ("--method", "tools/call", "--tool-name")
     done = inspector(world, where, *call, "exec", "--tool-arg", "command=echo inspected")
     assert done["structuredContent"]["output"] == "inspected\n", done
@@ -39,6 +39,8 @@ def inspect(world, where):
     assert "runs" in done["structuredContent"], done
     done = inspector(world, where, *call, "sessions", "--tool-arg", "action=list")
     assert "sessions" in done["structuredContent"], done
+    done = inspector(world, where, *call, "tasks", "--tool-arg", "action=list")
+    assert "tasks" in done["structuredContent"], done
 
 
 def conform(world, package, scenario):

@@ -151,7 +151,7 @@ def expect_listed(tools):
     """What the model was offered is what the server lists: names, types, choices and what is required."""
     with open(os.path.join(os.path.dirname(__file__), "../../crates/mcp/tests/tools.json"), encoding="utf-8") as file:
         ours = {tool["name"]: tool["inputSchema"] for tool in json.load(file)}
-    expect("exec, process and sessions", set(tools) == set(ours), set(tools))
+    expect("exec, process, sessions and tasks", set(tools) == set(ours), set(tools))
     for name, schema in ours.items():
         expect(f"the gist of {name}'s schema", gist(tools[name]) == gist(schema), tools[name])
 

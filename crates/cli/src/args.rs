@@ -9,9 +9,11 @@ mod parse;
 mod process;
 mod sessions;
 mod sessions_import;
+mod tasks;
 mod terminal;
 mod values;
 mod view;
+mod who;
 
 pub(crate) use agents::{AgentsArgs, AgentsVerb};
 pub(crate) use approvals::{AllowArgs, AllowlistArgs, AllowlistVerb, ApprovalsArgs, ApprovalsVerb};
@@ -28,9 +30,11 @@ pub(crate) use sessions::{
     CloseArgs, HistoryArgs, SendArgs, SessionsArgs, SessionsListArgs, SessionsVerb, SpawnArgs, TurnWaitArgs,
 };
 pub(crate) use sessions_import::SessionsImportArgs;
+pub(crate) use tasks::{TaskArgs, TasksArgs, TasksListArgs, TasksVerb};
 pub(crate) use terminal::{AttachArgs, PasteArgs, ResizeArgs, ScreenArgs, SendKeysArgs, SubmitArgs, Word};
 pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
+pub(crate) use who::WhoArgs;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -67,6 +71,8 @@ pub(crate) enum Command {
     Allowlist(AllowlistArgs),
     /// Conversations with agents: who owns which, what was said, what is under way.
     Sessions(SessionsArgs),
+    /// What goes on in the background: how each of it is, and whether its owner was told.
+    Tasks(TasksArgs),
     /// The agents that sessions can be held with.
     Agents(AgentsArgs),
     /// List runs.

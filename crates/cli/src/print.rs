@@ -10,6 +10,7 @@ mod runs;
 mod screen;
 mod sessions;
 mod table;
+mod tasks;
 mod turns;
 mod units;
 
@@ -22,6 +23,7 @@ pub(crate) use runs::{exact, run, runs, state};
 pub(crate) use screen::screen;
 pub(crate) use sessions::{session, sessions};
 pub(crate) use table::Table;
+pub(crate) use tasks::{findings, maintenance, task, task_line, task_lines, tasks, tasks_lines};
 pub(crate) use turns::turns;
 pub(crate) use units::{ago, bytes};
 
@@ -40,12 +42,16 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
 
 /// Prints a text as it is; a reader that is gone has read enough.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    heard(text).map(|_| ())
+}
+
+/// Prints a text as it is. Whether somebody reads it, for who has more to print.
+pub(crate) fn heard(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::refused(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::refused(format!("cannot write to standard output: {error}"))),
     }
 }
 

@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long between two looks whether somebody else's daemon is ready.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How often it is looked whether there is a daemon again.
+const AGAIN: Duration = Duration::from_millis(200);
+
 /// What of a run's environment is not the daemon's.
 const OF_A_RUN: [&str; 4] = ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID", "TENURE_SESSION_KEY"];
 
@@ -45,6 +48,16 @@ pub(crate) fn needed(settings: &Settings) -> Result<Client, Failure> {
 pub(crate) fn running(settings: &Settings) -> Option<Client> {
     let client = Client::new(&settings.state);
     client.connect().is_ok().then_some(client)
+}
+
+/// Waits for the next daemon. Who watches starts none: the last one may have been stopped on purpose.
+pub(crate) fn next(settings: &Settings) -> Result<Client, Failure> {
+    loop {
+        poll::wait(&[], Some(AGAIN)).map_err(Failure::refused)?;
+        if let Some(client) = running(settings) {
+            return Ok(client);
+        }
+    }
 }
 
 /// Starts a daemon that outlives this command, and waits until it can be reached.

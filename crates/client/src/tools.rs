@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{ExecReply, ProcessReply};
 
 /// What a person answers.
@@ -47,6 +48,11 @@ impl Client {
     /// Does something with sessions. A wait lasts at most `TURN_WAIT_MS`.
     pub async fn sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
         self.call(Method::POST, "/v1/sessions", request).await
+    }
+
+    /// Does something with tasks.
+    pub async fn tasks(&self, request: &TasksRequest) -> Result<TasksReply, Failed> {
+        self.call(Method::POST, "/v1/tasks", request).await
     }
 
     /// What people are asked about; with `all` also what was answered or has expired.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod approvals;
+mod asking;
 mod attach;
 mod door;
 mod events;
@@ -15,7 +16,9 @@ mod output;
 mod receipt;
 mod runs;
 mod sessions;
+mod tasks;
 mod tools;
+mod unsaid;
 
 pub(crate) use door::{Connections, open, serve};
 
@@ -59,6 +62,13 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(sessions::wait))
         .routes(routes!(sessions::cancel))
         .routes(routes!(sessions::close))
+        .routes(routes!(tasks::list, tasks::act))
+        .routes(routes!(tasks::audit))
+        .routes(routes!(tasks::maintenance))
+        .routes(routes!(tasks::show))
+        .routes(routes!(tasks::notify))
+        .routes(routes!(tasks::cancel))
+        .routes(routes!(tasks::retry))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::allow_once))
         .routes(routes!(approvals::allow_always))

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tenure_core::api::{Exact, Problem};
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{
     ClientRequest, ExecReply, ExecRequest, ProcessReply, ProcessRequest, is_made_by, mcp_session,
 };
@@ -168,6 +169,10 @@ impl Tools for Client {
 
     async fn sessions(&self, request: SessionsRequest) -> Result<SessionsReply, Problem> {
         self.daemon().sessions(request, &self.who).await.map_err(|refusal| refusal.problem())
+    }
+
+    async fn tasks(&self, request: TasksRequest) -> Result<TasksReply, Problem> {
+        self.daemon().tasks(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 
     fn connected(&self, client: Handle) {

@@ -37,7 +37,7 @@ refusals! {
     no_such_run = 404 "no-such-run";
     /// There is no such session, or none that this requester may see.
     no_such_session = 404 "no-such-session";
-    /// There is no such task.
+    /// There is no such task, or none that this requester may see.
     no_such_task = 404 "no-such-task";
     /// The allowlist has no such entry.
     no_such_entry = 404 "no-such-entry";

@@ -6,7 +6,7 @@ use tenure_it::api::Api;
 use tenure_it::install::Install;
 
 /// What CONTRACT promises, and what operators have beside it.
-const ROUTES: [(&str, &str); 31] = [
+const ROUTES: [(&str, &str); 39] = [
     ("get", "/v1/health"),
     ("get", "/v1/runs"),
     ("post", "/v1/runs"),
@@ -32,6 +32,14 @@ const ROUTES: [(&str, &str); 31] = [
     ("post", "/v1/sessions/{key}/wait"),
     ("post", "/v1/sessions/{key}/cancel"),
     ("post", "/v1/sessions/{key}/close"),
+    ("get", "/v1/tasks"),
+    ("post", "/v1/tasks"),
+    ("get", "/v1/tasks/audit"),
+    ("post", "/v1/tasks/maintenance"),
+    ("get", "/v1/tasks/{lookup}"),
+    ("post", "/v1/tasks/{lookup}/notify"),
+    ("post", "/v1/tasks/{lookup}/cancel"),
+    ("post", "/v1/tasks/{lookup}/retry"),
     ("get", "/v1/events"),
     ("get", "/metrics"),
     ("get", "/openapi.json"),
@@ -116,7 +124,8 @@ fn every_described_route_is_there_and_every_promised_one_is_described() {
         if path == "/v1/shutdown" {
             continue;
         }
-        let at = path.replace("{id}", "0000dead").replace("{key}", "agent:nobody:1");
+        let at = path.replace("{id}", "0000dead").replace("{lookup}", "0000dead");
+        let at = at.replace("{key}", "agent:nobody:1");
         let at = if path == "/v1/events" { format!("{at}?follow=false") } else { at };
         let answer = api.ask(&method.to_uppercase(), &at, &[], b"{}");
         let code = answer.json_or_null()["code"].clone();

@@ -1,6 +1,7 @@
 //! One call of a tool: what was sent is read, the tool is waited for, and given up if nobody waits any more.
 
 use crate::receipts::{Gone, Receipts};
+use crate::schema::Hidden;
 use crate::{Answered, Progress, Tools, Written, catalog, say};
 use hyper::http::request::Parts;
 use rmcp::model::{
@@ -13,16 +14,20 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::{Future, pending};
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::api::Problem;
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{self, SessionsReply, SessionsRequest};
+use tenure_core::tools::tasks::TasksRequest;
 use tenure_core::tools::{Action, ExecRequest, ProcessRequest, Status};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// How long a client may take to read a word on a command's progress before it is not told this time.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Of `exec`: the process that it is for, which only the daemon knows.
+const OF_EXEC: Hidden = Hidden { fields: &["process"], actions: &[] };
 
 /// What whoever still listens hears when the connection ends under a call.
 const LEFT: &str = "the server is leaving. Commands and turns that were begun go on: call process or sessions with \
@@ -34,7 +39,7 @@ pub(crate) async fn exec<T: Tools>(
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let request = match read::<ExecRequest>(arguments, &["process"]) {
+    let request = match read::<ExecRequest>(arguments, OF_EXEC) {
         Ok(request) if request.command.trim().is_empty() => {
             return Ok(failed(&not_understood("command is missing or empty: give the command line to run")));
         }
@@ -60,7 +65,7 @@ pub(crate) async fn process<T: Tools>(
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let request = match read::<ProcessRequest>(arguments, &[]) {
+    let request = match read::<ProcessRequest>(arguments, Hidden::default()) {
         Ok(request) => request,
         Err(problem) => return Ok(failed(&problem)),
     };
@@ -82,7 +87,7 @@ pub(crate) async fn sessions<T: Tools>(
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let request = match read::<SessionsRequest>(arguments, &catalog::WHO_ASKS) {
+    let request = match read::<SessionsRequest>(arguments, catalog::OF_SESSIONS) {
         Ok(request) => request,
         Err(problem) => return Ok(failed(&problem)),
     };
@@ -97,6 +102,32 @@ pub(crate) async fn sessions<T: Tools>(
     }
 }
 
+/// `tasks`. That a task has failed is no error of who asks how it is.
+pub(crate) async fn tasks<T: Tools>(
+    tools: &T,
+    arguments: JsonObject,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let request = match read::<TasksRequest>(arguments, catalog::OF_TASKS) {
+        Ok(request) => request,
+        Err(problem) => return Ok(failed(&problem)),
+    };
+    let action = request.action;
+    match waited_for(tools.tasks(request), None, &context).await? {
+        Ok(reply) => {
+            let text = say::tasks(action, &reply, now_ms());
+            Ok(answer(&context, Written::default(), (text, false), &reply))
+        }
+        Err(problem) => Ok(failed(&problem)),
+    }
+}
+
+/// What time it is, in Unix milliseconds, for how long ago something was.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Whether a turn has ended otherwise than by its answer or by somebody who wanted that.
 fn was_not_answered(reply: &SessionsReply) -> bool {
     reply.turn.as_ref().is_some_and(|turn| match turn.state {
@@ -105,13 +136,17 @@ fn was_not_answered(reply: &SessionsReply) -> bool {
     })
 }
 
-/// What was sent, as a request. A null is a field that was left out. `hidden` fields are not for clients.
-fn read<T: DeserializeOwned>(mut arguments: JsonObject, hidden: &[&str]) -> Result<T, Problem> {
+/// What was sent, as a request. A null is a field that was left out. What is hidden is not for clients.
+fn read<T: DeserializeOwned>(mut arguments: JsonObject, hidden: Hidden) -> Result<T, Problem> {
     arguments.retain(|_, value| !value.is_null());
-    let unlisted =
-        |text: String| hidden.iter().fold(text, |text, name| text.replace(&format!(", `{name}`"), ""));
-    if let Some(name) = hidden.iter().find(|name| arguments.contains_key(**name)) {
+    let names = || hidden.fields.iter().chain(hidden.actions);
+    let unlisted = |text: String| names().fold(text, |text, name| text.replace(&format!(", `{name}`"), ""));
+    if let Some(name) = hidden.fields.iter().find(|name| arguments.contains_key(**name)) {
         return Err(not_understood(&format!("unknown field `{name}`")));
+    }
+    let action = arguments.get("action").and_then(Value::as_str);
+    if let Some(action) = action.filter(|action| hidden.actions.contains(action)) {
+        return Err(not_understood(&format!("action: `{action}` is for operators, on the command line")));
     }
     // The error names the field that it is about.
     serde_path_to_error::deserialize(Value::Object(arguments))

@@ -4,18 +4,28 @@
     reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
 )]
 
+use crate::schema::Hidden;
 use crate::{Terms, say, schema};
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig, Tool, ToolAnnotations};
 use std::sync::{Arc, LazyLock};
 use tenure_core::tools::sessions::SessionsRequest;
+use tenure_core::tools::tasks::TasksRequest;
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessRequest};
 
 pub(crate) const EXEC: &str = "exec";
 pub(crate) const PROCESS: &str = "process";
 pub(crate) const SESSIONS: &str = "sessions";
+pub(crate) const TASKS: &str = "tasks";
 
-/// The fields of `sessions` that say who asks. A client is bound to its session and cannot say that.
-pub(crate) const WHO_ASKS: [&str; 3] = ["as", "visibility", "sandboxed"];
+/// Of `sessions`: who asks. A client is bound to its session and cannot say that.
+pub(crate) const OF_SESSIONS: Hidden = Hidden { fields: &["as", "visibility", "sandboxed"], actions: &[] };
+/// Of `tasks`: who asks, and what operators see to.
+pub(crate) const OF_TASKS: Hidden = Hidden {
+    fields: &["as", "visibility", "sandboxed", "apply"],
+    actions: &["retry", "audit", "maintenance"],
+};
+/// Of `exec` and `process`: whose runs they are.
+const OF_RUNS: Hidden = Hidden { fields: &["sessionKey"], actions: &[] };
 
 fn instructions(Terms { yield_after, ends }: Terms) -> String {
     let wait = say::duration(u64::try_from(yield_after.as_millis()).unwrap_or(u64::MAX));
@@ -27,7 +37,7 @@ fn instructions(Terms { yield_after, ends }: Terms) -> String {
          or the end, `log` shows any lines again, `write`, `send-keys`, `submit` and `paste` give input, `screen` shows \
          a terminal, `kill` ends the whole tree, `list` shows what there is. Use `pty: true` for programs that need a \
          terminal. `sessions` hands work to another agent, or to a session of commands, asks how it goes and reads what \
-         came of it. Commands that still run when the client leaves {after}."
+         came of it. `tasks` answers how anything goes that was left in the background. Commands that still run when the client leaves {after}."
     )
 }
 
@@ -47,7 +57,14 @@ it is, `history` what was said in it, `list` which sessions there are; `cancel` 
 ends a session and all that it owns. Every action but `spawn` and `list` needs `sessionKey`. Use it for work that needs an \
 agent of its own or is to go on beside yours; for a single command use `exec`.";
 
-static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
+const ABOUT_TASKS: &str = "\
+The record of everything that goes on in the background: commands, turns of agents, sessions that you gave work. To answer \
+\"how is it going?\" or \"is it done?\", call `show` with the task's id, the run's id or the session's key, and say what it \
+answers: do not read logs or screens for that. `list` shows what there is; `notify` changes what you are told of a task \
+without asking; `cancel` ends it. When a task ends you are told once, so do not ask again and again. Every action but `list` \
+needs `lookup`.";
+
+static TOOLS: LazyLock<[Tool; 4]> = LazyLock::new(|| {
     let acts = |title: &str| {
         ToolAnnotations::with_title(title)
             .read_only(false)
@@ -55,19 +72,23 @@ static TOOLS: LazyLock<[Tool; 3]> = LazyLock::new(|| {
             .idempotent(false)
             .open_world(true)
     };
-    let mut exec = Tool::new(EXEC, ABOUT_EXEC, schema::input::<ExecRequest>(&["command"], &["sessionKey"]));
+    let mut exec = Tool::new(EXEC, ABOUT_EXEC, schema::input::<ExecRequest>(&["command"], OF_RUNS));
     exec.title = Some("Run a command".to_owned());
     exec.output_schema = Some(Arc::new(schema::output::<ExecReply>()));
     exec.annotations = Some(acts("Run a command"));
-    let asks = schema::input::<ProcessRequest>(&["action"], &["sessionKey"]);
+    let asks = schema::input::<ProcessRequest>(&["action"], OF_RUNS);
     let mut process = Tool::new(PROCESS, ABOUT_PROCESS, asks);
     process.title = Some("Work with running commands".to_owned());
     process.annotations = Some(acts("Work with running commands"));
-    let asks = schema::input::<SessionsRequest>(&["action"], &WHO_ASKS);
+    let asks = schema::input::<SessionsRequest>(&["action"], OF_SESSIONS);
     let mut sessions = Tool::new(SESSIONS, ABOUT_SESSIONS, asks);
     sessions.title = Some("Work with other agents".to_owned());
     sessions.annotations = Some(acts("Work with other agents"));
-    [exec, process, sessions]
+    let asks = schema::input::<TasksRequest>(&["action"], OF_TASKS);
+    let mut tasks = Tool::new(TASKS, ABOUT_TASKS, asks);
+    tasks.title = Some("Ask how work goes".to_owned());
+    tasks.annotations = Some(acts("Ask how work goes"));
+    [exec, process, sessions, tasks]
 });
 
 /// The tools.

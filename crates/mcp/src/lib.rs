@@ -25,6 +25,7 @@ use std::future::Future;
 use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
 
 /// How far a command has come that is waited for.
@@ -69,6 +70,9 @@ pub trait Tools: Clone + Send + Sync + 'static {
         &self,
         request: SessionsRequest,
     ) -> impl Future<Output = Result<SessionsReply, Problem>> + Send;
+
+    /// Does something with tasks, as the client's own session.
+    fn tasks(&self, request: TasksRequest) -> impl Future<Output = Result<TasksReply, Problem>> + Send;
 
     /// The client is ready: from now on it can be told things unasked.
     fn connected(&self, _client: Handle) {}

@@ -2,8 +2,10 @@
 //! only this misses nothing that the JSON has and that one can act on.
 
 mod sessions;
+mod tasks;
 
 pub(crate) use sessions::sessions;
+pub(crate) use tasks::tasks;
 
 use serde_json::Value;
 use std::fmt::{Display, Write};
@@ -141,6 +143,13 @@ fn word(value: &impl serde::Serialize) -> String {
 
 pub(crate) fn duration(ms: u64) -> String {
     if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
+}
+
+/// How the next page is had, if there is one.
+fn more(text: &mut Text, next: Option<&str>) {
+    if let Some(next) = next {
+        text.line(format_args!("[there is more: the same with \"after\":{} shows it]", Value::from(next)));
+    }
 }
 
 /// Text that is put together line by line.

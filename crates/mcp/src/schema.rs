@@ -6,13 +6,28 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// What a client may send. It is bound to a session, and is not told of the fields by which others say who they are.
-pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: &[&str]) -> JsonObject {
+/// What of a tool clients are not told, and may not say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hidden {
+    /// Fields: a client is bound to a session, and says neither who it is nor what only others may.
+    pub(crate) fields: &'static [&'static str],
+    /// Actions that are not an agent's.
+    pub(crate) actions: &'static [&'static str],
+}
+
+/// What a client may send.
+pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: Hidden) -> JsonObject {
     let mut schema = of::<T>();
+    if let Some(Value::Array(words)) = schema.pointer_mut("/properties/action/oneOf") {
+        words.retain(|word| {
+            let name = word.get("const").and_then(Value::as_str);
+            name.is_none_or(|name| !hidden.actions.contains(&name))
+        });
+    }
     tidy(&mut schema, Nulls::Drop);
     let mut schema = object(schema);
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-        fields.retain(|name, _| !hidden.contains(&&**name));
+        fields.retain(|name, _| !hidden.fields.contains(&&**name));
     }
     schema.insert("required".to_owned(), json!(required));
     schema.insert("additionalProperties".to_owned(), json!(false));

@@ -74,8 +74,9 @@ impl<T: Tools> ServerHandler for Server<T> {
             catalog::EXEC => call::exec(&self.tools, arguments, context).await,
             catalog::PROCESS => call::process(&self.tools, arguments, context).await,
             catalog::SESSIONS => call::sessions(&self.tools, arguments, context).await,
+            catalog::TASKS => call::tasks(&self.tools, arguments, context).await,
             other => {
-                let why = format!("there is no tool {other:?}: there are exec, process and sessions");
+                let why = format!("there is no tool {other:?}: there are exec, process, sessions and tasks");
                 return Err(ErrorData::invalid_params(why, None));
             }
         };

@@ -1,10 +1,10 @@
 //! The command line of `tenure sessions`.
 
-use super::SessionsImportArgs;
 use super::values::{Limit, limit, word};
+use super::{SessionsImportArgs, WhoArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use tenure_core::session::{Backend, Interaction, Kind, Mode, SessionState, Visibility};
+use tenure_core::session::{Backend, Interaction, Kind, Mode, SessionState};
 use tenure_core::tools::sessions::WhenBusy;
 
 /// What can carry out the turns of a new session.
@@ -27,15 +27,8 @@ Examples:
 pub(crate) struct SessionsArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<SessionsVerb>,
-    /// Act as this session.
-    #[arg(long = "as", value_name = "KEY", global = true)]
-    pub(crate) requester: Option<String>,
-    /// With --as: which sessions it may see [default: as the settings say].
-    #[arg(long, value_name = "WHICH", global = true, value_parser = word(Visibility::ALL, Visibility::word))]
-    pub(crate) visibility: Option<Visibility>,
-    /// With --as: it is shut in, and sees only itself and what it spawned.
-    #[arg(long, global = true)]
-    pub(crate) sandboxed: bool,
+    #[command(flatten)]
+    pub(crate) who: WhoArgs,
     /// Print the reply as JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -59,7 +59,7 @@ fn every_verb_that_is_shown_has_an_example() {
     let whole = definition();
     let shown = || whole.get_subcommands().filter(|verb| !verb.is_hide_set());
     let tools = shown().filter(|verb| {
-        ["process", "approvals", "allowlist", "sessions", "agents"].contains(&verb.get_name())
+        ["process", "approvals", "allowlist", "sessions", "tasks", "agents"].contains(&verb.get_name())
     });
     for verb in shown().chain(tools.flat_map(clap::Command::get_subcommands)) {
         let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -3,14 +3,7 @@
 use crate::args::EventsArgs;
 use crate::failure::Failure;
 use crate::{print, reach, settings};
-use std::time::Duration;
-use tenure_client::Client;
 use tenure_core::api::Event;
-use tenure_os::poll;
-use tenure_settings::Settings;
-
-/// How often it is looked whether there is a daemon again.
-const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
@@ -30,17 +23,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
             Err(failed) if args.follow && failed.is_lost() => {}
             Err(failed) => return Err(reach::failure(&failed)),
         }
-        client = next_daemon(&settings)?;
-    }
-}
-
-/// Waits for the next daemon. Who watches starts none: the last one may have been stopped on purpose.
-fn next_daemon(settings: &Settings) -> Result<Client, Failure> {
-    loop {
-        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
-        if let Some(client) = reach::running(settings) {
-            return Ok(client);
-        }
+        client = reach::next(&settings)?;
     }
 }
 

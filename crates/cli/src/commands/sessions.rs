@@ -3,7 +3,7 @@
 mod request;
 mod turn;
 
-use super::exec::line::quoted;
+use super::page::more;
 use super::sessions_import;
 use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     let verb = args.verb.as_ref().unwrap_or(&all);
     let settings = settings::load()?;
     match verb {
-        SessionsVerb::Import(_) if args.requester.is_some() => {
+        SessionsVerb::Import(_) if args.who.requester.is_some() => {
             return Err(Failure::refused("a session cannot import others: leave out --as"));
         }
         SessionsVerb::Import(import) => return sessions_import::run(import, args.json),
@@ -137,12 +137,12 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
         SessionsVerb::Spawn(_) => reply.session.iter().try_for_each(|it| print::line(it.row.key.as_str())),
         SessionsVerb::List(_) => {
             print::sessions(reply.sessions.as_deref().unwrap_or_default())?;
-            more(reply);
+            more(reply.next.as_deref());
             Ok(())
         }
         SessionsVerb::History(_) => {
             print::turns(reply.turns.as_deref().unwrap_or_default())?;
-            more(reply);
+            more(reply.next.as_deref());
             Ok(())
         }
         SessionsVerb::Send(_) => reply.sent.iter().try_for_each(sent),
@@ -156,13 +156,6 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
         SessionsVerb::Close(_) => reply.closed.iter().try_for_each(closed),
         // What they print is another's: a turn's end, a report.
         SessionsVerb::Wait(_) | SessionsVerb::Import(_) => Ok(()),
-    }
-}
-
-/// Says how to see the next page.
-fn more(reply: &SessionsReply) {
-    if let Some(next) = &reply.next {
-        complain(format!("there is more: the same with --after {} shows it", quoted(&print::plain(next))));
     }
 }
 

@@ -10,17 +10,23 @@ pub(super) type Group = (&'static str, Rows);
 
 /// Prints the groups that have something in them.
 pub(super) fn record(groups: &[Group]) -> Result<(), Failure> {
+    lines(groups).iter().try_for_each(|text| line(text))
+}
+
+/// The lines of the groups that have something in them.
+pub(super) fn lines(groups: &[Group]) -> Vec<String> {
     let face = Face::of_stdout();
     let told = groups.iter().filter(|(_, rows)| !rows.is_empty());
+    let mut lines = Vec::new();
     for (at, (title, rows)) in told.enumerate() {
         if at > 0 {
-            line("")?;
+            lines.push(String::new());
         }
-        line(&face.paint(Tone::Title, title))?;
+        lines.push(face.paint(Tone::Title, title));
         let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in rows {
-            line(format!("  {name:width$}  {value}").trim_end())?;
+            lines.push(format!("  {name:width$}  {value}").trim_end().to_owned());
         }
     }
-    Ok(())
+    lines
 }

@@ -57,18 +57,32 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
     }
 }
 
-/// The run that an address names. What cannot be an id is the id of no run.
-pub(super) struct Id(pub(super) String);
+/// What an address names, percent-encoded. What cannot be read is the name of nothing.
+macro_rules! named {
+    ($($(#[$doc:meta])* $name:ident or $refusal:ident;)*) => {$(
+        $(#[$doc])*
+        pub(super) struct $name(pub(super) String);
 
-impl FromRequestParts<Arc<Daemon>> for Id {
-    type Rejection = Refusal;
+        impl FromRequestParts<Arc<Daemon>> for $name {
+            type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
-        match Path::<String>::from_request_parts(parts, daemon).await {
-            Ok(Path(id)) => Ok(Self(id)),
-            Err(rejection) => Err(Refusal::no_such_run(rejection.body_text())),
+            async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+                match Path::<String>::from_request_parts(parts, daemon).await {
+                    Ok(Path(name)) => Ok(Self(name)),
+                    Err(rejection) => Err(Refusal::$refusal(rejection.body_text())),
+                }
+            }
         }
-    }
+    )*};
+}
+
+named! {
+    /// The run that an address names.
+    Id or no_such_run;
+    /// The session that an address names.
+    Key or no_such_session;
+    /// The task that an address names.
+    Lookup or no_such_task;
 }
 
 /// What stands after the question mark; an unknown name is refused.
@@ -92,5 +106,20 @@ impl FromRequestParts<Arc<Daemon>> for Requester {
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Refusal> {
         let who = parts.extensions.get::<Requester>().cloned();
         who.ok_or_else(|| Refusal::internal("a request that came through no door"))
+    }
+}
+
+/// Who calls, and whom.
+pub(super) struct Caller {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) who: Requester,
+}
+
+impl FromRequestParts<Arc<Daemon>> for Caller {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+        let who = Requester::from_request_parts(parts, daemon).await?;
+        Ok(Self { daemon: Arc::clone(daemon), who })
     }
 }

@@ -1,6 +1,6 @@
 //! What `sessions` answers: what was said first, then how the session or turn is and what to do next.
 
-use super::{Text, duration};
+use super::{Text, duration, more};
 use serde_json::{Value, json};
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{
@@ -68,7 +68,7 @@ fn list(text: &mut Text, reply: &SessionsReply) {
     for session in sessions {
         text.line(session_line(session));
     }
-    more(text, reply);
+    more(text, reply.next.as_deref());
 }
 
 fn history(text: &mut Text, reply: &SessionsReply) {
@@ -90,7 +90,7 @@ fn history(text: &mut Text, reply: &SessionsReply) {
             text.line(format_args!("error: {error}"));
         }
     }
-    more(text, reply);
+    more(text, reply.next.as_deref());
 }
 
 fn status(text: &mut Text, reply: &SessionsReply) {
@@ -174,12 +174,6 @@ fn turn_status(turn: &TurnJson) -> String {
 fn cut(text: &mut Text, bytes: u64) {
     if bytes > 0 {
         text.line(format_args!("[{bytes} bytes more are left out; history with maxBytes shows more]"));
-    }
-}
-
-fn more(text: &mut Text, reply: &SessionsReply) {
-    if let Some(next) = &reply.next {
-        text.line(format_args!("[there is more: the same with \"after\":{} shows it]", json!(next)));
     }
 }
 

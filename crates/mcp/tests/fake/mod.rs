@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a test's")]
 
 pub(crate) mod sessions;
+pub(crate) mod tasks;
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::ids::RunId;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{
     Action, ExecReply, ExecRequest, FailureKind, Listed, ProcessReply, ProcessRequest, Status, Waiting,
 };
@@ -208,6 +210,11 @@ impl Tools for Fake {
         }
         guard.1 = true;
         sessions::answer(&request)
+    }
+
+    async fn tasks(&self, request: TasksRequest) -> Result<TasksReply, Problem> {
+        self.log.note(|seen| seen.begun += 1);
+        tasks::answer(&request)
     }
 
     fn connected(&self, client: Handle) {

@@ -1,36 +1,51 @@
-//! The body of a call of `sessions` in which `action` may be left out: then it is `spawn`. It is put in while the body is
-//! read, so that what is wrong with the body is told like that of any other.
+//! The body of a call of a tool in which `action` may be left out: then it is the tool's own. It is put in while the body
+//! is read, so that what is wrong with the body is told like that of any other.
 
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 use tenure_core::tools::sessions::SessionsRequest;
+use tenure_core::tools::tasks::TasksRequest;
 
 const ACTION: &str = "action";
-const SPAWN: &str = "spawn";
 
-/// What is asked, or to spawn.
+/// What a tool is asked.
+pub(super) trait Asked {
+    /// What it does if nobody says what.
+    const UNSAID: &'static str;
+}
+
+impl Asked for SessionsRequest {
+    const UNSAID: &'static str = "spawn";
+}
+
+impl Asked for TasksRequest {
+    const UNSAID: &'static str = "list";
+}
+
+/// What is asked, or what is done unasked.
 #[derive(Debug)]
-pub(in crate::http) struct OrSpawn(pub(super) SessionsRequest);
+pub(super) struct OrUnsaid<T>(pub(super) T);
 
-impl<'de> Deserialize<'de> for OrSpawn {
+impl<'de, T: Asked + Deserialize<'de>> Deserialize<'de> for OrUnsaid<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(Fields)
+        from.deserialize_map(Fields(PhantomData))
     }
 }
 
-struct Fields;
+struct Fields<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for Fields {
-    type Value = OrSpawn;
+impl<'de, T: Asked + Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = OrUnsaid<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, fields: M) -> Result<OrSpawn, M::Error> {
-        let fields = Filled { fields, action: Given::No };
-        SessionsRequest::deserialize(MapAccessDeserializer::new(fields)).map(OrSpawn)
+    fn visit_map<M: MapAccess<'de>>(self, fields: M) -> Result<OrUnsaid<T>, M::Error> {
+        let fields = Filled { fields, action: Given::No, unsaid: T::UNSAID };
+        T::deserialize(MapAccessDeserializer::new(fields)).map(OrUnsaid)
     }
 }
 
@@ -47,6 +62,7 @@ enum Given {
 struct Filled<M> {
     fields: M,
     action: Given,
+    unsaid: &'static str,
 }
 
 impl<'de, M: MapAccess<'de>> MapAccess<'de> for Filled<M> {
@@ -72,7 +88,7 @@ impl<'de, M: MapAccess<'de>> MapAccess<'de> for Filled<M> {
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, M::Error> {
         if matches!(self.action, Given::ByUs) {
             self.action = Given::Yes;
-            return seed.deserialize(BorrowedStrDeserializer::new(SPAWN));
+            return seed.deserialize(BorrowedStrDeserializer::new(self.unsaid));
         }
         self.fields.next_value_seed(seed)
     }
@@ -82,15 +98,21 @@ impl<'de, M: MapAccess<'de>> MapAccess<'de> for Filled<M> {
 mod tests {
     use super::*;
     use tenure_core::tools::sessions::Action;
+    use tenure_core::tools::tasks;
+
+    fn read_as<T: Asked + for<'de> Deserialize<'de>>(text: &str) -> Result<T, String> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let read: Result<OrUnsaid<T>, _> = serde_path_to_error::deserialize(&mut json);
+        read.map(|OrUnsaid(request)| request).map_err(|error| error.to_string())
+    }
 
     fn read(text: &str) -> Result<SessionsRequest, String> {
-        let mut json = serde_json::Deserializer::from_str(text);
-        let read: Result<OrSpawn, _> = serde_path_to_error::deserialize(&mut json);
-        read.map(|OrSpawn(request)| request).map_err(|error| error.to_string())
+        read_as(text)
     }
 
     #[test]
-    fn without_an_action_it_is_spawn_and_with_one_it_is_that() {
+    fn without_an_action_it_is_the_tools_own_and_with_one_it_is_that() {
+        assert_eq!(read_as("{}"), Ok(TasksRequest::new(tasks::Action::List)));
         assert_eq!(read("{}"), Ok(SessionsRequest::new(Action::Spawn)));
         let request = read(r#"{"sessionKey": "a", "task": "b"}"#).unwrap();
         assert_eq!((request.action, request.task.as_deref()), (Action::Spawn, Some("b")));

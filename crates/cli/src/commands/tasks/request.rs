@@ -1,0 +1,45 @@
+//! What the daemon is asked for a verb.
+
+use crate::args::{TaskArgs, TasksArgs, TasksListArgs, TasksVerb};
+use tenure_core::tools::tasks::{Action, TasksRequest};
+
+/// The request that means these words.
+pub(super) fn of(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
+    let request = match verb {
+        TasksVerb::List(list) => self::list(list),
+        TasksVerb::Show(show) => about(Action::Show, &show.which),
+        TasksVerb::Notify(notify) => {
+            TasksRequest { policy: Some(notify.policy), ..about(Action::Notify, &notify.which) }
+        }
+        TasksVerb::Cancel(which) => about(Action::Cancel, which),
+        TasksVerb::Retry(which) => about(Action::Retry, which),
+        TasksVerb::Audit => TasksRequest::new(Action::Audit),
+        TasksVerb::Maintenance(how) => {
+            TasksRequest { apply: how.apply.then_some(true), ..TasksRequest::new(Action::Maintenance) }
+        }
+    };
+    TasksRequest {
+        requester: args.who.requester.clone(),
+        visibility: args.who.visibility,
+        sandboxed: args.who.sandboxed.then_some(true),
+        ..request
+    }
+}
+
+fn about(action: Action, which: &TaskArgs) -> TasksRequest {
+    TasksRequest { lookup: Some(which.lookup.clone()), ..TasksRequest::new(action) }
+}
+
+fn list(args: &TasksListArgs) -> TasksRequest {
+    TasksRequest {
+        statuses: args.statuses.clone(),
+        kind: args.kind,
+        owner: args.owner.clone(),
+        limit: args.limit,
+        after: args.after.clone(),
+        ..TasksRequest::new(Action::List)
+    }
+}
+
+#[cfg(test)]
+mod tests;

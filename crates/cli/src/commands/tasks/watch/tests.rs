@@ -1,0 +1,62 @@
+use super::*;
+use serde_json::{Value, json};
+
+fn row(digit: &str, more: &Value) -> TaskRow {
+    let mut task = json!({
+        "taskId": digit.repeat(24), "kind": "run", "status": "running", "deliveryStatus": "pending",
+        "notifyPolicy": "done_only", "tellsQuietSuccess": false, "instanceId": "c".repeat(24),
+        "interaction": "interactive", "createdAtMs": 0, "lastEventAtMs": 0,
+    });
+    task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(task).unwrap()
+}
+
+fn ids(rows: &[&TaskRow]) -> String {
+    rows.iter().map(|row| &row.id.as_str()[..1]).collect()
+}
+
+#[test]
+fn all_are_told_once_and_then_those_that_changed() {
+    let mut seen = Seen::default();
+    let (a, b) = (row("a", &json!({})), row("b", &json!({})));
+    assert_eq!(ids(&seen.changed(&[b.clone(), a.clone()], &[])), "ab", "the oldest first");
+    assert_eq!(ids(&seen.changed(&[b.clone(), a.clone()], &[])), "");
+    for more in [
+        json!({"status": "succeeded"}),
+        json!({"status": "succeeded", "deliveryStatus": "delivered"}),
+        json!({"status": "succeeded", "deliveryStatus": "delivered", "notifyPolicy": "silent"}),
+        json!({"progressSummary": "half"}),
+        json!({"progressSummary": "half", "cancelAskedAtMs": 7}),
+        json!({"terminalSummary": "all"}),
+        json!({"error": "it broke"}),
+    ] {
+        let now = [row("b", &more), a.clone()];
+        assert_eq!(ids(&seen.changed(&now, &[])), "b", "{more}");
+        assert_eq!(ids(&seen.changed(&now, &[])), "", "{more}");
+    }
+    let heard = row("b", &json!({"error": "it broke", "lastEventAtMs": 9}));
+    assert_eq!(ids(&seen.changed(&[heard, a], &[])), "", "that it was heard of is no change");
+}
+
+#[test]
+fn one_that_left_the_list_is_told_of_once_if_it_is_another_now() {
+    let mut seen = Seen::default();
+    let (a, b) = (row("a", &json!({})), row("b", &json!({})));
+    let _ = seen.changed(&[b.clone(), a.clone()], &[]);
+    let now = [row("e", &json!({}))];
+    let mut left: Vec<_> = seen.not_among(&now).map(ToString::to_string).collect();
+    left.sort();
+    assert_eq!(left, ["a".repeat(24), "b".repeat(24)]);
+    let ended = row("a", &json!({"status": "succeeded"}));
+    assert_eq!(ids(&seen.changed(&now, &[b, ended])), "ae");
+    assert_eq!(seen.not_among(&now).count(), 0, "they are not asked for again");
+}
+
+#[test]
+fn what_is_drawn_covers_what_was_there_and_fits() {
+    let lines = ["one", "two", "three"].map(str::to_owned);
+    assert_eq!(drawn(&lines[..2], 24, true), "\x1b[2J\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J");
+    assert!(drawn(&lines, 4, false).starts_with("\x1b[Hone\x1b[K\n"));
+    assert_eq!(drawn(&lines, 3, false), "\x1b[Hone\x1b[K\n… 2 more lines\x1b[K\n\x1b[J");
+    assert_eq!(drawn(&lines, 0, false), "\x1b[H… 3 more lines\x1b[K\n\x1b[J");
+}

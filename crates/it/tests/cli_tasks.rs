@@ -1,0 +1,291 @@
+//! `tenure tasks`, as people and programs use it from a shell.
+
+use serde_json::{Value, json};
+use tenure_it::eventually;
+use tenure_it::home::Home;
+use tenure_it::install::Install;
+use tenure_it::terminal::Terminal;
+
+/// A command that goes on until it is ended.
+const LONG: &[&str] = &["sleep", "1000"];
+
+fn home() -> Home {
+    Home::of(Install::new().with_daemon())
+}
+
+#[track_caller]
+fn says(install: &Install, args: &[&str], code: i32) -> (String, String) {
+    let output = install.tenure(&[&["tasks"], args].concat());
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {out} / {err}");
+    (out, err)
+}
+
+#[track_caller]
+fn json_of(install: &Install, args: &[&str]) -> Value {
+    serde_json::from_str(&says(install, &[args, &["--json"]].concat(), 0).0).expect("JSON")
+}
+
+/// The task of a run or session, as `show` has it.
+#[track_caller]
+fn task(install: &Install, lookup: &str) -> Value {
+    json_of(install, &["show", lookup])["task"].clone()
+}
+
+/// Waits until a task has this status.
+#[track_caller]
+fn becomes(install: &Install, lookup: &str, status: &str) -> Value {
+    eventually(&format!("{lookup} is {status}"), || {
+        Some(task(install, lookup)).filter(|task| task["status"] == status)
+    })
+}
+
+/// The runs of the tasks of a list, in its order.
+#[track_caller]
+fn runs(install: &Install, args: &[&str]) -> Vec<String> {
+    let reply = json_of(install, args);
+    let tasks = reply["tasks"].as_array().unwrap_or_else(|| panic!("no list: {reply}"));
+    tasks.iter().map(|task| task["runId"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_background_run_is_a_task_from_its_start_to_its_end() {
+    let home = home();
+    let run = home.start_in_background(&["--label", "the sleeper"], LONG);
+    let begun = task(&home, &run);
+    assert_eq!((&begun["kind"], &begun["status"]), (&json!("run"), &json!("running")), "{begun}");
+    assert_eq!((&begun["runId"], &begun["notifyPolicy"]), (&json!(run), &json!("done_only")), "{begun}");
+    assert!(begun["startedAtMs"].as_u64() >= begun["createdAtMs"].as_u64(), "{begun}");
+    for field in [
+        "taskId",
+        "deliveryStatus",
+        "ownerSessionKey",
+        "childSessionKey",
+        "label",
+        "progressSummary",
+        "terminalSummary",
+        "error",
+        "recentEvents",
+        "endedAtMs",
+        "lastEventAtMs",
+        "cleanupAfterMs",
+    ] {
+        assert!(begun.get(field).is_some(), "{field}: {begun}");
+    }
+    let id = begun["taskId"].as_str().expect("an id");
+    assert_eq!(task(&home, id)["runId"], run, "by its own id");
+    assert_eq!(task(&home, &id[..10])["runId"], run, "by a beginning of that");
+    assert_eq!(task(&home, &run[..10])["taskId"], id, "by a beginning of its run's id");
+    let (out, _) = says(&home, &[], 0);
+    let lines: Vec<&str> = out.lines().collect();
+    let headings: Vec<&str> = lines[0].split_whitespace().collect();
+    assert_eq!(headings, ["TASK", "KIND", "STATUS", "DELIVERY", "RUN/SESSION", "AGE", "SUMMARY"]);
+    assert!(lines.len() == 2 && lines[1].contains("running") && lines[1].contains("the sleeper"), "{out}");
+    let (out, _) = says(&home, &["show", &run], 0);
+    for words in [id, &run, "the sleeper", "running", "done_only", "Recent events", "started"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let (out, _) = says(&home, &["cancel", &run], 0);
+    assert!(out.contains(&id[..12]), "{out}");
+    let ended = becomes(&home, id, "cancelled");
+    assert_eq!(ended["taskId"], id);
+    assert!(ended["endedAtMs"].is_u64() && ended["cleanupAfterMs"].is_u64(), "{ended}");
+    let (out, err) = says(&home, &["cancel", &run], 1);
+    assert!(out.is_empty() && err.contains("cancelled"), "it says how the task is: {err}");
+    home.finish();
+}
+
+#[test]
+fn how_a_command_ended_is_how_its_task_did() {
+    let home = home();
+    for (script, status) in [("echo built", "succeeded"), ("echo no >&2; exit 3", "failed")] {
+        let run = home.start_in_background(&[], &["sh", "-c", script]);
+        let ended = becomes(&home, &run, status);
+        assert_eq!(ended["outcome"]["reason"], "exit", "{ended}");
+        let kinds: Vec<&Value> =
+            ended["recentEvents"].as_array().expect("events").iter().map(|event| &event["kind"]).collect();
+        assert!(kinds.contains(&&json!("started")) && kinds.contains(&&json!("ended")), "{ended}");
+    }
+    let slow = home.start_in_background(&["--timeout", "200ms"], LONG);
+    let ended = becomes(&home, &slow, "timed_out");
+    assert!(ended["error"].is_string() || ended["terminalSummary"].is_string(), "{ended}");
+    home.finish();
+}
+
+#[test]
+fn a_list_is_narrowed_and_comes_in_pages() {
+    let home = home();
+    let done = home.start_in_background(&[], &["true"]);
+    becomes(&home, &done, "succeeded");
+    let live: Vec<String> = (0..2).map(|_| home.start_in_background(&[], LONG)).collect();
+    let newest_first = [live[1].clone(), live[0].clone(), done.clone()];
+    assert_eq!(runs(&home, &["list"]), newest_first);
+    assert_eq!(runs(&home, &["--status", "running"]), newest_first[..2]);
+    assert_eq!(runs(&home, &["list", "--status", "succeeded", "--status", "lost"]), [done.as_str()]);
+    assert_eq!(runs(&home, &["list", "--kind", "run", "--status", "running,succeeded"]), newest_first);
+    assert_eq!(runs(&home, &["list", "--kind", "subagent"]), [""; 0]);
+    assert_eq!(runs(&home, &["list", "--owner", "agent:nobody:1"]), [""; 0]);
+    let (out, err) = says(&home, &["list", "--limit", "2"], 0);
+    assert_eq!(out.lines().count(), 3, "{out}");
+    let after = err.split("--after ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a cursor");
+    let after = after.trim_matches('\'');
+    assert_eq!(runs(&home, &["list", "--limit", "2", "--after", after]), [done.as_str()]);
+    home.finish();
+}
+
+#[test]
+fn what_is_told_can_be_changed_at_any_time() {
+    let home = home();
+    let run = home.start_in_background(&[], LONG);
+    for policy in ["state_changes", "silent", "done_only"] {
+        let (out, _) = says(&home, &["notify", &run, policy], 0);
+        assert!(out.contains(policy), "{out}");
+        assert_eq!(task(&home, &run)["notifyPolicy"], policy);
+    }
+    home.cancel(&run);
+    becomes(&home, &run, "cancelled");
+    let reply = json_of(&home, &["notify", &run, "silent"]);
+    assert_eq!(reply["task"]["notifyPolicy"], "silent", "also of one that has ended: {reply}");
+    home.finish();
+}
+
+#[test]
+fn a_turn_is_the_task_of_its_session() {
+    let home = home();
+    let spawn =
+        ["sessions", "spawn", "--backend", "exec", "--key", "agent:a:1", "--task", "echo hi; sleep 1000"];
+    let output = home.tenure(&spawn);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let turn = becomes(&home, "agent:a:1", "running");
+    assert_eq!(turn["childSessionKey"], "agent:a:1", "{turn}");
+    let (out, _) = says(&home, &["show", "agent:a:1"], 0);
+    assert!(out.contains("session  agent:a:1"), "{out}");
+    says(&home, &["cancel", "agent:a:1"], 0);
+    becomes(&home, "agent:a:1", "cancelled");
+    home.finish();
+}
+
+#[test]
+fn a_session_that_asks_sees_the_tasks_that_it_may() {
+    let home = home();
+    for key in ["agent:a:1", "agent:b:1"] {
+        let output =
+            home.tenure(&["sessions", "spawn", "--backend", "exec", "--key", key, "--task", "sleep 1000"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        becomes(&home, key, "running");
+    }
+    let seen = |who: &str| {
+        let reply = json_of(&home, &["list", "--as", who, "--visibility", "self"]);
+        let tasks = reply["tasks"].as_array().expect("tasks").clone();
+        tasks
+            .iter()
+            .map(|task| task["childSessionKey"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(seen("agent:a:1"), ["agent:a:1"]);
+    assert_eq!(seen("agent:b:1"), ["agent:b:1"]);
+    for line in [&["show", "agent:b:1"][..], &["cancel", "agent:b:1"], &["notify", "agent:b:1", "silent"]] {
+        let output =
+            home.tenure(&[&["tasks"], line, &["--as", "agent:a:1", "--visibility", "self"]].concat());
+        assert!(matches!(output.status.code(), Some(1 | 4)), "{line:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{line:?}: {output:?}");
+    }
+    for line in [&["audit"][..], &["maintenance", "--apply"], &["retry", "agent:a:1"]] {
+        says(&home, &[line, &["--as", "agent:a:1"]].concat(), 1);
+    }
+    assert_eq!(task(&home, "agent:b:1")["notifyPolicy"], "done_only", "nothing has come of that");
+    home.finish();
+}
+
+#[test]
+fn an_audit_of_nothing_wrong_exits_with_zero_and_maintenance_only_says_what_is_due() {
+    let home = home();
+    let run = home.start_in_background(&[], LONG);
+    let (out, err) = says(&home, &["audit"], 0);
+    assert_eq!((out.as_str(), err.as_str()), ("nothing is wrong\n", ""));
+    assert_eq!(json_of(&home, &["audit"])["findings"], json!([]));
+    let due = json_of(&home, &["maintenance"])["maintenance"].clone();
+    assert_eq!(due, json!({"applied": false, "lost": [], "reconciled": [], "pruned": 0}));
+    assert_eq!(json_of(&home, &["maintenance", "--apply"])["maintenance"]["applied"], true);
+    let (out, _) = says(&home, &["maintenance"], 0);
+    assert!(out.contains("--apply"), "{out}");
+    assert_eq!(task(&home, &run)["status"], "running", "it has a live run");
+    home.finish();
+}
+
+#[test]
+fn who_watches_one_is_told_each_change_until_it_has_ended() {
+    let home = home();
+    let run = home.start_in_background(&[], LONG);
+    let mut lines = home.start(&["tasks", "show", &run, "--watch"]);
+    let mut json = home.start(&["tasks", "show", &run, "--watch", "--json"]);
+    let mut person = Terminal::start(home.command(&["tasks", "show", &run, "--watch"]), 100, 40);
+    lines.wait_for("running");
+    json.wait_for("\"running\"");
+    person.wait_for("running");
+    says(&home, &["cancel", &run], 0);
+    assert_eq!((lines.code(), json.code(), person.code()), (0, 0, 0));
+    let out = lines.out();
+    assert!(out.lines().last().is_some_and(|line| line.contains("cancelled")), "{out}");
+    assert!(!out.contains('\u{1b}'), "{out}");
+    let last: Value = serde_json::from_str(json.out().lines().last().expect("a line")).expect("JSON");
+    assert_eq!(last["task"]["status"], "cancelled", "{last}");
+    assert!(person.screen().contains("\u{1b}[H") && person.screen().contains("cancelled"));
+    home.finish();
+}
+
+#[test]
+fn who_watches_the_list_hears_of_new_ones_and_of_those_that_leave_it() {
+    let home = home();
+    home.begin();
+    let mut watch = home.start(&["tasks", "--status", "running", "--watch", "--json"]);
+    let run = home.start_in_background(&[], LONG);
+    watch.wait_for(&run);
+    home.cancel(&run);
+    watch.wait_for("\"cancelled\"");
+    let statuses: Vec<Value> = watch
+        .out()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["task"]["status"].clone())
+        .collect();
+    assert_eq!(statuses.first(), Some(&json!("running")), "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&json!("cancelled")), "{statuses:?}");
+    drop(watch);
+    home.finish();
+}
+
+#[test]
+fn what_cannot_be_done_is_told_by_its_exit_code() {
+    let home = home();
+    for verb in ["show", "cancel", "retry"] {
+        let (out, err) = says(&home, &[verb, "agent:nobody:1"], 4);
+        assert!(out.is_empty() && err.lines().count() == 1, "{out} / {err}");
+    }
+    says(&home, &["notify", "agent:nobody:1", "silent"], 4);
+    says(&home, &["show", ""], 4);
+    let live: Vec<String> = (0..17).map(|_| home.start_in_background(&[], LONG)).collect();
+    // There are sixteen digits, so of seventeen ids two begin alike.
+    let shared =
+        live.iter().map(|id| &id[..1]).find(|one| live.iter().filter(|id| id.starts_with(one)).count() > 1);
+    let (_, err) = says(&home, &["show", shared.expect("two that begin alike")], 1);
+    assert!(err.contains("more"), "{err}");
+    home.finish();
+}
+
+#[test]
+fn a_wrong_word_lists_the_valid_ones() {
+    let install = Install::new();
+    for (line, valid) in [
+        (&["notify", "x", "loud"][..], "done_only, state_changes, silent"),
+        (&["list", "--status", "done"], "queued, running, succeeded, failed, timed_out, cancelled, lost"),
+        (&["--status", "done"], "queued, running, succeeded, failed, timed_out, cancelled, lost"),
+        (&["list", "--kind", "exec"], "run, acp, subagent, cli"),
+        (&["list", "--visibility", "none"], "self, tree, agent, all"),
+        (&["--status", "running", "show", "x"], "tenure tasks list"),
+    ] {
+        let (out, err) = says(&install, line, 2);
+        assert!(out.is_empty() && err.lines().count() == 1 && err.contains(valid), "{line:?}: {out} / {err}");
+    }
+    assert!(!install.state().join("daemon.sock").exists(), "nothing was started");
+}
