@@ -5,6 +5,7 @@ use crate::admission::Place;
 use crate::daemon::{Daemon, lock, until};
 use crate::link::Link;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::lease::Hold;
@@ -29,6 +30,8 @@ pub(crate) struct Held {
     orders: mpsc::UnboundedSender<Ask>,
     status: watch::Sender<Status>,
     followers: Mutex<usize>,
+    /// Whether a task may track it: what it printed last is told with its end.
+    tracked: AtomicBool,
 }
 
 /// What its keeper is to be told.
@@ -81,7 +84,23 @@ impl Held {
     pub(crate) fn new(ticket: Ticket, hold: Hold, directory: PathBuf, status: Status) -> (Arc<Self>, Orders) {
         let (orders, receiver) = mpsc::unbounded_channel();
         let status = watch::Sender::new(status);
-        (Arc::new(Self { ticket, hold, directory, orders, status, followers: Mutex::new(0) }), receiver)
+        (
+            Arc::new(Self {
+                ticket,
+                hold,
+                directory,
+                orders,
+                status,
+                followers: Mutex::new(0),
+                tracked: AtomicBool::new(true),
+            }),
+            receiver,
+        )
+    }
+
+    /// Says whether a task tracks it; of one that another daemon started that is not known, and assumed.
+    pub(crate) fn set_tracked(&self, tracked: bool) {
+        self.tracked.store(tracked, Ordering::Relaxed);
     }
 
     /// Asks for its end. The keeper does it; the registry is not waited for.
@@ -272,6 +291,9 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
 /// Records an ending and then lets everybody know.
 pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: Ending) {
     pause::point("daemon-before-ending");
+    if held.tracked.load(Ordering::Relaxed) && ending.output.bytes > 0 {
+        daemon.note_last_words(held).await;
+    }
     let heirs = ending.handed_over_to.clone();
     if !record(daemon, held, Change::Ended(Box::new(ending.clone()))).await && !is_ours(daemon, held).await {
         return held.let_go("another instance took its lease".to_owned());

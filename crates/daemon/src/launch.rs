@@ -108,6 +108,7 @@ impl Daemon {
         // It is held before it is recorded: a recorded run that nobody holds is one to be looked after, and a
         // process of the run may ask for something before we have heard of it.
         let (run, orders) = Held::new(ticket, hold, path, Status::default());
+        run.set_tracked(task.is_some());
         self.announce(&run);
         let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
         let directory = run.directory.to_string_lossy().into_owned();

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use std::fmt::{self, Write};
 use tenure_core::ending::Reason;
-use tenure_store::Count;
+use tenure_store::{Backlog, Count};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByReason {
@@ -82,6 +82,7 @@ pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
     }
     registry.register("run_cleanup_kill", "Kills that cleaning up took", kills);
     register_present(daemon, &mut registry);
+    register_backlog(daemon.registry.backlog().await?, &mut registry);
     let mut text = String::new();
     encode(&mut text, &registry).map_err(Refusal::internal)?;
     Ok(text)
@@ -102,4 +103,22 @@ fn register_present(daemon: &Daemon, registry: &mut Registry) {
         daemon.latency.start.clone(),
     );
     registry.register("run_stop_seconds", "From the cause to the recorded end", daemon.latency.stop.clone());
+}
+
+/// What is not settled.
+fn register_backlog(backlog: Backlog, registry: &mut Registry) {
+    let now = |n: u64| {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
+        gauge
+    };
+    registry.register("tasks_queued", "Tasks that have not begun", now(backlog.tasks_queued));
+    registry.register("tasks_running", "Tasks that are under way", now(backlog.tasks_running));
+    registry.register("outbox_depth", "Notices that a channel is to take", now(backlog.notices_due));
+    registry.register(
+        "notices_queued",
+        "Notices that wait for a session's next turn",
+        now(backlog.notices_queued),
+    );
+    registry.register("notices_failed", "Notices that nobody took", now(backlog.notices_failed));
 }

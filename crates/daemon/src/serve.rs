@@ -108,6 +108,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(Arc::clone(&daemon).await_clients());
     tokio::spawn(Arc::clone(&daemon).notify_forever());
+    tokio::spawn(Arc::clone(&daemon).watch_tasks());
     daemon.tell_what_is_owed().await;
     tokio::spawn(bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));

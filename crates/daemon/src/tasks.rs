@@ -3,6 +3,7 @@
 
 mod ending;
 mod looking;
+mod progress;
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;

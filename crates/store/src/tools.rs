@@ -115,8 +115,8 @@ pub struct AllowRow {
 pub trait ToolRegistry: Send + Sync + 'static {
     /// Where an exec run stands with its owner; `None` if the run is none of exec's.
     fn exec_run(&self, run: RunId) -> Reply<Option<ExecRow>>;
-    /// A run goes on in the background: its end is owed to its owner, unless that was not wanted. Given a task, that
-    /// tracks it from now on and tells how it ended; then nothing is owed, not even what was.
+    /// A run goes on in the background: its end is owed to those who listen, unless that was not wanted. A task tracks it
+    /// from now on, and tells its owner how it ended.
     fn go_background(&self, run: RunId, task: Option<NewTask>) -> Reply<()>;
     /// The same for every run of this instance that has not ended: whoever waited for one has lost its connection.
     fn go_background_all(&self, instance: InstanceId) -> Reply<()>;

@@ -5,6 +5,7 @@ use crate::session::{
     Backend, Interaction, Kind, LeftAlone, Mode, Origin, SessionKey, SessionRow, SessionState, TurnState,
     Visibility,
 };
+use crate::task::Notice;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// What is to be done.
@@ -206,6 +207,10 @@ pub struct SessionsReply {
     /// For `history`: the turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Vec<TurnJson>>,
+    /// For `history`: what waits to be told to the session. It counts as told if the session itself reads it here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
+    pub notices: Option<Vec<Notice>>,
     /// For `list` and `history`: what `after` is to be for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

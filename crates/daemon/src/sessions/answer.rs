@@ -106,6 +106,11 @@ fn of_agent(dir: &Path, agent: &Agent) -> (Option<FinalText>, Option<String>, Op
     (text, session.map(|session| session.to_string()), error)
 }
 
+/// What an agent has said last, in a turn that is under way.
+pub(super) fn so_far(dir: &Path, agent: &Agent) -> String {
+    of_agent(dir, agent).0.map_or(String::new(), |text| text.text)
+}
+
 /// The output of a command, from its beginning.
 fn of_command(dir: &Path) -> Option<FinalText> {
     let head = text::head(dir, REPLY_CHARS, true).ok()?;

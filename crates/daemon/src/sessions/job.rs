@@ -1,5 +1,6 @@
 //! What a turn starts: a process of the agent's command, or a command line by the exec tool's rules.
 
+use super::answer;
 use crate::asked::{self, Asked, Process};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -55,6 +56,14 @@ impl Daemon {
             known()
         );
         all.remove(name).ok_or_else(|| Refusal::invalid(unknown))
+    }
+
+    /// What an agent has said last in the turn whose output is here; nothing, if there is no such agent.
+    pub(crate) async fn agent_said(&self, name: &AgentId, dir: &Path) -> String {
+        let Ok(agent) = self.described(name) else { return String::new() };
+        let dir = dir.to_owned();
+        let reading = tokio::task::spawn_blocking(move || answer::so_far(&dir, &agent));
+        reading.await.unwrap_or_default()
     }
 
     /// What a turn starts, as the run with this id.

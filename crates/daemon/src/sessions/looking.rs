@@ -7,7 +7,9 @@ use crate::refusal::Refusal;
 use crate::runs::LIVE;
 use tenure_core::ids::RunId;
 use tenure_core::session::{Action, AgentId, SessionKey};
+use tenure_core::task::Notice;
 use tenure_core::tools::sessions::{SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_os::clock;
 use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
 
 /// How many sessions or turns are shown at once, if nothing is said, and at most.
@@ -16,6 +18,8 @@ const PAGE: (u64, u64) = (50, 500);
 const TEXT: (u64, u64) = (64 << 10, 4 << 20);
 /// How many runs are shown with a session.
 const RUNS: usize = 100;
+/// How many notices are shown with a history.
+const NOTICES: usize = 100;
 
 impl Daemon {
     /// The sessions that there are for whoever asks.
@@ -101,10 +105,26 @@ impl Daemon {
             (Some(true), after) => Side::Before(after.unwrap_or(u64::MAX)),
             (Some(false) | None, after) => Side::After(after.unwrap_or(0)),
         };
-        let page = self.registry.turns(session.row.key, side, page(request.limit)?, bytes).await?;
+        let key = session.row.key;
+        let page = self.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
         let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
         let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
-        Ok(SessionsReply { turns: Some(turns), next, ..SessionsReply::default() })
+        let notices = self.notices_of(&key, asker).await?;
+        Ok(SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() })
+    }
+
+    /// What waits to be told to a session; the session itself has been told by that.
+    async fn notices_of(&self, key: &SessionKey, asker: &Asker) -> Result<Option<Vec<Notice>>, Refusal> {
+        let waiting = self.registry.queued_notices(key.clone(), NOTICES).await?;
+        let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
+        if notices.is_empty() {
+            return Ok(None);
+        }
+        if asker.key() == Some(key) {
+            let keys = notices.iter().map(|notice| notice.key.clone()).collect();
+            self.registry.take_notices(key.clone(), keys, clock::unix_ms()).await?;
+        }
+        Ok(Some(notices))
     }
 }
 

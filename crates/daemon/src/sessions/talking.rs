@@ -13,7 +13,7 @@ use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
 use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
 use tenure_os::{clock, random};
-use tenure_store::{Failed, NewTask, NewTurn, Side, Turn, TurnState};
+use tenure_store::{Failed, NewTask, NewTurn, Side, Tracked, Turn, TurnState};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a message may be.
@@ -149,6 +149,10 @@ impl Daemon {
             let turn = self.turn_meant(&session.row, turn_id.as_ref()).await?;
             let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
             if ended || timeout_at(deadline, changed.changed()).await.is_err() {
+                if let (true, Some(turn)) = (ended && asker.key() == session.row.owner.as_ref(), &turn) {
+                    let seen = Tracked::Turn(turn.asked.id.clone());
+                    self.registry.acknowledge_task(seen, clock::unix_ms()).await?;
+                }
                 let turn = turn.map(|turn| looking::shown(turn, SHOWN));
                 return Ok(SessionsReply { turn, ..SessionsReply::default() });
             }

@@ -64,6 +64,7 @@ impl Daemon {
             return ended(&held, &ending, wanted.warnings).await;
         }
         let task = task_of_exec(wanted.notify)?;
+        held.set_tracked(true);
         self.registry.go_background(held.ticket.run_id.clone(), Some(task)).await?;
         foreground.release();
         self.tell_end_of(&held);

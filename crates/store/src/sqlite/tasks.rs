@@ -16,6 +16,8 @@ pub(super) use life::{
     turn_started, turn_withdrawn,
 };
 
+pub(super) use queue::hand_over;
+
 use super::Sqlite;
 use crate::Reply;
 use crate::tasks::{

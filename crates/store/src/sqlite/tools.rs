@@ -34,27 +34,14 @@ pub(super) fn exec_run(db: &Connection, run: &RunId) -> Result<Option<ExecRow>, 
 }
 
 pub(super) fn go_background(db: &Connection, run: &RunId, task: Option<&NewTask>) -> Result<(), Trouble> {
-    if let Some(task) = task {
-        return go_background_as(db, run, task);
-    }
     db.prepare_cached(
         "UPDATE exec_runs SET background = 1, notice = CASE notify WHEN 'never' THEN 'none' ELSE 'owed' END
          WHERE run_id = ?1 AND background = 0",
     )?
     .execute([run.as_str()])?;
-    Ok(())
-}
-
-/// The task tells the end from now on, if nobody has.
-fn go_background_as(db: &Connection, run: &RunId, task: &NewTask) -> Result<(), Trouble> {
-    let changed = db
-        .prepare_cached(
-            "UPDATE exec_runs SET background = 1, notice = 'none' WHERE run_id = ?1 AND notice IN ('none', 'owed')",
-        )?
-        .execute([run.as_str()])?;
-    match runs::run(db, run)?.filter(|_| changed > 0) {
-        Some(row) => tasks::track_run_in_background(db, task, &row, unix_ms()),
-        None => Ok(()),
+    match (task, runs::run(db, run)?) {
+        (Some(task), Some(row)) => tasks::track_run_in_background(db, task, &row, unix_ms()),
+        (Some(_), None) | (None, _) => Ok(()),
     }
 }
 

@@ -100,6 +100,7 @@ impl Daemon {
         let task = task_of_exec(wanted.notify)?;
         let asked = wanted.asked(line, Some(id.clone()))?;
         let (foreground, held) = Foreground::begin(self, asked, &asked_by).await?;
+        held.set_tracked(true);
         self.registry.go_background(id, Some(task)).await?;
         foreground.release();
         self.tell_end_of(&held);

@@ -84,8 +84,9 @@ pub(super) fn start(
 ) -> Result<Turn, Trouble> {
     let mut row = session.row;
     rows::set_state(db, &mut row, SessionState::Busy, at_ms)?;
+    let message = tasks::hand_over(db, &row, &asked.message, at_ms)?;
     let turn = Turn {
-        asked: asked.clone(),
+        asked: NewTurn { message, ..asked.clone() },
         number: session.turns + 1,
         state: TurnState::Running,
         instance: by.clone(),
@@ -110,7 +111,7 @@ pub(super) fn start(
         &asked.asked_by,
         stored(asked.sent_at_ms),
         stored(at_ms),
-        &asked.message,
+        &turn.asked.message,
     ))?;
     tell(db, &told::turn_started(&turn))?;
     tasks::turn_started(db, &turn)?;

@@ -5,7 +5,8 @@ use crate::sqlite::Trouble;
 use crate::sqlite::columns::stored;
 use crate::tasks::Queued;
 use rusqlite::Connection;
-use tenure_core::session::SessionKey;
+use std::fmt::Write;
+use tenure_core::session::{Backend, SessionKey, SessionRow};
 use tenure_core::task::NoticeKey;
 
 pub(super) fn waiting(db: &Connection, session: &SessionKey, limit: usize) -> Result<Vec<Queued>, Trouble> {
@@ -36,4 +37,32 @@ pub(super) fn take(
         taken += statement.execute((key.as_str(), session.as_str(), stored(at_ms)))?;
     }
     Ok(taken as u64)
+}
+
+/// How many notices one turn is told.
+const OF_A_TURN: usize = 20;
+
+/// What a session's next turn is told: what waits for it, and then the message. A session of commands is told nothing.
+pub(in crate::sqlite) fn hand_over(
+    db: &Connection,
+    session: &SessionRow,
+    message: &str,
+    at_ms: u64,
+) -> Result<String, Trouble> {
+    match session.backend {
+        Backend::Run | Backend::Exec => return Ok(message.to_owned()),
+        Backend::Cli | Backend::Acp => {}
+    }
+    let waiting = waiting(db, &session.key, OF_A_TURN)?;
+    if waiting.is_empty() {
+        return Ok(message.to_owned());
+    }
+    let mut text = String::from("While you were away:\n");
+    for queued in &waiting {
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "- {}", queued.notice.text);
+    }
+    let keys: Vec<NoticeKey> = waiting.into_iter().map(|queued| queued.notice.key).collect();
+    take(db, &session.key, &keys, at_ms)?;
+    Ok(format!("{text}\n{message}"))
 }

@@ -1,0 +1,105 @@
+//! How tasks go, in few words: the last line that a command printed, or what an agent said last.
+
+use crate::daemon::{Daemon, Phase, until};
+use crate::held::Held;
+use crate::tools::last_output;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ids::{RunId, TaskId};
+use tenure_core::task::{Kind, Status, TaskRow, text};
+use tenure_core::{defaults, task};
+use tenure_os::clock;
+use tenure_store::{TaskQuery, Tracked};
+use tokio::time::sleep;
+
+/// How often it is looked.
+const EVERY: Duration = Duration::from_secs(2);
+/// How many tasks are looked at together.
+const BATCH: usize = 500;
+/// How much of the output is read.
+const CHARS: usize = 1_000;
+
+impl Daemon {
+    /// Notes how tasks go, until the daemon leaves.
+    pub(crate) async fn watch_tasks(self: Arc<Self>) {
+        let mut phase = self.phase.subscribe();
+        let mut printed: HashMap<TaskId, u64> = HashMap::new();
+        loop {
+            tokio::select! {
+                () = sleep(EVERY) => {}
+                () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
+            }
+            if self.live_runs() == 0 {
+                printed.clear();
+            } else {
+                printed = self.look_at_tasks(printed).await;
+            }
+        }
+    }
+
+    /// Looks at every task that is under way here; how much each has printed.
+    async fn look_at_tasks(&self, before: HashMap<TaskId, u64>) -> HashMap<TaskId, u64> {
+        let mut query = TaskQuery { statuses: vec![Status::Running], limit: BATCH, ..TaskQuery::default() };
+        let mut printed = HashMap::new();
+        loop {
+            let page = match self.registry.tasks(query.clone()).await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(%error, "how tasks go cannot be looked at");
+                    return before;
+                }
+            };
+            for row in page.tasks {
+                if let Some(held) = row.run.as_ref().and_then(|run| self.held(run)) {
+                    let bytes = self.look_at_task(&row, &held, before.get(&row.id).copied()).await;
+                    printed.insert(row.id, bytes);
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return printed,
+            }
+        }
+    }
+
+    async fn look_at_task(&self, row: &TaskRow, held: &Held, before: Option<u64>) -> u64 {
+        let dir = held.directory.join("output");
+        let bytes = tenure_output::totals(&dir).map_or(0, |totals| totals.bytes);
+        if bytes == before.unwrap_or(0) {
+            return bytes;
+        }
+        let said = match row.kind {
+            Kind::Run => last_output(dir, CHARS).await,
+            Kind::Cli | Kind::Subagent | Kind::Acp => self.said_last(row, &dir).await,
+        };
+        let summary = text::last_line(&said, defaults::TASK_SUMMARY);
+        let noted = row.progress_summary.as_deref().map(|noted| (noted, row.last_event_at_ms));
+        if !summary.is_empty() && task::progress(noted, &summary, clock::unix_ms()) == task::Emit::Now {
+            self.note(Tracked::Task(row.id.clone()), said).await;
+        }
+        bytes
+    }
+
+    /// What an agent said last; of a command, what it printed.
+    async fn said_last(&self, row: &TaskRow, dir: &Path) -> String {
+        match row.child.as_ref().and_then(|child| child.agent()) {
+            Some(agent) => self.agent_said(&agent, dir).await,
+            None => last_output(dir.to_owned(), CHARS).await,
+        }
+    }
+
+    /// What a run printed last is told with its end.
+    pub(crate) async fn note_last_words(&self, held: &Held) {
+        let last = last_output(held.directory.join("output"), CHARS).await;
+        let run: &RunId = &held.ticket.run_id;
+        self.note(Tracked::Run(run.clone()), last).await;
+    }
+
+    async fn note(&self, which: Tracked, said: String) {
+        if let Err(error) = self.registry.note_progress(which, said, clock::unix_ms()).await {
+            tracing::warn!(%error, "how a task goes is not noted");
+        }
+    }
+}
