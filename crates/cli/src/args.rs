@@ -41,7 +41,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use tenure_core::ids::NurseryId;
 use tenure_core::resources::Rlimit;
-use values::{cpus, limit, rlimit};
+use tenure_core::task::NotifyPolicy;
+use values::{cpus, limit, rlimit, word};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -198,6 +199,9 @@ pub(crate) struct RunArgs {
     /// A name for people.
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
+    /// With --bg: what the session hears of it [default: done_only].
+    #[arg(long, value_name = "WHAT", requires = "bg", value_parser = word(NotifyPolicy::ALL, NotifyPolicy::word))]
+    pub(crate) notify: Option<NotifyPolicy>,
     /// What becomes of a process that leaves the session and outlives the command.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub(crate) on_escape: OnEscapeArg,

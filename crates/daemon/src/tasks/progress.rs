@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::{RunId, TaskId};
+use tenure_core::session::SessionKey;
 use tenure_core::task::{Kind, Status, TaskRow, text};
 use tenure_core::{defaults, task};
 use tenure_os::clock;
@@ -84,7 +85,7 @@ impl Daemon {
 
     /// What an agent said last; of a command, what it printed.
     async fn said_last(&self, row: &TaskRow, dir: &Path) -> String {
-        match row.child.as_ref().and_then(|child| child.agent()) {
+        match row.child.as_ref().and_then(SessionKey::agent) {
             Some(agent) => self.agent_said(&agent, dir).await,
             None => last_output(dir.to_owned(), CHARS).await,
         }

@@ -33,6 +33,7 @@ pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
         session: spec.session.clone(),
         scope: spec.scope.clone(),
         replace: flags.replace,
+        notify: flags.notify,
         label: spec.label.clone(),
         on_escape: Some(spec.on_escape),
         orphan: Some(spec.orphan),
