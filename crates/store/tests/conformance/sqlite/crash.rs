@@ -128,9 +128,13 @@ fn every_end_is_told_once_by_its_key_whatever_is_killed_when() {
     );
     block_on(drain(&Arc::new(Sqlite::open(&path).unwrap()), &mut accepted, &mut settled));
     check_told(&path, &ended, &settled);
-    assert!(ended.iter().all(|number| settled.contains(&key_of(*number, "terminal"))), "one was not told");
-    assert_eq!(settled.len(), number(&path, "SELECT count(*) FROM tasks WHERE delivery = 'delivered'"));
-    assert_eq!(accepted.iter().collect::<BTreeSet<_>>().len(), settled.len());
+    // One may have been settled by a process that was killed before it could say so. That the channel has it was said
+    // before, so by what the channel has it is judged.
+    let accepted: BTreeSet<_> = accepted.into_iter().collect();
+    assert!(ended.iter().all(|number| accepted.contains(&key_of(*number, "terminal"))), "one was not told");
+    assert_eq!(accepted.len(), number(&path, "SELECT count(*) FROM tasks WHERE delivery = 'delivered'"));
+    assert_eq!(accepted.len(), number(&path, "SELECT count(*) FROM tasks WHERE ended_at_ms IS NOT NULL"));
+    assert!(settled.is_subset(&accepted));
 }
 
 /// Delivers what is left.
