@@ -69,6 +69,7 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(tasks::notify))
         .routes(routes!(tasks::cancel))
         .routes(routes!(tasks::retry))
+        .routes(routes!(tasks::acknowledge))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::allow_once))
         .routes(routes!(approvals::allow_always))

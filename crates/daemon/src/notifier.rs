@@ -17,7 +17,7 @@ use tenure_core::spec::{Argv, Spec, Transport};
 use tenure_core::task::{Notice, Schedule};
 use tenure_notify::{Channel, ChannelName, Command, Delivered, Target, Webhooks};
 use tenure_os::{clock, pause, random};
-use tenure_store::{Claimed, Tried};
+use tenure_store::{Claimed, NewEvent, Tried};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -137,7 +137,28 @@ impl Daemon {
                 Ok(delivered) => delivered,
                 Err(refusal) => Delivered::try_again(refusal.detail),
             },
+            Target::Events(listeners) => match self.tell_listeners(notice).await {
+                // Once somebody has said so, it is not tried again.
+                Ok(()) => Delivered::TryAgain {
+                    why: "nobody who listens to the events has acknowledged it".to_owned(),
+                    after: Some(listeners.timeout),
+                },
+                Err(error) => Delivered::try_again(error.to_string()),
+            },
         }
+    }
+
+    /// Tells a notice as an event.
+    async fn tell_listeners(&self, notice: &Notice) -> Result<(), tenure_store::Failed> {
+        let event = NewEvent {
+            at_ms: clock::unix_ms(),
+            kind: "task-notice".to_owned(),
+            instance: self.instance.clone(),
+            run_id: notice.run_id.clone(),
+            session: notice.owner_session_key.as_ref().map(ToString::to_string),
+            detail: serde_json::to_value(notice).unwrap_or_default(),
+        };
+        self.registry.tell(event).await.map(drop)
     }
 
     /// Has a command take a notice: as a run, so that its whole tree is held.

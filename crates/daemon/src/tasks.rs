@@ -16,7 +16,7 @@ use tenure_core::task::{NotifyPolicy, TaskRow};
 use tenure_core::tools::Notify;
 use tenure_core::tools::tasks::{Action, Maintenance, TaskFinding, TasksReply, TasksRequest};
 use tenure_os::{clock, random};
-use tenure_store::{NewTask, Sweep};
+use tenure_store::{NewTask, Sweep, Tracked};
 
 /// How many tasks are looked at together by an audit or a sweep.
 const BATCH: usize = 1_000;
@@ -40,6 +40,7 @@ impl Daemon {
                 doing.await.map_err(Refusal::internal)?
             }
             Action::Retry => self.retry_task(&request, &asker).await,
+            Action::Acknowledge => self.acknowledge(&request, &asker).await,
             Action::Audit => self.audit(&asker).await,
             Action::Maintenance => self.maintain(request.apply.unwrap_or(false), &asker).await,
         }
@@ -66,6 +67,19 @@ impl Daemon {
                 task.id, task.delivery
             )));
         }
+        self.something_happened();
+        self.task_called(&task.id).await.map(shown)
+    }
+
+    /// Somebody who listens to events has heard how a task ended.
+    async fn acknowledge(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
+        let task = self.own_task(request, asker).await?;
+        if !task.status.is_terminal() {
+            let why = format!("task {} is {}: there is no end to acknowledge yet", task.id, task.status);
+            return Err(Refusal::wrong_state(why));
+        }
+        // What was acknowledged before is acknowledged.
+        self.registry.acknowledge_task(Tracked::Task(task.id.clone()), clock::unix_ms()).await?;
         self.something_happened();
         self.task_called(&task.id).await.map(shown)
     }

@@ -22,7 +22,7 @@ pub(crate) const OF_SESSIONS: Hidden = Hidden { fields: &["as", "visibility", "s
 /// Of `tasks`: who asks, and what operators see to.
 pub(crate) const OF_TASKS: Hidden = Hidden {
     fields: &["as", "visibility", "sandboxed", "apply"],
-    actions: &["retry", "audit", "maintenance"],
+    actions: &["retry", "acknowledge", "audit", "maintenance"],
 };
 /// Of `exec` and `process`: whose runs they are.
 const OF_RUNS: Hidden = Hidden { fields: &["sessionKey"], actions: &[] };

@@ -27,6 +27,15 @@ pub enum Target {
     Webhook(Webhook),
     /// To a program.
     Command(Command),
+    /// To whoever listens to Tenure's events, and says that it has heard it.
+    Events(Listeners),
+}
+
+/// Whoever listens to Tenure's events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listeners {
+    /// How long they have to say that they have heard a notice, before it is told again.
+    pub timeout: Duration,
 }
 
 /// Somebody who is called over HTTP.

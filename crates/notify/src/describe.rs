@@ -1,6 +1,6 @@
 //! Reads the tables `[channels.NAME]` of `config.toml`.
 
-use crate::channel::{BadName, Channel, ChannelName, Command, Target, Webhook};
+use crate::channel::{BadName, Channel, ChannelName, Command, Listeners, Target, Webhook};
 use crate::secret::{Secret, Signer};
 use crate::url::Url;
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use tenure_settings::raw::{RawTable, RawValue};
 
 const WEBHOOK_KEYS: [&str; 5] = ["webhook", "secret", "secret-file", "timeout", "allow-private"];
 const COMMAND_KEYS: [&str; 4] = ["command", "cwd", "env", "timeout"];
+const EVENT_KEYS: [&str; 2] = ["events", "timeout"];
 
 /// The longest that one attempt may take: others wait for it.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -33,15 +34,29 @@ pub fn channels(file: &Path, given: &RawTable) -> Result<BTreeMap<ChannelName, C
 }
 
 fn target(table: &Table<'_>) -> Result<Target, BadTable> {
-    match (table.values.contains_key("webhook"), table.values.contains_key("command")) {
-        (true, false) => webhook(table).map(Target::Webhook),
-        (false, true) => command(table).map(Target::Command),
-        (true, true) => Err(table.bad("command", "there is a webhook as well: write one of the two")),
-        (false, false) => {
-            let why = "it is missing: write webhook = \"https://…\" or command = [\"program\", \"argument\"]";
+    let has = |key| table.values.contains_key(key);
+    match (has("webhook"), has("command"), has("events")) {
+        (true, false, false) => webhook(table).map(Target::Webhook),
+        (false, true, false) => command(table).map(Target::Command),
+        (false, false, true) => events(table).map(Target::Events),
+        (true, true, _) => Err(table.bad("command", "there is a webhook as well: write one of the two")),
+        (true, false, true) | (false, true, true) => {
+            Err(table.bad("events", "it leads elsewhere as well: write one of the two"))
+        }
+        (false, false, false) => {
+            let why = "it is missing: write webhook = \"https://…\", command = [\"program\", \"argument\"] or \
+                       events = true";
             Err(table.bad("webhook", why))
         }
     }
+}
+
+fn events(table: &Table<'_>) -> Result<Listeners, BadTable> {
+    table.known(&EVENT_KEYS)?;
+    if !table.switch("events", false)? {
+        return Err(table.bad("events", "a channel leads somewhere: write true, or leave the channel out"));
+    }
+    Ok(Listeners { timeout: limit(table, defaults::NOTICE_COMMAND_TIMEOUT)? })
 }
 
 fn webhook(table: &Table<'_>) -> Result<Webhook, BadTable> {

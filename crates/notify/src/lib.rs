@@ -18,7 +18,7 @@ mod webhook;
 
 pub use address::permits;
 pub use answer::{LONGEST_AFTER, SHORTEST_AFTER};
-pub use channel::{BadName, Channel, ChannelName, Command, Target, Webhook};
+pub use channel::{BadName, Channel, ChannelName, Command, Listeners, Target, Webhook};
 pub use command::{OUTPUT_BYTES, Plan, judge, plan};
 pub use delivered::{Delivered, WHY_CHARS};
 pub use describe::channels;

@@ -49,6 +49,9 @@ Examples:
     /// Try again to tell a task's owner how it ended.
     #[command(after_help = "Example:\n  tenure tasks retry 3f2")]
     Retry(TaskArgs),
+    /// Say that a task's owner has heard how it ended: for what listens to `tenure events`.
+    #[command(after_help = "Example:\n  tenure tasks acknowledge 3f2")]
+    Acknowledge(TaskArgs),
     /// Look for what is wrong with tasks, and say what to do about it.
     #[command(after_help = "\
 Exit codes:

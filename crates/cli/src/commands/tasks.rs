@@ -56,7 +56,7 @@ fn show(verb: &TasksVerb, reply: &TasksReply) -> Result<(), Failure> {
         TasksVerb::Show(_) => reply.task.iter().try_for_each(print::task),
         TasksVerb::Notify(_) => task(notified),
         TasksVerb::Cancel(_) => task(cancelled),
-        TasksVerb::Retry(_) => task(retried),
+        TasksVerb::Retry(_) | TasksVerb::Acknowledge(_) => task(retried),
         TasksVerb::Audit => print::findings(reply.findings.as_deref().unwrap_or_default()),
         TasksVerb::Maintenance(_) => reply.maintenance.iter().try_for_each(print::maintenance),
     }

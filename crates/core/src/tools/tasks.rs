@@ -21,6 +21,8 @@ pub enum Action {
     Cancel,
     /// Try again to tell its owner.
     Retry,
+    /// Say that its owner has heard how it ended: for who listens to events.
+    Acknowledge,
     /// What is wrong with tasks.
     Audit,
     /// Close, tell and forget what is due; only said, unless `apply`.
@@ -96,7 +98,7 @@ impl TasksRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TasksReply {
-    /// The task, as it is now: for `show`, `notify`, `cancel` and `retry`.
+    /// The task, as it is now: for `show`, `notify`, `cancel`, `retry` and `acknowledge`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub task: Option<TaskRow>,

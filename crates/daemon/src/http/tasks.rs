@@ -128,6 +128,18 @@ pub(super) async fn retry(
     caller.tasks(asks.of_task(Action::Retry, lookup)).await
 }
 
+/// Say that a task's owner has heard how it ended.
+#[utoipa::path(post, path = "/v1/tasks/{lookup}/acknowledge", operation_id = "tasks_acknowledge",
+    params(("lookup" = String, Path), WhoAsks), request_body = Nothing, responses(Replies<TasksReply>))]
+pub(super) async fn acknowledge(
+    caller: Caller,
+    lookup: Lookup,
+    Asks(asks): Asks<WhoAsks>,
+    Body(Nothing {}): Body<Nothing>,
+) -> Answer {
+    caller.tasks(asks.of_task(Action::Acknowledge, lookup)).await
+}
+
 /// What is wrong with tasks.
 #[utoipa::path(get, path = "/v1/tasks/audit", operation_id = "tasks_audit", params(WhoAsks),
     responses(Replies<TasksReply>))]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tenure_notify::{BadChannel, Channel, Command, Secret, Target, Webhook, channels};
+use tenure_notify::{BadChannel, Channel, Command, Listeners, Secret, Target, Webhook, channels};
 use tenure_settings::raw::{RawTable, RawValue, parse};
 
 fn described(text: &str) -> Result<Vec<Channel>, BadChannel> {
@@ -20,7 +20,7 @@ fn described(text: &str) -> Result<Vec<Channel>, BadChannel> {
 fn webhook(text: &str) -> Webhook {
     match described(text).unwrap().remove(0).target {
         Target::Webhook(webhook) => webhook,
-        Target::Command(command) => panic!("{command:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -40,6 +40,20 @@ fn a_webhook_can_say_more() {
     assert_eq!((hook.timeout, hook.allow_private), (Duration::from_secs(90), true));
     let hook = webhook("[channels.ops]\nwebhook = 'https://example.com/'\nsecret = 'sixteen bytes...'");
     assert!(matches!(hook.secret, Some(Secret::Given(_))));
+}
+
+#[test]
+fn the_events_are_a_channel_and_lead_nowhere_else() {
+    let all = described("[channels.gateway]\nevents = true\ntimeout = '7s'").unwrap();
+    assert_eq!(all[0].target, Target::Events(Listeners { timeout: Duration::from_secs(7) }));
+    for (text, why) in [
+        ("[channels.x]\nevents = false", "leads somewhere"),
+        ("[channels.x]\nevents = true\ncommand = ['x']", "one of the two"),
+        ("[channels.x]\nevents = true\nsecret = 'x'", "there is no setting channels.x.secret"),
+    ] {
+        let error = described(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{text}: {error}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(super) fn of(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
         }
         TasksVerb::Cancel(which) => about(Action::Cancel, which),
         TasksVerb::Retry(which) => about(Action::Retry, which),
+        TasksVerb::Acknowledge(which) => about(Action::Acknowledge, which),
         TasksVerb::Audit => TasksRequest::new(Action::Audit),
         TasksVerb::Maintenance(how) => {
             TasksRequest { apply: how.apply.then_some(true), ..TasksRequest::new(Action::Maintenance) }
