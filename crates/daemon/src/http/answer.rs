@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use std::fmt::Display;
 use std::sync::Arc;
+use tenure_mcp::Outflow;
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
@@ -113,6 +114,8 @@ impl FromRequestParts<Arc<Daemon>> for Requester {
 pub(super) struct Caller {
     pub(super) daemon: Arc<Daemon>,
     pub(super) who: Requester,
+    /// What says when the answer was taken.
+    pub(super) outflow: Outflow,
 }
 
 impl FromRequestParts<Arc<Daemon>> for Caller {
@@ -120,6 +123,8 @@ impl FromRequestParts<Arc<Daemon>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
         let who = Requester::from_request_parts(parts, daemon).await?;
-        Ok(Self { daemon: Arc::clone(daemon), who })
+        let outflow = parts.extensions.get::<Outflow>().cloned();
+        let outflow = outflow.ok_or_else(|| Refusal::internal("the connection is not watched"))?;
+        Ok(Self { daemon: Arc::clone(daemon), who, outflow })
     }
 }

@@ -5,10 +5,12 @@ use super::key;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::runs::LIVE;
+use std::sync::Arc;
 use tenure_core::ids::RunId;
 use tenure_core::session::{Action, AgentId, SessionKey};
 use tenure_core::task::Notice;
 use tenure_core::tools::sessions::{SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_mcp::{Answered, Written};
 use tenure_os::clock;
 use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
 
@@ -94,10 +96,10 @@ impl Daemon {
 
     /// What was said in one.
     pub(super) async fn history(
-        &self,
+        self: &Arc<Self>,
         request: &SessionsRequest,
         asker: &Asker,
-    ) -> Result<SessionsReply, Refusal> {
+    ) -> Result<Answered<SessionsReply>, Refusal> {
         let session = self.seen(request, asker, Action::History).await?;
         let bytes = request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1);
         let after = request.after.as_deref().map(number).transpose()?;
@@ -109,22 +111,33 @@ impl Daemon {
         let page = self.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
         let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
         let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
-        let notices = self.notices_of(&key, asker).await?;
-        Ok(SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() })
+        let (notices, written) = self.notices_of(&key, asker).await?;
+        let reply = SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() };
+        Ok(Answered { reply, written })
     }
 
-    /// What waits to be told to a session; the session itself has been told by that.
-    async fn notices_of(&self, key: &SessionKey, asker: &Asker) -> Result<Option<Vec<Notice>>, Refusal> {
+    /// What waits to be told to a session. The session itself has been told once the answer was written.
+    async fn notices_of(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        asker: &Asker,
+    ) -> Result<(Option<Vec<Notice>>, Written), Refusal> {
         let waiting = self.registry.queued_notices(key.clone(), NOTICES).await?;
         let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
         if notices.is_empty() {
-            return Ok(None);
+            return Ok((None, Written::default()));
         }
-        if asker.key() == Some(key) {
-            let keys = notices.iter().map(|notice| notice.key.clone()).collect();
-            self.registry.take_notices(key.clone(), keys, clock::unix_ms()).await?;
+        if asker.key() != Some(key) {
+            return Ok((Some(notices), Written::default()));
         }
-        Ok(Some(notices))
+        let keys = notices.iter().map(|notice| notice.key.clone()).collect();
+        let (daemon, key) = (Arc::clone(self), key.clone());
+        let taken = async move {
+            if let Err(error) = daemon.registry.take_notices(key, keys, clock::unix_ms()).await {
+                tracing::error!(%error, "that a session was told is not recorded");
+            }
+        };
+        Ok((Some(notices), Written::then(move || drop(tokio::spawn(taken)))))
     }
 }
 

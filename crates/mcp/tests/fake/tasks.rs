@@ -64,6 +64,8 @@ pub(crate) fn answer(request: &TasksRequest) -> Result<TasksReply, Problem> {
             task.cancel_asked_at_ms = Some(3000);
             of(task)
         }
-        Action::Retry | Action::Audit | Action::Maintenance => panic!("it is not a client's to ask"),
+        Action::Retry | Action::Acknowledge | Action::Audit | Action::Maintenance => {
+            panic!("it is not a client's to ask")
+        }
     }
 }
