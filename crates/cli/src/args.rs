@@ -199,7 +199,7 @@ pub(crate) struct RunArgs {
     /// A name for people.
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
-    /// With --bg: what the session hears of it [default: done_only].
+    /// With --bg: what the session hears of it [default: how it ended].
     #[arg(long, value_name = "WHAT", requires = "bg", value_parser = word(NotifyPolicy::ALL, NotifyPolicy::word))]
     pub(crate) notify: Option<NotifyPolicy>,
     /// What becomes of a process that leaves the session and outlives the command.
