@@ -167,7 +167,7 @@ impl Tools for Client {
         self.daemon().process(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 
-    async fn sessions(&self, request: SessionsRequest) -> Result<SessionsReply, Problem> {
+    async fn sessions(&self, request: SessionsRequest) -> Result<Answered<SessionsReply>, Problem> {
         self.daemon().sessions(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 

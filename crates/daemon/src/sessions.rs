@@ -23,6 +23,7 @@ use crate::requester::Requester;
 use std::sync::Arc;
 use tenure_core::session::{self as core, Origin, SessionKey};
 use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
+use tenure_mcp::Answered;
 use tenure_store::Session;
 
 impl Daemon {
@@ -31,19 +32,19 @@ impl Daemon {
         self: &Arc<Self>,
         request: SessionsRequest,
         who: &Requester,
-    ) -> Result<SessionsReply, Refusal> {
+    ) -> Result<Answered<SessionsReply>, Refusal> {
         check_words(&request)?;
         let asker = self.asker(&request, who).await?;
         match request.action {
-            Action::List => self.list_sessions(&request, &asker).await,
+            Action::List => self.list_sessions(&request, &asker).await.map(Answered::plain),
             Action::History => self.history(&request, &asker).await,
-            Action::Status => self.session_status(&request, &asker).await,
+            Action::Status => self.session_status(&request, &asker).await.map(Answered::plain),
             Action::Wait => self.await_turn(&request, &asker).await,
             Action::Spawn | Action::Send | Action::Cancel | Action::Close => {
                 // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
                 let daemon = Arc::clone(self);
                 let doing = tokio::spawn(async move { daemon.change_sessions(request, &asker).await });
-                doing.await.map_err(Refusal::internal)?
+                doing.await.map_err(Refusal::internal)?.map(Answered::plain)
             }
         }
     }

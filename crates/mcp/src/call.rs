@@ -93,10 +93,10 @@ pub(crate) async fn sessions<T: Tools>(
     };
     let (action, key) = (request.action, request.session_key.clone());
     match waited_for(tools.sessions(request), None, &context).await? {
-        Ok(reply) => {
+        Ok(Answered { reply, written }) => {
             let is_error = action == sessions::Action::Wait && was_not_answered(&reply);
             let text = say::sessions(action, key.as_deref().unwrap_or_default(), &reply);
-            Ok(answer(&context, Written::default(), (text, is_error), &reply))
+            Ok(answer(&context, written, (text, is_error), &reply))
         }
         Err(problem) => Ok(failed(&problem)),
     }

@@ -69,7 +69,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
     fn sessions(
         &self,
         request: SessionsRequest,
-    ) -> impl Future<Output = Result<SessionsReply, Problem>> + Send;
+    ) -> impl Future<Output = Result<Answered<SessionsReply>, Problem>> + Send;
 
     /// Does something with tasks, as the client's own session.
     fn tasks(&self, request: TasksRequest) -> impl Future<Output = Result<TasksReply, Problem>> + Send;

@@ -3,6 +3,7 @@
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use axum::Extension;
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -11,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use std::fmt::Display;
 use std::sync::Arc;
+use tenure_mcp::Outflow;
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
@@ -113,6 +115,7 @@ impl FromRequestParts<Arc<Daemon>> for Requester {
 pub(super) struct Caller {
     pub(super) daemon: Arc<Daemon>,
     pub(super) who: Requester,
+    pub(super) outflow: Outflow,
 }
 
 impl FromRequestParts<Arc<Daemon>> for Caller {
@@ -120,6 +123,8 @@ impl FromRequestParts<Arc<Daemon>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
         let who = Requester::from_request_parts(parts, daemon).await?;
-        Ok(Self { daemon: Arc::clone(daemon), who })
+        let Extension(outflow) =
+            Extension::from_request_parts(parts, daemon).await.map_err(Refusal::internal)?;
+        Ok(Self { daemon: Arc::clone(daemon), who, outflow })
     }
 }

@@ -2,10 +2,11 @@
 
 use super::answer::{Asks, Body, Caller, Key};
 use super::asking::{Nothing, Replies, WhoAsks, asks};
+use super::receipt::receipted;
 use super::unsaid::OrUnsaid;
 use crate::refusal::Refusal;
-use axum::Json;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use tenure_core::api::Problem;
 use tenure_core::session::{Backend, Kind, SessionState};
@@ -13,8 +14,8 @@ use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest, WhenB
 use utoipa::ToSchema;
 
 impl Caller {
-    async fn sessions(self, request: SessionsRequest) -> Result<Json<SessionsReply>, Refusal> {
-        Ok(Json(self.daemon.sessions(request, &self.who).await?))
+    async fn sessions(self, request: SessionsRequest) -> Result<Response, Refusal> {
+        receipted(self.daemon.sessions(request, &self.who).await?, self.outflow)
     }
 }
 
@@ -25,7 +26,7 @@ impl Caller {
 pub(super) async fn act(
     caller: Caller,
     Body(OrUnsaid(request)): Body<OrUnsaid<SessionsRequest>>,
-) -> Result<(StatusCode, Json<SessionsReply>), Refusal> {
+) -> Result<(StatusCode, Response), Refusal> {
     let status = if request.action == Action::Spawn { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, caller.sessions(request).await?))
 }
@@ -54,7 +55,7 @@ asks! {
 
 /// List sessions, the newest first.
 #[utoipa::path(get, path = "/v1/sessions", operation_id = "sessions_list", params(ListAsks), responses(Replies<SessionsReply>))]
-pub(super) async fn list(caller: Caller, Asks(asks): Asks<ListAsks>) -> Result<Json<SessionsReply>, Refusal> {
+pub(super) async fn list(caller: Caller, Asks(asks): Asks<ListAsks>) -> Result<Response, Refusal> {
     let states = asks.state.iter().flat_map(|text| text.split(',')).map(str::parse::<SessionState>);
     let request = SessionsRequest {
         agent: asks.agent,
@@ -89,11 +90,7 @@ impl WhoAsks {
 /// Show how a session is.
 #[utoipa::path(get, path = "/v1/sessions/{key}", operation_id = "sessions_status",
     params(("key" = String, Path), WhoAsks), responses(Replies<SessionsReply>))]
-pub(super) async fn status(
-    caller: Caller,
-    key: Key,
-    Asks(asks): Asks<WhoAsks>,
-) -> Result<Json<SessionsReply>, Refusal> {
+pub(super) async fn status(caller: Caller, key: Key, Asks(asks): Asks<WhoAsks>) -> Result<Response, Refusal> {
     caller.sessions(asks.of_session(Action::Status, key)).await
 }
 
@@ -118,7 +115,7 @@ pub(super) async fn history(
     caller: Caller,
     Key(key): Key,
     Asks(asks): Asks<HistoryAsks>,
-) -> Result<Json<SessionsReply>, Refusal> {
+) -> Result<Response, Refusal> {
     let request = SessionsRequest {
         session_key: Some(key),
         after: asks.after,
@@ -151,7 +148,7 @@ pub(super) async fn send(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(SendBody { text, when_busy }): Body<SendBody>,
-) -> Result<Json<SessionsReply>, Refusal> {
+) -> Result<Response, Refusal> {
     let request = SessionsRequest { text: Some(text), when_busy, ..asks.of_session(Action::Send, key) };
     caller.sessions(request).await
 }
@@ -174,7 +171,7 @@ pub(super) async fn wait(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(WaitBody { turn_id, timeout_ms }): Body<WaitBody>,
-) -> Result<Json<SessionsReply>, Refusal> {
+) -> Result<Response, Refusal> {
     let request = SessionsRequest { turn_id, timeout_ms, ..asks.of_session(Action::Wait, key) };
     caller.sessions(request).await
 }
@@ -187,7 +184,7 @@ pub(super) async fn cancel(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Json<SessionsReply>, Refusal> {
+) -> Result<Response, Refusal> {
     caller.sessions(asks.of_session(Action::Cancel, key)).await
 }
 
@@ -209,7 +206,7 @@ pub(super) async fn close(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(CloseBody { reason, discard }): Body<CloseBody>,
-) -> Result<Json<SessionsReply>, Refusal> {
+) -> Result<Response, Refusal> {
     let request = SessionsRequest { reason, discard, ..asks.of_session(Action::Close, key) };
     caller.sessions(request).await
 }

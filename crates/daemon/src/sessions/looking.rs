@@ -5,10 +5,12 @@ use super::key;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::runs::LIVE;
+use std::sync::Arc;
 use tenure_core::ids::RunId;
 use tenure_core::session::{Action, AgentId, SessionKey};
 use tenure_core::task::Notice;
 use tenure_core::tools::sessions::{SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_mcp::{Answered, Written};
 use tenure_os::clock;
 use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
 
@@ -92,12 +94,12 @@ impl Daemon {
         Ok(page.runs.into_iter().map(|row| row.ticket.run_id).collect())
     }
 
-    /// What was said in one.
+    /// What was said in one, and what waits to be told to it. The session itself has been told once it has the answer.
     pub(super) async fn history(
-        &self,
+        self: &Arc<Self>,
         request: &SessionsRequest,
         asker: &Asker,
-    ) -> Result<SessionsReply, Refusal> {
+    ) -> Result<Answered<SessionsReply>, Refusal> {
         let session = self.seen(request, asker, Action::History).await?;
         let bytes = request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1);
         let after = request.after.as_deref().map(number).transpose()?;
@@ -109,22 +111,29 @@ impl Daemon {
         let page = self.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
         let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
         let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
-        let notices = self.notices_of(&key, asker).await?;
-        Ok(SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() })
-    }
-
-    /// What waits to be told to a session; the session itself has been told by that.
-    async fn notices_of(&self, key: &SessionKey, asker: &Asker) -> Result<Option<Vec<Notice>>, Refusal> {
         let waiting = self.registry.queued_notices(key.clone(), NOTICES).await?;
         let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
-        if notices.is_empty() {
-            return Ok(None);
-        }
-        if asker.key() == Some(key) {
-            let keys = notices.iter().map(|notice| notice.key.clone()).collect();
-            self.registry.take_notices(key.clone(), keys, clock::unix_ms()).await?;
-        }
-        Ok(Some(notices))
+        let written = match asker.key() {
+            Some(own) if *own == key && !notices.is_empty() => self.taken_by(key, &notices),
+            Some(_) | None => Written::default(),
+        };
+        let notices = Some(notices).filter(|notices| !notices.is_empty());
+        let reply = SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() };
+        Ok(Answered { reply, written })
+    }
+
+    /// What is done once a session has got these of its notices.
+    fn taken_by(self: &Arc<Self>, key: SessionKey, notices: &[Notice]) -> Written {
+        let keys = notices.iter().map(|notice| notice.key.clone()).collect();
+        let daemon = Arc::clone(self);
+        Written::then(move || {
+            let taking = daemon.registry.take_notices(key, keys, clock::unix_ms());
+            tokio::spawn(async move {
+                if let Err(error) = taking.await {
+                    tracing::error!(%error, "that a session was told is not recorded: it is told again");
+                }
+            });
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use tenure_core::session::{Action, Backend, SessionRow};
 use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
 use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_mcp::{Answered, Written};
 use tenure_os::{clock, random};
 use tenure_store::{Failed, NewTask, NewTurn, Side, Tracked, Turn, TurnState};
 use tokio::time::{Instant, timeout_at};
@@ -134,10 +135,10 @@ impl Daemon {
 
     /// Waits for the end of a turn, for as long as is asked.
     pub(super) async fn await_turn(
-        &self,
+        self: &Arc<Self>,
         request: &SessionsRequest,
         asker: &Asker,
-    ) -> Result<SessionsReply, Refusal> {
+    ) -> Result<Answered<SessionsReply>, Refusal> {
         let session = self.seen(request, asker, Action::History).await?;
         let wait = request.timeout_ms.unwrap_or(TURN_WAIT_MS).min(TURN_WAIT_MS);
         let deadline = Instant::now() + Duration::from_millis(wait);
@@ -149,14 +150,28 @@ impl Daemon {
             let turn = self.turn_meant(&session.row, turn_id.as_ref()).await?;
             let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
             if ended || timeout_at(deadline, changed.changed()).await.is_err() {
-                if let (true, Some(turn)) = (ended && asker.key() == session.row.owner.as_ref(), &turn) {
-                    let seen = Tracked::Turn(turn.asked.id.clone());
-                    self.registry.acknowledge_task(seen, clock::unix_ms()).await?;
-                }
+                let is_owner = asker.key().is_some_and(|own| session.row.owner.as_ref() == Some(own));
+                let written = match &turn {
+                    Some(turn) if ended && is_owner => self.seen_end_of(turn),
+                    Some(_) | None => Written::default(),
+                };
                 let turn = turn.map(|turn| looking::shown(turn, SHOWN));
-                return Ok(SessionsReply { turn, ..SessionsReply::default() });
+                return Ok(Answered { reply: SessionsReply { turn, ..SessionsReply::default() }, written });
             }
         }
+    }
+
+    /// What is done once the owner of a session has got how a turn ended.
+    fn seen_end_of(self: &Arc<Self>, turn: &Turn) -> Written {
+        let (daemon, seen) = (Arc::clone(self), Tracked::Turn(turn.asked.id.clone()));
+        Written::then(move || {
+            let acknowledging = daemon.registry.acknowledge_task(seen, clock::unix_ms());
+            tokio::spawn(async move {
+                if let Err(error) = acknowledging.await {
+                    tracing::error!(%error, "that a turn's end was seen is not recorded");
+                }
+            });
+        })
     }
 
     /// The turn that is meant: this one, or the last that has begun. `None` while it waits.

@@ -200,7 +200,7 @@ impl Tools for Fake {
         Ok(self.answered(reply))
     }
 
-    async fn sessions(&self, request: SessionsRequest) -> Result<SessionsReply, Problem> {
+    async fn sessions(&self, request: SessionsRequest) -> Result<Answered<SessionsReply>, Problem> {
         let mut guard = Dropped(self.log.clone(), false);
         self.log.note(|seen| seen.begun += 1);
         if request.action == tenure_core::tools::sessions::Action::Wait
@@ -209,7 +209,7 @@ impl Tools for Fake {
             std::future::pending::<()>().await;
         }
         guard.1 = true;
-        sessions::answer(&request)
+        sessions::answer(&request).map(Answered::plain)
     }
 
     async fn tasks(&self, request: TasksRequest) -> Result<TasksReply, Problem> {
