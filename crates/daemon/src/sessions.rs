@@ -35,19 +35,18 @@ impl Daemon {
     ) -> Result<Answered<SessionsReply>, Refusal> {
         check_words(&request)?;
         let asker = self.asker(&request, who).await?;
-        let reply = match request.action {
-            Action::History => return self.history(&request, &asker).await,
-            Action::Wait => return self.await_turn(&request, &asker).await,
-            Action::List => self.list_sessions(&request, &asker).await,
-            Action::Status => self.session_status(&request, &asker).await,
+        match request.action {
+            Action::List => self.list_sessions(&request, &asker).await.map(Answered::plain),
+            Action::History => self.history(&request, &asker).await,
+            Action::Status => self.session_status(&request, &asker).await.map(Answered::plain),
+            Action::Wait => self.await_turn(&request, &asker).await,
             Action::Spawn | Action::Send | Action::Cancel | Action::Close => {
                 // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
                 let daemon = Arc::clone(self);
                 let doing = tokio::spawn(async move { daemon.change_sessions(request, &asker).await });
-                doing.await.map_err(Refusal::internal)?
+                doing.await.map_err(Refusal::internal)?.map(Answered::plain)
             }
-        };
-        reply.map(Answered::plain)
+        }
     }
 
     async fn change_sessions(

@@ -318,8 +318,8 @@ impl ToolRegistry for Sqlite {
         self.write(move |db| tools::go_background(db, &run, task.as_ref()))
     }
 
-    fn go_background_all(&self, instance: InstanceId) -> Reply<()> {
-        self.write(move |db| tools::go_background_all(db, &instance))
+    fn waited_for(&self, instance: InstanceId) -> Reply<Vec<RunId>> {
+        self.read(move |db| tools::waited_for(db, &instance))
     }
 
     fn read_to(&self, run: RunId, mark: String) -> Reply<()> {

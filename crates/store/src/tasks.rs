@@ -57,6 +57,8 @@ pub struct TaskQuery {
     pub owner: Option<SessionKey>,
     /// Only those of this session's turns.
     pub child: Option<SessionKey>,
+    /// Only those that this session is told of, or whose work it did.
+    pub of: Option<SessionKey>,
     /// Only those older than this.
     pub after: Option<TaskCursor>,
     /// At most so many.

@@ -118,8 +118,8 @@ pub trait ToolRegistry: Send + Sync + 'static {
     /// A run goes on in the background: its end is owed to those who listen, unless that was not wanted. A task tracks it
     /// from now on, and tells its owner how it ended.
     fn go_background(&self, run: RunId, task: Option<NewTask>) -> Reply<()>;
-    /// The same for every run of this instance that has not ended: whoever waited for one has lost its connection.
-    fn go_background_all(&self, instance: InstanceId) -> Reply<()>;
+    /// The runs of this instance that have not ended and did not go to the background: somebody waits for them.
+    fn waited_for(&self, instance: InstanceId) -> Reply<Vec<RunId>>;
     /// The owner has read up to here.
     fn read_to(&self, run: RunId, mark: String) -> Reply<()>;
     /// The owner knows how it ended; `false` if that was told already, or is nobody's business.

@@ -3,6 +3,7 @@
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use axum::Extension;
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
@@ -114,7 +115,6 @@ impl FromRequestParts<Arc<Daemon>> for Requester {
 pub(super) struct Caller {
     pub(super) daemon: Arc<Daemon>,
     pub(super) who: Requester,
-    /// What says when the answer was taken.
     pub(super) outflow: Outflow,
 }
 
@@ -123,8 +123,8 @@ impl FromRequestParts<Arc<Daemon>> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
         let who = Requester::from_request_parts(parts, daemon).await?;
-        let outflow = parts.extensions.get::<Outflow>().cloned();
-        let outflow = outflow.ok_or_else(|| Refusal::internal("the connection is not watched"))?;
+        let Extension(outflow) =
+            Extension::from_request_parts(parts, daemon).await.map_err(Refusal::internal)?;
         Ok(Self { daemon: Arc::clone(daemon), who, outflow })
     }
 }

@@ -26,11 +26,9 @@ impl Caller {
 pub(super) async fn act(
     caller: Caller,
     Body(OrUnsaid(request)): Body<OrUnsaid<SessionsRequest>>,
-) -> Result<Response, Refusal> {
+) -> Result<(StatusCode, Response), Refusal> {
     let status = if request.action == Action::Spawn { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = caller.sessions(request).await?;
-    *response.status_mut() = status;
-    Ok(response)
+    Ok((status, caller.sessions(request).await?))
 }
 
 asks! {

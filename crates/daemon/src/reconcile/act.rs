@@ -102,10 +102,8 @@ impl Daemon {
         match stolen {
             Ok(hold) => {
                 self.something_happened();
-                if hold.is_some()
-                    && let Err(error) = self.registry.go_background(row.ticket.run_id.clone(), None).await
-                {
-                    tracing::error!(run = %row.ticket.run_id, %error, "that a run's caller is lost is not recorded");
+                if hold.is_some() {
+                    self.go_on_without_caller(&row.ticket.run_id).await;
                 }
                 hold
             }

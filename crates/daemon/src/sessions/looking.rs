@@ -94,7 +94,7 @@ impl Daemon {
         Ok(page.runs.into_iter().map(|row| row.ticket.run_id).collect())
     }
 
-    /// What was said in one.
+    /// What was said in one, and what waits to be told to it. The session itself has been told once it has the answer.
     pub(super) async fn history(
         self: &Arc<Self>,
         request: &SessionsRequest,
@@ -111,33 +111,29 @@ impl Daemon {
         let page = self.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
         let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
         let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
-        let (notices, written) = self.notices_of(&key, asker).await?;
+        let waiting = self.registry.queued_notices(key.clone(), NOTICES).await?;
+        let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
+        let written = match asker.key() {
+            Some(own) if *own == key && !notices.is_empty() => self.taken_by(key, &notices),
+            Some(_) | None => Written::default(),
+        };
+        let notices = Some(notices).filter(|notices| !notices.is_empty());
         let reply = SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() };
         Ok(Answered { reply, written })
     }
 
-    /// What waits to be told to a session. The session itself has been told once the answer was written.
-    async fn notices_of(
-        self: &Arc<Self>,
-        key: &SessionKey,
-        asker: &Asker,
-    ) -> Result<(Option<Vec<Notice>>, Written), Refusal> {
-        let waiting = self.registry.queued_notices(key.clone(), NOTICES).await?;
-        let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
-        if notices.is_empty() {
-            return Ok((None, Written::default()));
-        }
-        if asker.key() != Some(key) {
-            return Ok((Some(notices), Written::default()));
-        }
+    /// What is done once a session has got these of its notices.
+    fn taken_by(self: &Arc<Self>, key: SessionKey, notices: &[Notice]) -> Written {
         let keys = notices.iter().map(|notice| notice.key.clone()).collect();
-        let (daemon, key) = (Arc::clone(self), key.clone());
-        let taken = async move {
-            if let Err(error) = daemon.registry.take_notices(key, keys, clock::unix_ms()).await {
-                tracing::error!(%error, "that a session was told is not recorded");
-            }
-        };
-        Ok((Some(notices), Written::then(move || drop(tokio::spawn(taken)))))
+        let daemon = Arc::clone(self);
+        Written::then(move || {
+            let taking = daemon.registry.take_notices(key, keys, clock::unix_ms());
+            tokio::spawn(async move {
+                if let Err(error) = taking.await {
+                    tracing::error!(%error, "that a session was told is not recorded: it is told again");
+                }
+            });
+        })
     }
 }
 

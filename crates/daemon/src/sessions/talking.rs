@@ -150,9 +150,9 @@ impl Daemon {
             let turn = self.turn_meant(&session.row, turn_id.as_ref()).await?;
             let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
             if ended || timeout_at(deadline, changed.changed()).await.is_err() {
-                let is_owner = asker.key().is_some() && asker.key() == session.row.owner.as_ref();
+                let is_owner = asker.key().is_some_and(|own| session.row.owner.as_ref() == Some(own));
                 let written = match &turn {
-                    Some(turn) if ended && is_owner => self.seen_once_written(turn.asked.id.clone()),
+                    Some(turn) if ended && is_owner => self.seen_end_of(turn),
                     Some(_) | None => Written::default(),
                 };
                 let turn = turn.map(|turn| looking::shown(turn, SHOWN));
@@ -161,16 +161,17 @@ impl Daemon {
         }
     }
 
-    /// The owner has seen how a turn ended once the answer was written: then it need not be told.
-    fn seen_once_written(self: &Arc<Self>, turn: TurnId) -> Written {
-        let daemon = Arc::clone(self);
-        let seen = async move {
-            if let Err(error) = daemon.registry.acknowledge_task(Tracked::Turn(turn), clock::unix_ms()).await
-            {
-                tracing::error!(%error, "that a turn's end was seen is not recorded");
-            }
-        };
-        Written::then(move || drop(tokio::spawn(seen)))
+    /// What is done once the owner of a session has got how a turn ended.
+    fn seen_end_of(self: &Arc<Self>, turn: &Turn) -> Written {
+        let (daemon, seen) = (Arc::clone(self), Tracked::Turn(turn.asked.id.clone()));
+        Written::then(move || {
+            let acknowledging = daemon.registry.acknowledge_task(seen, clock::unix_ms());
+            tokio::spawn(async move {
+                if let Err(error) = acknowledging.await {
+                    tracing::error!(%error, "that a turn's end was seen is not recorded");
+                }
+            });
+        })
     }
 
     /// The turn that is meant: this one, or the last that has begun. `None` while it waits.

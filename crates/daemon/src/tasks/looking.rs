@@ -16,7 +16,7 @@ const PAGE: (u64, u64) = (50, 500);
 const LOOKUP_BYTES: usize = 512;
 
 impl Daemon {
-    /// The tasks that there are for whoever asks: a session sees those that it is told of.
+    /// The tasks that there are for whoever asks: a session sees those that it is told of, and its own turns.
     pub(super) async fn list_tasks(
         &self,
         request: &TasksRequest,
@@ -26,15 +26,16 @@ impl Daemon {
         if limit == 0 {
             return Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1)));
         }
-        let owner = match &request.owner {
-            Some(owner) => Some(self.owner_seen(&key(owner)?, asker).await?),
-            None => asker.key().cloned(),
+        let (owner, of) = match &request.owner {
+            Some(owner) => (Some(self.owner_seen(&key(owner)?, asker).await?), None),
+            None => (None, asker.key().cloned()),
         };
         let query = TaskQuery {
             statuses: request.statuses.clone(),
             kinds: request.kind.into_iter().collect(),
             owner,
             child: None,
+            of,
             after: request.after.as_deref().map(cursor).transpose()?,
             limit: usize::try_from(limit.min(PAGE.1)).unwrap_or(1),
         };
@@ -45,7 +46,7 @@ impl Daemon {
 
     /// A session whose tasks whoever asks may see.
     async fn owner_seen(&self, owner: &SessionKey, asker: &Asker) -> Result<SessionKey, Refusal> {
-        if asker.key() != Some(owner) {
+        if asker.key().is_some_and(|own| own != owner) {
             asker.see(&self.session_called(owner).await?.row, Action::Status)?;
         }
         Ok(owner.clone())

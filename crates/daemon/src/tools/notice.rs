@@ -4,12 +4,15 @@
 use super::{output_of, reading};
 use crate::daemon::Daemon;
 use crate::held::Held;
+use crate::refusal::Refusal;
+use crate::tasks::task_of_exec;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::duration;
 use tenure_core::ending::Reason;
 use tenure_core::ids::RunId;
 use tenure_core::record::Ending;
+use tenure_core::session::Backend;
 use tenure_core::tools::{Notify, outcome};
 use tenure_os::clock;
 use tenure_output::text;
@@ -50,9 +53,33 @@ impl Daemon {
 
     /// What somebody waited for when an earlier daemon left goes on in the background: its end is owed.
     pub(crate) async fn go_on_without_callers(&self) {
-        if let Err(error) = self.registry.go_background_all(self.instance.clone()).await {
-            tracing::error!(%error, "that commands go on in the background is not recorded");
+        match self.registry.waited_for(self.instance.clone()).await {
+            Ok(runs) => {
+                for run in runs {
+                    self.go_on_without_caller(&run).await;
+                }
+            }
+            Err(error) => tracing::error!(%error, "who was waited for cannot be read"),
         }
+    }
+
+    /// The same for one run: as if it had yielded.
+    pub(crate) async fn go_on_without_caller(&self, run: &RunId) {
+        if let Err(refusal) = self.yield_for_caller(run).await {
+            let error = refusal.detail;
+            tracing::error!(%run, error, "that a command goes on in the background is not recorded");
+        }
+    }
+
+    async fn yield_for_caller(&self, run: &RunId) -> Result<(), Refusal> {
+        let Some(exec) = self.registry.exec_run(run.clone()).await?.filter(|exec| !exec.background) else {
+            return Ok(());
+        };
+        // A run of another face has such a row once somebody has read of it.
+        let row = self.registry.run(run.clone()).await?;
+        let is_exec = row.is_some_and(|row| row.ticket.backend_id == Backend::Exec.word());
+        let task = is_exec.then(|| task_of_exec(exec.notify)).transpose()?;
+        Ok(self.registry.go_background(run.clone(), task).await?)
     }
 
     /// Tells what an earlier daemon still owed.

@@ -45,13 +45,13 @@ pub(super) fn go_background(db: &Connection, run: &RunId, task: Option<&NewTask>
     }
 }
 
-pub(super) fn go_background_all(db: &Connection, instance: &InstanceId) -> Result<(), Trouble> {
-    db.prepare_cached(
-        "UPDATE exec_runs SET background = 1, notice = CASE notify WHEN 'never' THEN 'none' ELSE 'owed' END
+pub(super) fn waited_for(db: &Connection, instance: &InstanceId) -> Result<Vec<RunId>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT run_id FROM exec_runs
          WHERE background = 0 AND run_id IN (SELECT run_id FROM runs WHERE state <> 'exited' AND owner = ?1)",
-    )?
-    .execute([instance.as_str()])?;
-    Ok(())
+    )?;
+    let found = statement.query_map([instance.as_str()], |row| row.get::<_, String>(0))?;
+    found.map(|id| parsed(&id?)).collect()
 }
 
 pub(super) fn read_to(db: &Connection, run: &RunId, mark: &str) -> Result<(), Trouble> {

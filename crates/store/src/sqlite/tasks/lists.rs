@@ -59,6 +59,12 @@ pub(super) fn page(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Troub
 /// The lookups of a page. What a session owns or did is picked from its index; otherwise each status of each kind has its
 /// own place in an index, and its own lookup.
 pub(super) fn statements(query: &TaskQuery) -> Vec<Sql> {
+    if let Some(of) = &query.of {
+        // What it is told of and what it did: each in its own index.
+        let told = TaskQuery { of: None, owner: Some(of.clone()), ..query.clone() };
+        let did = TaskQuery { of: None, child: Some(of.clone()), ..query.clone() };
+        return [told, did].iter().flat_map(statements).collect();
+    }
     let text = |text: &str| Value::from(text.to_owned());
     let by_session = match (&query.child, &query.owner) {
         (Some(child), owner) => {

@@ -38,6 +38,7 @@ fn query(mask: u32) -> TaskQuery {
         kinds: if has(1) { vec![Kind::Acp] } else { Vec::new() },
         owner: has(2).then(|| key("a")),
         child: has(3).then(|| key("b")),
+        of: has(5).then(|| key("c")),
         after: has(4).then(|| TaskCursor { created_at_ms: 5, task_id: TaskId::from_random([1; 12]) }),
         limit: 50,
     }
@@ -46,7 +47,7 @@ fn query(mask: u32) -> TaskQuery {
 #[test]
 fn a_page_is_read_from_an_index_in_its_order() {
     let db = database();
-    for mask in 0..32 {
+    for mask in 0..64 {
         for sql in statements(&query(mask)) {
             let plan = plan(&db, &sql);
             assert!(plan.contains("USING COVERING INDEX tasks_"), "{mask}: {plan}");
