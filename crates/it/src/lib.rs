@@ -24,6 +24,7 @@ pub mod served;
 pub mod shell;
 pub mod shown;
 pub mod started;
+pub mod tasks;
 pub mod terminal;
 pub mod tool_run;
 pub mod websocket;

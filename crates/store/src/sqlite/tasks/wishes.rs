@@ -65,6 +65,10 @@ pub(super) fn note_progress(
     at_ms: u64,
 ) -> Result<bool, Trouble> {
     let Some(mut row) = rows::tracked(db, which)? else { return Ok(false) };
+    // How a turn goes is what its agent says, not what its run prints.
+    if matches!(which, Tracked::Run(_)) && row.turn.is_some() {
+        return Ok(false);
+    }
     let Ok(done) = row.go_on(text, at_ms) else { return Ok(false) };
     life::write(db, &mut row, done, at_ms)?;
     Ok(true)

@@ -1,0 +1,63 @@
+//! Tasks as somebody sees them who asks the daemon, and their notices as the registry's file has them.
+
+use crate::api::{Answer, Api};
+use crate::eventually;
+use crate::install::Install;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::{Value, json};
+
+/// Asks for something to be done with tasks, whatever is answered.
+#[track_caller]
+pub fn ask(api: &Api, action: &str, lookup: &str, more: &Value) -> Answer {
+    let mut request = json!({"action": action, "lookup": lookup});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        request[name] = value.clone();
+    }
+    api.post("/v1/tasks", &request)
+}
+
+/// One task.
+#[track_caller]
+pub fn show(api: &Api, lookup: &str) -> Value {
+    ask(api, "show", lookup, &json!({})).is(200).json()["task"].clone()
+}
+
+/// All tasks, the newest first.
+#[track_caller]
+pub fn all(api: &Api) -> Vec<Value> {
+    let reply = api.post("/v1/tasks", &json!({"action": "list", "limit": 500})).is(200).json();
+    reply["tasks"].as_array().expect("tasks").clone()
+}
+
+/// The task of a turn.
+#[track_caller]
+pub fn of_turn(api: &Api, turn: &Value) -> Value {
+    let found = all(api).into_iter().find(|task| task["turnId"] == *turn);
+    found.unwrap_or_else(|| panic!("no task of turn {turn}"))
+}
+
+/// Waits until a task has this status.
+#[track_caller]
+pub fn becomes(api: &Api, lookup: &str, status: &str) -> Value {
+    stands(api, lookup, "status", status)
+}
+
+/// Waits until a field of a task says this.
+#[track_caller]
+pub fn stands(api: &Api, lookup: &str, field: &str, word: &str) -> Value {
+    eventually(&format!("{lookup} has {field} {word}"), || {
+        Some(show(api, lookup)).filter(|task| task[field] == word)
+    })
+}
+
+/// What became of each notice of a task, the oldest first: what it is for, and its state.
+#[track_caller]
+pub fn notices(install: &Install, task: &Value) -> Vec<(String, String)> {
+    let path = install.state().join("tenure.db");
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a registry");
+    db.busy_timeout(crate::PATIENCE).expect("a registry");
+    let mut statement =
+        db.prepare("SELECT purpose, state FROM outbox WHERE task_id = ?1 ORDER BY seq").expect("an outbox");
+    let rows = statement.query_map([task["taskId"].as_str()], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.and_then(Iterator::collect).expect("an outbox that can be read")
+}
