@@ -7,6 +7,7 @@ use crate::refusal::Refusal;
 use crate::tools::last_output;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::defaults;
@@ -17,23 +18,38 @@ use tenure_core::spec::{Argv, Spec, Transport};
 use tenure_core::task::{Notice, Schedule};
 use tenure_notify::{Channel, ChannelName, Command, Delivered, Target, Webhooks};
 use tenure_os::{clock, pause, random};
-use tenure_store::{Claimed, NewEvent, Tried};
+use tenure_store::{Claim, Claimed, NewEvent, Tried};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// How many notices are on their way at once.
+/// How many notices are on their way to a channel at once.
 const AT_ONCE: usize = 16;
 /// The longest that nothing is looked for.
 const LOOK: Duration = Duration::from_secs(30);
-/// The pause after the registry could not be read, or while all who deliver are busy.
+/// The pause after the registry could not be read, or while a channel is busy.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long those who are about to see an end may take to be told of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The channels that there are, and what reaches them.
+/// The channels that there are, and what reaches them. Each has places of its own: one that hangs holds up no other.
 struct Post {
-    channels: BTreeMap<ChannelName, Channel>,
+    channels: BTreeMap<ChannelName, (Channel, Arc<Semaphore>)>,
+    /// The places of the channels that there are not.
+    nowhere: Arc<Semaphore>,
     webhooks: Webhooks,
+}
+
+impl Post {
+    fn new(channels: BTreeMap<ChannelName, Channel>) -> Self {
+        let places = || Arc::new(Semaphore::new(AT_ONCE));
+        let channels = channels.into_iter().map(|(name, channel)| (name, (channel, places()))).collect();
+        Self { channels, nowhere: places(), webhooks: Webhooks::default() }
+    }
+
+    fn places(&self, channel: &str) -> &Arc<Semaphore> {
+        self.channels.get(channel).map_or(&self.nowhere, |(_, places)| places)
+    }
 }
 
 impl Daemon {
@@ -44,7 +60,7 @@ impl Daemon {
             tracing::error!(%error, "no channel can be used");
             BTreeMap::new()
         });
-        let post = Arc::new(Post { channels, webhooks: Webhooks::default() });
+        let post = Arc::new(Post::new(channels));
         if let Err(error) = self.registry.release_notices(self.instance.clone(), clock::unix_ms()).await {
             tracing::error!(%error, "what an earlier daemon was delivering waits for its time");
         }
@@ -79,7 +95,9 @@ impl Daemon {
                 continue;
             }
             soonest = soonest.min(PAUSE);
-            let free = AT_ONCE.saturating_sub(under_way.len());
+            // Only here places are taken, so these stay free.
+            let places = Arc::clone(post.places(&channel));
+            let free = places.available_permits();
             if free == 0 || !self.may_act() {
                 continue;
             }
@@ -88,7 +106,11 @@ impl Daemon {
                 Ok(claimed) => {
                     for one in claimed {
                         let (daemon, post) = (Arc::clone(self), Arc::clone(post));
-                        under_way.spawn(async move { daemon.deliver(&post, one).await });
+                        let place = Arc::clone(&places).try_acquire_owned();
+                        under_way.spawn(async move {
+                            daemon.deliver(&post, one).await;
+                            drop(place);
+                        });
                     }
                 }
                 Err(error) => tracing::error!(%error, "what is due cannot be taken"),
@@ -104,15 +126,19 @@ impl Daemon {
         if let Some(run) = &notice.run_id {
             let _gone = timeout(PATIENCE, self.witnesses.gone(run)).await;
         }
-        let until_ms = clock::unix_ms().saturating_add(millis(defaults::NOTICE_LEASE));
-        match self.registry.renew_notice(claim.clone(), until_ms).await {
-            Ok(true) => {}
-            // It need not be told any more, or somebody else has it.
-            Ok(false) => return,
-            Err(error) => return tracing::error!(%error, "a notice cannot be kept"),
+        // If not, it need not be told any more, or somebody else has it.
+        if !self.keep(&claim).await {
+            return;
         }
         pause::point("daemon-before-delivery");
-        let delivered = self.hand_over(post, &notice).await;
+        let mut under_way = pin!(self.hand_over(post, &notice));
+        let delivered = loop {
+            // However long it takes, nobody begins it anew meanwhile.
+            match timeout(defaults::NOTICE_LEASE / 3, &mut under_way).await {
+                Ok(delivered) => break delivered,
+                Err(_) => self.keep(&claim).await,
+            };
+        };
         pause::point("daemon-after-delivery");
         let tried = tried(delivered, tries);
         if let Err(error) = self.registry.settle_notice(claim, tried, clock::unix_ms()).await {
@@ -121,10 +147,19 @@ impl Daemon {
         self.something_happened();
     }
 
+    /// Keeps a notice for a while more; whether it is still to be told.
+    async fn keep(&self, claim: &Claim) -> bool {
+        let until_ms = clock::unix_ms().saturating_add(millis(defaults::NOTICE_LEASE));
+        self.registry.renew_notice(claim.clone(), until_ms).await.unwrap_or_else(|error| {
+            tracing::error!(key = %claim.key, %error, "a notice cannot be kept");
+            false
+        })
+    }
+
     /// Gives a notice to its channel.
     async fn hand_over(self: &Arc<Self>, post: &Post, notice: &Notice) -> Delivered {
         let Some(origin) = &notice.origin else { return Delivered::given_up("it has no channel") };
-        let Some(channel) = post.channels.get(origin.channel.as_str()) else {
+        let Some((channel, _)) = post.channels.get(origin.channel.as_str()) else {
             let name = &origin.channel;
             return Delivered::given_up(format!(
                 "there is no channel {name}: describe it in config.toml as [channels.{name}]"

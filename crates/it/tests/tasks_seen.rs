@@ -30,7 +30,7 @@ fn is_plain(value: &Value) -> String {
 fn how_a_chatty_run_goes_is_said_in_one_short_plain_line() {
     let (home, api) = home();
     let agent = Agent::of(&home).acting_as(MINE);
-    let chats = r#"printf '\033]0;owned\007\033[2J\033[31mred\a\b\t'; head -c 100000 /dev/zero | tr '\0' x; printf '\r\n\n'; read line; exit 3"#;
+    let chats = r"printf '\033]0;owned\007\033[2J\033[31mred\a\b\t'; head -c 100000 /dev/zero | tr '\0' x; printf '\r\n\n'; read line; exit 3";
     let run = agent.start(chats);
     let goes = eventually("how it goes", || {
         Some(show(&api, &run)).filter(|task| task["progressSummary"].is_string())

@@ -1,0 +1,137 @@
+//! Commands as channels: a program is started with its own words and no shell, reads the notice, and its exit code says
+//! what became of it. It is a run, so nothing of it is left.
+
+use serde_json::{Value, json};
+use std::path::Path;
+use tenure_it::eventually;
+use tenure_it::told::Told;
+
+/// A channel whose command is this script with these words after its name.
+fn channel(name: &str, script: &str, more: &str) -> String {
+    let words = ["sh", "-c", script, "a name", "$HOME; *", ""];
+    let words: Vec<String> = words.iter().map(|word| format!("'''{word}'''")).collect();
+    format!(
+        "[channels.{name}]\ncommand = [{}]\n{more}\n[channels.{name}.env]\nMARK = 'a mark'\n",
+        words.join(", ")
+    )
+}
+
+/// One whose script begins by noting what it was given.
+fn noting(name: &str, then: &str) -> String {
+    let script = format!(
+        "printf '%s\\n' \"$#\" \"$0\" \"$1\" \"$2\" \"$MARK\" >> words; cat >> {name}; echo started >> starts; {then}"
+    );
+    channel(name, &script, "")
+}
+
+/// What was read, a notice a line.
+fn read(dir: &Path, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.join(name)).unwrap_or_default();
+    assert!(text.is_empty() || text.ends_with('\n'), "every notice ends its line: {text:?}");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// An installation with this channel, whose command works where the test's files are, and an owner.
+fn told(channel: impl Fn(&str) -> String) -> Told {
+    let told = Told::without_daemon("");
+    let cwd = format!("cwd = '{}'\n[channels.", told.dir().display());
+    // The directory stands in the channel's own table, which is the first.
+    let text = channel("desk").replacen("\n[channels.", &format!("\n{cwd}"), 1);
+    std::fs::write(told.config(), text).expect("a configuration");
+    told.begin();
+    told.owner("owner", "desk");
+    told
+}
+
+#[test]
+fn a_command_gets_its_own_words_and_the_notice_on_its_input() {
+    let told = told(|name| noting(name, "exit 0"));
+    let run = told.task("owner", "echo '$(reboot)'; exit 3");
+    told.becomes(&run, "delivered");
+    let words = std::fs::read_to_string(told.dir().join("words")).expect("words");
+    assert_eq!(words, "2\na name\n$HOME; *\n\na mark\n", "as they are written, through no shell");
+    let notices = read(told.dir(), "desk");
+    assert_eq!(notices.len(), 1);
+    let (notice, id) = (&notices[0], told.id_of(&run));
+    assert_eq!(notice["id"], format!("task-{id}-terminal"), "{notice}");
+    assert_eq!((&notice["type"], &notice["data"]["runId"]), (&json!("task.terminal"), &json!(run)));
+    assert_eq!((&notice["data"]["to"], &notice["data"]["thread"]), (&json!("#ops"), &json!("7")));
+    assert!(notice["text"].as_str().is_some_and(|text| text.contains("$(reboot)")), "{notice}");
+    assert_eq!(told.kept().len(), 1, "that somebody is told is no task");
+    told.finish();
+}
+
+#[test]
+fn a_command_that_asks_for_it_is_started_again_with_the_same_notice() {
+    let again = "[ $(wc -l < starts) -lt 2 ] && exit 75; exit 0";
+    let told = told(|name| noting(name, again));
+    let run = told.task("owner", "exit 3");
+    told.becomes(&run, "delivered");
+    let notices = read(told.dir(), "desk");
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert_eq!(notices[0], notices[1], "a message does not change");
+    told.finish();
+}
+
+#[test]
+fn a_command_that_fails_is_not_asked_again_and_the_notice_waits_for_its_owner() {
+    let told = told(|name| noting(name, "echo nobody is in >&2; exit 4"));
+    let run = told.task("owner", "exit 3");
+    told.becomes(&run, "session_queued");
+    assert_eq!(read(told.dir(), "desk").len(), 1);
+    let history = told.does("history", "owner");
+    let waiting = history["notices"].to_string();
+    assert!(waiting.contains(&told.id_of(&run)), "{history}");
+    told.finish();
+}
+
+#[test]
+fn a_channel_that_nobody_described_says_so_and_the_notice_waits_for_its_owner() {
+    let told = told(|name| noting(name, "exit 0"));
+    told.owner("elsewhere", "attic");
+    let run = told.task("elsewhere", "exit 3");
+    told.becomes(&run, "session_queued");
+    assert_eq!(read(told.dir(), "desk"), Vec::<Value>::new());
+    told.finish();
+}
+
+/// What it leaves behind would be found by the end of the test.
+#[test]
+fn what_a_command_leaves_behind_is_ended_with_it() {
+    let told = told(|name| {
+        channel(
+            name,
+            "cat > read; (trap '' TERM HUP; exec sleep 1000) & setsid sleep 1001 & exit 0",
+            "timeout = '20s'",
+        )
+    });
+    let run = told.task("owner", "exit 3");
+    told.becomes(&run, "delivered");
+    told.finish();
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended_with_its_tree_and_tried_again() {
+    let told = told(|name| {
+        let hangs = "echo begun >> starts; [ $(wc -l < starts) -gt 1 ] && exit 0; sleep 1000 & sleep 1001";
+        channel(name, hangs, "timeout = '500ms'")
+    });
+    let run = told.task("owner", "exit 3");
+    told.becomes(&run, "delivered");
+    let starts = std::fs::read_to_string(told.dir().join("starts")).expect("starts");
+    assert_eq!(starts.lines().count(), 2, "{starts}");
+    told.finish();
+}
+
+/// Longer than whoever delivers has a notice to itself without saying so.
+#[test]
+fn a_command_that_takes_long_is_not_started_beside_itself() {
+    let told =
+        told(|name| channel(name, "cat > /dev/null; echo begun >> starts; sleep 40", "timeout = '2m'"));
+    let run = told.task("owner", "exit 3");
+    eventually("its start", || told.dir().join("starts").exists().then_some(()));
+    told.becomes(&run, "delivered");
+    let starts = std::fs::read_to_string(told.dir().join("starts")).expect("starts");
+    assert_eq!(starts.lines().count(), 1, "{starts}");
+    told.finish();
+}
