@@ -49,7 +49,7 @@ fn begin(home: &Home, api: &Api, session: &str, script: &str) -> String {
 fn helper(home: &Home) -> String {
     let path = home.dir().join("ask.py");
     let script = r#"
-import json, os, socket, sys
+import http.client, json, os, socket, sys
 def connect():
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(50)
@@ -61,14 +61,9 @@ def request(body, path="/v1/sessions", headers=()):
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 def answer(s):
     s.settimeout(50)
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += s.recv(65536)
-    head, body = data.split(b"\r\n\r\n", 1)
-    length = [int(l.split(b":")[1]) for l in head.split(b"\r\n") if l.lower().startswith(b"content-length")][0]
-    while len(body) < length:
-        body += s.recv(65536)
-    return head.split(b" ")[1].decode() + " " + body.decode()
+    response = http.client.HTTPResponse(s)
+    response.begin()
+    return "%d %s" % (response.status, response.read().decode())
 "#;
     std::fs::write(&path, script).expect("a helper");
     "from ask import *".to_owned()
