@@ -216,10 +216,13 @@ fn the_agents_are_listed_without_a_daemon() {
         (&Value::Null, &Value::Null)
     );
     assert_eq!((&agent("claude")["prompt"], &agent("claude")["resumes"]), (&"stdin".into(), &true.into()));
-    std::fs::write(install.config(), mine.replace("timeout = '5m'", "timeuot = '5m'"))
+    std::fs::write(install.config(), mine.replace("timeout = '5m'", "duration-of-turns = '5m'"))
         .expect("a configuration");
     let (out, err) = says(&install, &["agents"], 1);
-    assert!(out.is_empty() && err.contains("config.toml:5:") && err.contains("agents.mine.timeuot"), "{err}");
+    assert!(
+        out.is_empty() && err.contains("config.toml:5:") && err.contains("agents.mine.duration-of-turns"),
+        "{err}"
+    );
     assert!(!install.state().join("daemon.sock").exists(), "nothing was started");
 }
 
