@@ -20,6 +20,7 @@ pub mod pauses;
 pub mod place;
 pub mod proc;
 pub mod remains;
+pub mod says;
 pub mod served;
 pub mod shell;
 pub mod shown;
