@@ -2,7 +2,6 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::process::Stdio;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
 use tenure_it::says::{json_of, says, says_to};
