@@ -27,6 +27,7 @@ pub mod shown;
 pub mod started;
 pub mod terminal;
 pub mod tool_run;
+pub mod unmoved;
 pub mod websocket;
 pub mod witness;
 
