@@ -7,6 +7,7 @@ mod carrying;
 mod closing;
 mod job;
 mod looking;
+mod overdue;
 mod running;
 mod spawning;
 mod talking;

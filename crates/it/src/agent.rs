@@ -2,6 +2,7 @@
 
 use crate::api::{Answer, Api, Wire, text};
 use crate::eventually;
+use crate::home::Home;
 use crate::install::Install;
 use serde_json::{Value, json};
 
@@ -181,4 +182,22 @@ impl Agent {
     pub fn only_run(&self) -> String {
         eventually("a run", || self.list().first().map(|run| text(&run["runId"])))
     }
+}
+
+/// An installation whose runs have a short grace.
+pub fn installed() -> Install {
+    Install::new().with_env("TENURE_RUN_GRACE", "200ms")
+}
+
+/// An agent at a daemon of its own.
+pub fn begun(install: Install) -> (Home, Agent) {
+    let home = Home::of(install);
+    home.begin();
+    let agent = Agent::of(&home);
+    (home, agent)
+}
+
+/// The same at an ordinary one.
+pub fn daemon() -> (Home, Agent) {
+    begun(installed())
 }

@@ -21,6 +21,7 @@ pub mod place;
 pub mod proc;
 pub mod receiver;
 pub mod remains;
+pub mod says;
 pub mod served;
 pub mod shell;
 pub mod shown;
@@ -29,6 +30,7 @@ pub mod tasks;
 pub mod terminal;
 pub mod told;
 pub mod tool_run;
+pub mod unmoved;
 pub mod websocket;
 pub mod witness;
 

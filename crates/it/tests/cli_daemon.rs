@@ -3,15 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use tenure_it::eventually;
 use tenure_it::install::Install;
-
-#[track_caller]
-fn says(install: &Install, args: &[&str], code: i32) -> (String, String) {
-    let output = install.tenure(args);
-    let out = String::from_utf8_lossy(&output.stdout).into_owned();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {out} / {err}");
-    (out, err)
-}
+use tenure_it::says::says;
 
 #[test]
 fn the_daemon_starts_on_first_use_and_tells_of_itself() {

@@ -2,39 +2,14 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::process::Stdio;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
+use tenure_it::says::{json_of, says, says_to};
 use tenure_it::started::Started;
 use tenure_it::{PATIENCE, eventually, proc};
 
 fn home() -> Home {
     Home::of(Install::new().with_daemon())
-}
-
-#[track_caller]
-fn says(install: &Install, args: &[&str], code: i32) -> (String, String) {
-    says_to(install, args, "", code)
-}
-
-/// The same with something on standard input.
-#[track_caller]
-fn says_to(install: &Install, args: &[&str], input: &str, code: i32) -> (String, String) {
-    let mut command = install.command(args);
-    command.stdin(Stdio::piped());
-    let mut started = Started::new(command);
-    started.write(input.as_bytes());
-    started.close_input();
-    let output = started.output();
-    let out = String::from_utf8_lossy(&output.stdout).into_owned();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {out} / {err}");
-    (out, err)
-}
-
-#[track_caller]
-fn json_of(install: &Install, args: &[&str], code: i32) -> Value {
-    serde_json::from_str(&says(install, args, code).0).expect("JSON")
 }
 
 fn text(value: &Value) -> String {

@@ -2,39 +2,13 @@
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
-use tenure_it::started::Started;
+use tenure_it::says::{json_of, says, says_to};
 use tenure_it::terminal::Terminal;
 
 fn home() -> Home {
     Home::of(Install::new().with_daemon())
-}
-
-#[track_caller]
-fn says(install: &Install, args: &[&str], code: i32) -> (String, String) {
-    says_to(install, args, "", code)
-}
-
-/// The same with something on standard input.
-#[track_caller]
-fn says_to(install: &Install, args: &[&str], input: &str, code: i32) -> (String, String) {
-    let mut command = install.command(args);
-    command.stdin(Stdio::piped());
-    let mut started = Started::new(command);
-    started.write(input.as_bytes());
-    started.close_input();
-    let output = started.output();
-    let out = String::from_utf8_lossy(&output.stdout).into_owned();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {out} / {err}");
-    (out, err)
-}
-
-#[track_caller]
-fn json_of(install: &Install, args: &[&str], code: i32) -> Value {
-    serde_json::from_str(&says(install, args, code).0).expect("JSON")
 }
 
 /// Spawns a session of commands; returns its key.
@@ -216,10 +190,13 @@ fn the_agents_are_listed_without_a_daemon() {
         (&Value::Null, &Value::Null)
     );
     assert_eq!((&agent("claude")["prompt"], &agent("claude")["resumes"]), (&"stdin".into(), &true.into()));
-    std::fs::write(install.config(), mine.replace("timeout = '5m'", "timeuot = '5m'"))
+    std::fs::write(install.config(), mine.replace("timeout = '5m'", "duration-of-turns = '5m'"))
         .expect("a configuration");
     let (out, err) = says(&install, &["agents"], 1);
-    assert!(out.is_empty() && err.contains("config.toml:5:") && err.contains("agents.mine.timeuot"), "{err}");
+    assert!(
+        out.is_empty() && err.contains("config.toml:5:") && err.contains("agents.mine.duration-of-turns"),
+        "{err}"
+    );
     assert!(!install.state().join("daemon.sock").exists(), "nothing was started");
 }
 

@@ -2,10 +2,16 @@
 //! twice, and an escape.
 
 use rustix::process::Signal;
+use serde_json::json;
+use tenure_it::api::{Api, Wire};
 use tenure_it::home::{Home, TRANSPORTS};
 use tenure_it::known::Known;
 use tenure_it::started::Started;
 use tenure_it::{PATIENCE, proc};
+
+/// How often a cancel is tried at the moment of the end, and how many at a time.
+const ROUNDS: usize = 40;
+const CANCELS: usize = 8;
 
 /// The daemon dies together with everybody who kept the run, and the root's pid is somebody else's or nobody's.
 #[test]
@@ -68,6 +74,26 @@ fn ten_cancels_at_once_are_one_end() {
         home.ask_to_cancel(&[&id]);
         assert_eq!(home.show(&id)["termination"]["reason"], "manual-cancel");
         assert_eq!(home.audit().run(&id).told("run-ended"), 1);
+    }
+    home.finish();
+}
+
+/// One that ends by itself while its end is asked for is as cancelled as it can be: that is no error.
+#[test]
+fn a_cancel_at_the_moment_of_the_end_is_no_error() {
+    let home = Home::watched();
+    let api = Api::of(&home);
+    for _ in 0..ROUNDS {
+        let id = api.start(&json!({"command": ["sh", "-c", "read line"], "stdin": "open"}));
+        let mut wires: Vec<Wire> = (0..CANCELS).map(|_| api.connect()).collect();
+        let _ = api.post(&format!("/v1/runs/{id}/stdin"), &json!({"data": "\n"})).is(204);
+        for wire in &mut wires {
+            wire.request("POST", &format!("/v1/runs/{id}/cancel"), &[], b"{}");
+        }
+        for mut wire in wires {
+            let _ = wire.answer().is(202);
+        }
+        let _ = api.wait(&id);
     }
     home.finish();
 }

@@ -56,7 +56,7 @@ impl Daemon {
             return Ok(0);
         }
         let why = Why { reason: Some("its MCP client has left".to_owned()), discard: true };
-        Ok(self.close_session(&key, why).await?.runs.len())
+        Ok(self.close_session(&key, &why).await?.runs.len())
     }
 
     async fn end_runs_of(self: &Arc<Self>, session: &str) -> Result<usize, Refusal> {

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
-use tenure_core::session::{Action, Closing, Mode, SessionKey, SessionRow, SessionState, close_order};
+use tenure_core::session::{Action, Closing, LeftAlone, SessionKey, SessionRow, SessionState, close_order};
 use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
 use tenure_os::{clock, pause};
-use tenure_store::{Move, Outcome, Session, SessionQuery, TurnEnd};
+use tenure_store::{Move, Outcome, TurnEnd};
 use tokio::time::{Instant, timeout_at};
 
 /// How many looks it takes at most until nothing new begins below a session.
 const LOOKS: usize = 100;
 /// How much longer than their grace the runs of a session may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many runs or sessions are looked at together.
+/// How many runs are looked at together.
 const BATCH: usize = 500;
 
 /// Why, and how thoroughly.
@@ -42,26 +42,20 @@ impl Daemon {
         asker.own(&session.row)?;
         let reason = request.reason.unwrap_or_else(|| format!("closed by {}", asker.about));
         let why = Why { reason: Some(reason), discard: request.discard.unwrap_or(false) };
-        let closed = self.close_session(&session.row.key, why).await?;
+        let closed = self.close_session(&session.row.key, &why).await?;
         Ok(SessionsReply { closed: Some(closed), ..SessionsReply::default() })
     }
 
-    /// Closes a session and all that it owns. Whoever stops waiting has it closed all the same.
+    /// Closes a session and all that it owns.
     pub(crate) async fn close_session(
         self: &Arc<Self>,
         key: &SessionKey,
-        why: Why,
+        why: &Why,
     ) -> Result<ClosedJson, Refusal> {
-        let (daemon, key) = (Arc::clone(self), key.clone());
-        let closing = tokio::spawn(async move { daemon.close_tree(&key, &why).await });
-        closing.await.map_err(Refusal::internal)?
-    }
-
-    async fn close_tree(self: &Arc<Self>, key: &SessionKey, why: &Why) -> Result<ClosedJson, Refusal> {
-        let Closing { order, left } = self.mark(key, why).await?;
+        let (levels, left) = self.mark(key, why).await?;
         pause::point("daemon-sessions-marked");
         let mut closed = ClosedJson { left, ..ClosedJson::default() };
-        for level in self.levels(order).await? {
+        for level in levels {
             // Brothers and sisters end at once; their parent after all of them.
             for ended in join_all(level.iter().map(|key| self.end_session(key))).await {
                 let (runs, unconfirmed) = ended?;
@@ -82,25 +76,26 @@ impl Daemon {
     }
 
     /// Marks a session and all that is below it as closing, those above first: what is marked gets no children, no runs and
-    /// no messages any more.
-    async fn mark(&self, key: &SessionKey, why: &Why) -> Result<Closing, Refusal> {
+    /// no messages any more. Returns the sessions by their depth, the deepest first, and what was left alone.
+    async fn mark(
+        &self,
+        key: &SessionKey,
+        why: &Why,
+    ) -> Result<(Vec<Vec<SessionKey>>, Vec<LeftAlone>), Refusal> {
         for _ in 0..LOOKS {
             let family = self.registry.descendants(key.clone()).await?;
             for unreadable in &family.unreadable {
                 tracing::warn!(session = unreadable.key, why = unreadable.why, "a session is left alone");
             }
-            let closing = close_order(&family.rows, key);
-            let open: Vec<&SessionRow> = closing
-                .order
-                .iter()
-                .rev()
-                .filter_map(|key| family.rows.iter().find(|row| row.key == *key))
-                .filter(|row| row.state.is_open())
-                .collect();
-            if open.is_empty() {
-                return Ok(closing);
+            let Closing { order, left } = close_order(&family.rows, key);
+            let row_of = |key: &SessionKey| family.rows.iter().find(|row| row.key == *key);
+            let rows: Vec<&SessionRow> = order.iter().filter_map(row_of).collect();
+            if !rows.iter().any(|row| row.state.is_open()) {
+                let levels = rows.chunk_by(|one, next| one.lineage.len() == next.lineage.len());
+                let keys = |level: &[&SessionRow]| level.iter().map(|row| row.key.clone()).collect();
+                return Ok((levels.map(keys).collect(), left));
             }
-            for row in open {
+            for row in rows.into_iter().rev().filter(|row| row.state.is_open()) {
                 let (at_ms, reason) = (clock::unix_ms(), why.reason.clone());
                 let step = Move { from: row.state, to: SessionState::Closing, at_ms, reason };
                 // One that has become busy or idle meanwhile is looked at again.
@@ -109,19 +104,6 @@ impl Daemon {
             self.something_happened();
         }
         Err(Refusal::wrong_state(format!("session {key} does not come to rest: close it again")))
-    }
-
-    /// The sessions by their depth, the deepest first.
-    async fn levels(&self, order: Vec<SessionKey>) -> Result<Vec<Vec<SessionKey>>, Refusal> {
-        let mut levels: Vec<(usize, Vec<SessionKey>)> = Vec::new();
-        for key in order {
-            let depth = self.session_called(&key).await?.row.lineage.len();
-            match levels.last_mut() {
-                Some((of, keys)) if *of == depth => keys.push(key),
-                _ => levels.push((depth, vec![key])),
-            }
-        }
-        Ok(levels.into_iter().map(|(_, keys)| keys).collect())
     }
 
     /// Ends the turn and the runs of a session, and waits until they are gone: which runs, and of which of them not every
@@ -182,86 +164,6 @@ impl Daemon {
         self.registry.advance_session(key.clone(), step).await?;
         self.turns.something_changed();
         Ok(())
-    }
-
-    /// A session for one turn is over after it.
-    pub(super) async fn end_oneshot(self: &Arc<Self>, key: &SessionKey) {
-        if self.is_draining() {
-            return;
-        }
-        if let Ok(Some(session)) = self.registry.session(key.clone()).await
-            && session.row.mode == Mode::Oneshot
-            && session.row.state.is_open()
-        {
-            let why = Why { reason: Some("its turn is over".to_owned()), discard: false };
-            if let Err(refusal) = self.close_session(key, why).await {
-                tracing::warn!(session = %key, why = refusal.detail, "a session for one turn stays open");
-            }
-        }
-    }
-
-    /// Ends the sessions whose one turn was over when an earlier daemon was killed.
-    pub(super) async fn end_oneshots(self: &Arc<Self>) {
-        let is_over = |it: &Session| it.row.mode == Mode::Oneshot && it.turns > 0 && it.queued == 0;
-        match self.idle().await {
-            Ok(idle) => {
-                for session in idle.into_iter().filter(is_over) {
-                    let daemon = Arc::clone(self);
-                    tokio::spawn(async move { daemon.end_oneshot(&session.row.key).await });
-                }
-            }
-            Err(refusal) => {
-                tracing::error!(why = refusal.detail, "the sessions whose turn is over cannot be read");
-            }
-        }
-    }
-
-    /// Goes on closing what an earlier daemon did not get to, or what did not end in time.
-    pub(crate) async fn go_on_closing(self: &Arc<Self>) {
-        let half_closed = match self.half_closed().await {
-            Ok(rows) => rows,
-            Err(refusal) => {
-                return tracing::error!(why = refusal.detail, "the sessions that are closing cannot be read");
-            }
-        };
-        let is_below_another =
-            |row: &SessionRow| half_closed.iter().any(|other| row.lineage.contains(&other.key));
-        for row in half_closed.iter().filter(|row| !is_below_another(row)) {
-            let (daemon, key) = (Arc::clone(self), row.key.clone());
-            tokio::spawn(async move {
-                let why = Why { reason: None, discard: false };
-                match daemon.close_tree(&key, &why).await {
-                    Ok(closed) => {
-                        tracing::info!(session = %key, closed = closed.closed.len(), "closed at last");
-                    }
-                    Err(refusal) => tracing::warn!(session = %key, why = refusal.detail, "is still closing"),
-                }
-            });
-        }
-    }
-
-    /// The sessions of this instance that are being closed.
-    async fn half_closed(&self) -> Result<Vec<SessionRow>, Refusal> {
-        let mut rows = Vec::new();
-        for key in self.registry.unsettled_sessions(self.instance.clone()).await? {
-            rows.extend(self.registry.session(key).await?.map(|session| session.row));
-        }
-        Ok(rows)
-    }
-
-    /// The sessions of this instance that wait for something to do.
-    async fn idle(&self) -> Result<Vec<Session>, Refusal> {
-        let states = vec![SessionState::Idle];
-        let mut query = SessionQuery { states, limit: BATCH, ..SessionQuery::default() };
-        let mut own = Vec::new();
-        loop {
-            let page = self.registry.sessions(query.clone()).await?;
-            own.extend(page.sessions.into_iter().filter(|session| session.row.instance == self.instance));
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => return Ok(own),
-            }
-        }
     }
 }
 
