@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::output::Totals;
-use tenure_core::record::Ending;
+use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Tell};
@@ -21,15 +21,17 @@ impl Daemon {
     /// What is known of a run now, from the records.
     pub(crate) fn view(&self, row: &RunRow) -> RunView {
         let status = self.held(&row.ticket.run_id).map(|held| held.status());
-        let (output, last_output_at_ms) = output_of(Path::new(&row.directory), row.ending.as_ref());
+        let read = Known { state: row.state, note: row.note.clone(), ending: row.ending.clone() };
+        let Known { state, note, ending } = read.and(status.unwrap_or_default());
+        let (output, last_output_at_ms) = output_of(Path::new(&row.directory), ending.as_ref());
         RunView {
             ticket: row.ticket.clone(),
-            note: row.note.clone(),
-            ending: row.ending.clone(),
-            state: status.map_or(row.state, |status| status.state().max(row.state)),
-            hold: row.hold.clone(),
             // A lease that was put to rest does not expire.
-            lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| row.ending.is_none() && at < u64::MAX),
+            lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| ending.is_none() && at < u64::MAX),
+            note,
+            ending,
+            state,
+            hold: row.hold.clone(),
             // One that nobody keeps is being looked after; it is lost when that says so.
             kept: true,
             output,
@@ -75,7 +77,7 @@ impl Daemon {
     /// The same, and what its keeper says while it lives.
     pub(crate) async fn view_closely(&self, row: &RunRow) -> RunView {
         let mut view = self.view(row);
-        if row.ending.is_none()
+        if view.ending.is_none()
             && let Ok(mut link) = self.viewer(row).await
             && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
                 link.ask(&Ask::Status, &[]).await
@@ -83,11 +85,8 @@ impl Daemon {
             view.output = output;
             view.last_output_at_ms = last_output_at_ms;
             // It has ended for others when that is recorded, and runs when that is.
-            view.state = view.state.max(state.min(State::Exiting)).min(if row.note.is_some() {
-                State::Exiting
-            } else {
-                row.state
-            });
+            let most = if view.note.is_some() { State::Exiting } else { view.state };
+            view.state = view.state.max(state.min(State::Exiting)).min(most);
         }
         view
     }
@@ -115,10 +114,51 @@ impl Daemon {
     }
 }
 
+/// How far a run has come.
+struct Known {
+    state: State,
+    note: Option<KeeperNote>,
+    ending: Option<Ending>,
+}
+
+impl Known {
+    /// What was read, and what was recorded since: whoever is shown that a run has ended is shown how.
+    fn and(self, since: Status) -> Self {
+        Self {
+            state: self.state.max(since.state()),
+            note: self.note.or(since.note),
+            ending: self.ending.or_else(|| since.ending.as_deref().cloned()),
+        }
+    }
+}
+
 /// How much output a run has, and when the last of it came.
 fn output_of(run: &Path, ending: Option<&Ending>) -> (Totals, Option<u64>) {
     match ending {
         Some(ending) => (ending.output, ending.last_output_at_ms),
         None => (tenure_output::totals(&run.join("output")).unwrap_or_default(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tenure_core::ending::{Reason, Termination};
+    use tenure_core::ids::RunId;
+
+    #[test]
+    fn a_run_that_ends_after_its_row_was_read_is_shown_with_its_ending() {
+        let ending =
+            Ending::unseen(RunId::from_random([1; 12]), Termination::new(Reason::Exit, None, None), 5);
+        let since = Status { ending: Some(Arc::new(ending.clone())), ..Status::default() };
+        let known = Known { state: State::Running, note: None, ending: None }.and(since);
+        assert_eq!((known.state, known.ending), (State::Exited, Some(ending)));
+    }
+
+    #[test]
+    fn a_row_that_is_ahead_of_what_is_known_here_is_believed() {
+        let known = Known { state: State::Exiting, note: None, ending: None }.and(Status::default());
+        assert_eq!(known.state, State::Exiting);
     }
 }
