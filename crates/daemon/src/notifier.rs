@@ -4,6 +4,7 @@
 use crate::asked::{self, Asked};
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
+use crate::serve::FAREWELL;
 use crate::tools::last_output;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -73,9 +74,12 @@ impl Daemon {
                 () = sleep(next) => {}
                 _ = changes.changed() => {}
                 Some(_) = under_way.join_next() => {}
-                () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
+                () = until(&mut phase, |phase| *phase != Phase::Serving) => break,
             }
         }
+        // What is on its way arrives, so that the next daemon need not tell it again.
+        let arriving = async { while under_way.join_next().await.is_some() {} };
+        let _ = timeout(FAREWELL, arriving).await;
     }
 
     /// Takes what is due on each channel; how long until there is more.

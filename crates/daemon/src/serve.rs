@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 /// How long requests that are being answered may take when the daemon leaves.
-const FAREWELL: Duration = Duration::from_secs(2);
+pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long clients wait until the recorded runs are settled.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     daemon.go_on_with_sessions().await;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(Arc::clone(&daemon).await_clients());
-    tokio::spawn(Arc::clone(&daemon).notify_forever());
+    let notifier = tokio::spawn(Arc::clone(&daemon).notify_forever());
     tokio::spawn(Arc::clone(&daemon).watch_tasks());
     daemon.tell_what_is_owed().await;
     tokio::spawn(bury_children());
@@ -120,18 +120,26 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let connections = http::serve(Arc::clone(&daemon), doors);
     ready();
-    leave(&daemon, connections, heart).await;
+    leave(&daemon, connections, notifier, heart).await;
     Ok(())
 }
 
-/// Serves until told to leave, and leaves: runs are released or ended, answers are finished, the seat is kept.
-async fn leave(daemon: &Arc<Daemon>, connections: http::Connections, heart: JoinHandle<()>) {
+/// Serves until told to leave, and leaves: runs are released or ended, answers and notices are finished, the seat is
+/// kept.
+async fn leave(
+    daemon: &Arc<Daemon>,
+    connections: http::Connections,
+    notifier: JoinHandle<()>,
+    heart: JoinHandle<()>,
+) {
     let mut phase = daemon.phase.subscribe();
     let told = phase.wait_for(|phase| *phase != Phase::Serving).await.map(|phase| *phase);
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
     tracing::info!(cancel_runs, "leaving");
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     part(daemon, cancel_runs).await;
+    // One that panicked tells no more.
+    let _ = notifier.await;
     daemon
         .tell_own(
             "daemon-stopped",

@@ -141,7 +141,7 @@ pub struct Maintenance {
     /// Those that are given up, because nothing is behind them any more.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub lost: Vec<TaskId>,
-    /// Those that had ended, and are told so.
+    /// Those that have ended and would never go: from now on they will.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub reconciled: Vec<TaskId>,
     /// How many are forgotten.
