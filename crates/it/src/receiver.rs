@@ -164,6 +164,11 @@ impl Receiver {
         taken.map(|(key, (_, taken))| (key.clone(), *taken)).collect()
     }
 
+    /// How many keys were taken.
+    pub fn taken(&self) -> usize {
+        self.lock().keys.values().filter(|(_, taken)| *taken > 0).count()
+    }
+
     /// How many calls there were.
     pub fn count(&self) -> usize {
         self.lock().calls.len()
