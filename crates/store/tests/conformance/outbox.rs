@@ -66,6 +66,7 @@ fn a_notice_that_was_left_is_tried_again_under_its_key_and_the_late_one_has_no_s
         assert_eq!(registry.release_notices(instance(2), NOW + 40).await.unwrap(), 0);
         assert_eq!(registry.release_notices(instance(1), NOW + 40).await.unwrap(), 1);
         let third = claimed(&registry, NOW + 40).await;
+        assert_eq!(third[0].tries, 2, "a try that a death cut short is none");
         assert!(!registry.settle_notice(second[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
         assert!(registry.settle_notice(third[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
     });

@@ -176,10 +176,11 @@ pub(super) fn stand(
     Ok(())
 }
 
+/// A try that nobody carried through is none: however often daemons die, a channel has all its tries.
 pub(super) fn release(db: &Connection, of: &InstanceId, now_ms: u64) -> Result<u64, Trouble> {
     let changed = db
         .prepare_cached(
-            "UPDATE outbox INDEXED BY outbox_claimed SET claimed_by = NULL, next_at_ms = ?2
+            "UPDATE outbox INDEXED BY outbox_claimed SET claimed_by = NULL, next_at_ms = ?2, tries = max(tries - 1, 0)
              WHERE claimed_by = ?1 AND state = 'due'",
         )?
         .execute((of.as_str(), stored(now_ms)))?;
