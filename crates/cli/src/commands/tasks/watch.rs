@@ -158,7 +158,7 @@ impl Seen {
 
 fn lines(reply: &TasksReply) -> Vec<String> {
     match &reply.task {
-        Some(task) => print::task_lines(task),
+        Some(task) => print::task_lines(task, reply.notices.as_deref().unwrap_or_default()),
         None => print::tasks_lines(reply.tasks.as_deref().unwrap_or_default()),
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn set_policy(
     let Some(mut row) = rows::by_id(db, task)? else { return Ok(None) };
     if row.policy != policy {
         let event = row.set_policy(policy, at_ms);
+        if policy != NotifyPolicy::StateChanges {
+            outbox::drop_changes(db, task, at_ms)?;
+        }
         if !row.status.is_terminal() {
             row.delivery = promise(&row, standing(db, row.owner.as_ref())?);
         } else if policy == NotifyPolicy::Silent && withdraw(db, task, "dropped", IS_WAITING, at_ms)? {
