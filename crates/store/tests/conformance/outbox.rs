@@ -210,6 +210,22 @@ fn the_policy_can_be_changed_at_any_time() {
     });
 }
 
+#[test]
+fn what_waits_for_its_next_try_is_tried_at_once_if_somebody_wants_that() {
+    on_every_store(async |store| {
+        let registry = world(store).await;
+        lived(&registry, tracked_in(1, "s"), 0).await;
+        let retry = async || registry.retry_notices(task_id(1), NOW + 7).await.unwrap();
+        assert_eq!(retry().await, 0, "it has not been tried yet");
+        let first = claimed(&registry, NOW + 5).await;
+        assert_eq!(retry().await, 0, "it is on its way");
+        assert!(registry.settle_notice(first[0].claim.clone(), again(NOW + 500), NOW + 6).await.unwrap());
+        assert_eq!(retry().await, 1);
+        let second = claimed(&registry, NOW + 7).await;
+        assert_eq!((keys(&second), second[0].tries), (keys(&first), 1));
+    });
+}
+
 /// What is on its way is not called back, but it is the last that is heard.
 #[test]
 fn whoever_asks_for_silence_meanwhile_is_not_tried_again() {

@@ -98,7 +98,8 @@ pub(super) fn retry(db: &Connection, task: &TaskId, at_ms: u64) -> Result<u64, T
         .prepare_cached(
             "UPDATE outbox INDEXED BY outbox_of_task
              SET state = 'due', tries = 0, next_at_ms = ?2, settled_at_ms = NULL, claimed_by = NULL
-             WHERE task_id = ?1 AND purpose <> 'change' AND channel IS NOT NULL AND state IN ('failed', 'queued')",
+             WHERE task_id = ?1 AND purpose <> 'change' AND channel IS NOT NULL
+                 AND (state IN ('failed', 'queued') OR state = 'due' AND claimed_by IS NULL AND attempts > 0)",
         )?
         .execute((task.as_str(), stored(at_ms)))?;
     if changed > 0 {
