@@ -87,6 +87,7 @@ fn a_session_neither_sees_nor_ends_the_tasks_of_another() {
             ("cancel", json!({})),
             ("notify", json!({"policy": "silent"})),
             ("retry", json!({})),
+            ("acknowledge", json!({})),
         ] {
             let mut more = more;
             more["as"] = THEIRS.into();
