@@ -57,7 +57,7 @@ pub struct TaskQuery {
     pub owner: Option<SessionKey>,
     /// Only those of this session's turns.
     pub child: Option<SessionKey>,
-    /// Only those that this session is told of, or whose work it did.
+    /// Only those that this session is told of, or whose work it did; then neither an owner nor a child is named.
     pub of: Option<SessionKey>,
     /// Only those older than this.
     pub after: Option<TaskCursor>,
