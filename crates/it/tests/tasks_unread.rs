@@ -120,8 +120,8 @@ impl<'a> OverHttp<'a> {
     fn new(api: &'a Api) -> Self {
         let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"}}});
-        let begun = api.ask("POST", "/mcp", &ACCEPTS, begin.to_string().as_bytes()).is(200);
-        let session = begun.head.header("mcp-session-id").expect("a session").to_owned();
+        let answer = api.ask("POST", "/mcp", &ACCEPTS, begin.to_string().as_bytes()).is(200);
+        let session = answer.head.header("mcp-session-id").expect("a session").to_owned();
         let client = Self { api, session };
         let said = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         let _ = client.send(&said).answer().is(202);
@@ -149,17 +149,17 @@ fn a_client_of_mcp_over_http_that_hung_up_has_not_seen_the_end() {
     let begun = client.call(1, "exec", &json!({"command": "read line; exit 3", "background": true})).answer();
     assert!(begun.text().contains("runId"), "{}", begun.text());
     let task = all(&talks.api).remove(0);
-    let (run, own) = (text(&task["runId"]), text(&task["ownerSessionKey"]));
-    let owner = Agent::of(&talks).acting_as(&own);
+    let (run, key) = (text(&task["runId"]), text(&task["ownerSessionKey"]));
+    let owner = Agent::of(&talks).acting_as(&key);
     let asked = json!({"action": "poll", "runId": run, "timeoutMs": 60_000});
-    let waits = client.call(2, "process", &asked);
+    let wire = client.call(2, "process", &asked);
     polls(&owner, &run);
-    drop(waits);
+    drop(wire);
     owner.process("write", &run, &json!({"eof": true}));
     let task = becomes(&talks.api, &run, "failed");
     // Who still listens for the answer gets it all the same, and that is told apart from one that was written.
     assert_eq!(notices(&talks, &task), [("terminal".to_owned(), "queued".to_owned())], "{task}");
-    let got = talks.does("history", &own, &json!({"as": own}))["notices"].clone();
+    let got = talks.does("history", &key, &json!({"as": key}))["notices"].clone();
     assert_eq!(got[0]["taskId"], task["taskId"], "{got}");
     talks.finish();
 }
