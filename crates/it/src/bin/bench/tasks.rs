@@ -64,9 +64,7 @@ const ASKS: [Ask; 28] = [
     get("show by the beginning of an id", |_, it| format!("/v1/tasks/{}", &it.task[..12])),
     get("show by run", |_, it| format!("/v1/tasks/{}", it.run)),
     get("show by the beginning of a run", |_, it| format!("/v1/tasks/{}", &it.run[..12])),
-    get("show by session", |n, it| {
-        format!("/v1/tasks/{}", it.child.clone().unwrap_or_else(|| format!("agent:work:{}", n * 20 + 19)))
-    }),
+    get("show by session", |_, it| format!("/v1/tasks/{}", it.child.as_deref().unwrap_or("agent:work:19"))),
     get("show by id as a session", |_, it| format!("/v1/tasks/{}?as={MUCH}&visibility=all", it.task)),
     Ask { bar: None, ..get("audit", |_, _| "/v1/tasks/audit".to_owned()) },
     Ask { method: "POST", ..get("sweep, previewed", |_, _| "/v1/tasks/maintenance".to_owned()) },
