@@ -37,7 +37,7 @@ fn outbox(states: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_next_turn_of_an_agent_begins_with_what_became_of_its_childs_work() {
+fn the_next_turn_of_an_agent_begins_with_what_became_of_the_work_of_its_child() {
     let talks = Talks::new();
     family(&talks);
     let _ = talks.answer(CHILD, "paint the fence");
