@@ -1,0 +1,89 @@
+//! How a list of words becomes the one line that Windows starts a program with. Every program takes its line apart by
+//! itself; this is written for the rules of Microsoft's C library, which nearly all of them keep. It is the same text on
+//! every system, so its tests run on every system.
+
+/// The longest line that Windows takes, its closing zero included.
+const LONGEST: usize = 32_767;
+
+const QUOTE: u16 = b'"' as u16;
+const BACKSLASH: u16 = b'\\' as u16;
+const SPACE: u16 = b' ' as u16;
+
+/// Why there is no line for these words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// A word has a zero in it, where the line would end.
+    #[error("a word of the command has a NUL in it, which Windows cannot pass on")]
+    Nul,
+    /// The program's name has a quote in it, which no file's name has.
+    #[error("the program's name has a quote in it")]
+    QuotedProgram,
+    /// The line would be too long.
+    #[error("its arguments are too long for this system: {0} of at most 32766 characters")]
+    TooLong(usize),
+    /// The command interpreter reads the line of a batch file by rules of its own, which nothing can be quoted against.
+    #[error(
+        "batch files are not started directly, because no quoting keeps their arguments apart: say cmd.exe /c"
+    )]
+    Batch,
+}
+
+/// The line of a program and its arguments, without a closing zero.
+pub fn join(program: &[u16], arguments: &[Vec<u16>]) -> Result<Vec<u16>, Refused> {
+    if program.contains(&0) || arguments.iter().any(|word| word.contains(&0)) {
+        return Err(Refused::Nul);
+    }
+    if program.contains(&QUOTE) {
+        return Err(Refused::QuotedProgram);
+    }
+    if is_batch(program) {
+        return Err(Refused::Batch);
+    }
+    // The first word has rules of its own: it ends at the next quote, and a backslash means itself.
+    let mut line = vec![QUOTE];
+    line.extend_from_slice(program);
+    line.push(QUOTE);
+    for word in arguments {
+        line.push(SPACE);
+        push_word(&mut line, word);
+    }
+    if line.len() < LONGEST { Ok(line) } else { Err(Refused::TooLong(line.len())) }
+}
+
+/// Whether Windows would give a file of this name to its command interpreter. It drops dots and spaces at the end of a
+/// name, and so does this; what follows a colon names a stream of the file.
+pub fn is_batch(program: &[u16]) -> bool {
+    let text = String::from_utf16_lossy(program).to_lowercase();
+    let name = text.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.split(':').any(|part| {
+        let part = part.trim_end_matches(['.', ' ']);
+        [".bat", ".cmd"].iter().any(|ending| part.ends_with(ending))
+    })
+}
+
+/// Backslashes are doubled only before a quote, and before the quote that closes the word.
+fn push_word(line: &mut Vec<u16>, word: &[u16]) {
+    if !needs_quotes(word) {
+        line.extend_from_slice(word);
+        return;
+    }
+    line.push(QUOTE);
+    let mut backslashes = 0;
+    for &unit in word {
+        if unit == QUOTE {
+            line.extend(std::iter::repeat_n(BACKSLASH, backslashes + 1));
+        }
+        backslashes = if unit == BACKSLASH { backslashes + 1 } else { 0 };
+        line.push(unit);
+    }
+    line.extend(std::iter::repeat_n(BACKSLASH, backslashes));
+    line.push(QUOTE);
+}
+
+fn needs_quotes(word: &[u16]) -> bool {
+    let splits = |unit: &u16| *unit == QUOTE || *unit == SPACE || (9..=13).contains(unit);
+    word.is_empty() || word.iter().any(splits)
+}
+
+#[cfg(test)]
+mod tests;
