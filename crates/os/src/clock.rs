@@ -1,13 +1,11 @@
 //! Two clocks: one for limits, which stops while the machine sleeps (I12), and one for people.
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::system;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The time since some fixed moment of this boot, not counting the machine's sleep.
 pub fn awake() -> Duration {
-    // Linux's monotonic clock stands still in suspend; the boot-time clock is the one that does not.
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+    system::awake()
 }
 
 /// The time of day, in Unix milliseconds.

@@ -2,22 +2,26 @@
 
 pub(crate) mod blocked;
 mod children;
+mod clock;
 mod facts;
 mod lock;
 mod memory;
 mod message;
 pub(crate) mod mountinfo;
 mod pidfd;
+mod random;
 mod signals;
 pub(crate) mod spawn;
 pub(crate) mod stat;
 
 pub(crate) use children::*;
+pub(crate) use clock::*;
 pub(crate) use facts::*;
 pub(crate) use lock::*;
 pub(crate) use memory::*;
 pub(crate) use message::*;
 pub(crate) use pidfd::*;
+pub(crate) use random::*;
 pub(crate) use signals::*;
 
 use std::io;

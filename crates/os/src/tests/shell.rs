@@ -1,0 +1,36 @@
+use std::process::{Child, Command, Stdio};
+
+/// Starts a shell command, killed when this is dropped.
+#[expect(clippy::disallowed_methods, reason = "a test starts a process to look at")]
+pub(super) fn shell(script: &str) -> Shell {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    Shell(command.spawn().expect("sh starts"))
+}
+
+pub(super) struct Shell(Child);
+
+impl Shell {
+    pub(super) fn pid(&self) -> i32 {
+        self.0.id().cast_signed()
+    }
+
+    /// Waits until it has printed a line.
+    pub(super) fn line(&mut self) -> String {
+        use std::io::Read;
+        let out = self.0.stdout.as_mut().expect("piped");
+        let mut line = String::new();
+        let mut byte = [0];
+        while out.read(&mut byte).expect("it prints") == 1 && byte[0] != b'\n' {
+            line.push(char::from(byte[0]));
+        }
+        line
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,52 @@
+//! Windows: the system calls behind the facades. Nothing here decides anything.
+
+mod clock;
+mod console;
+mod job;
+mod lock;
+mod process;
+mod random;
+mod start;
+
+pub(crate) use clock::*;
+pub(crate) use console::*;
+pub(crate) use job::*;
+pub(crate) use lock::*;
+pub(crate) use process::*;
+pub(crate) use random::*;
+pub(crate) use start::*;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::windows::ffi::OsStrExt;
+use std::os::windows::io::{FromRawHandle, OwnedHandle};
+use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
+use windows_sys::core::BOOL;
+
+fn check(result: BOOL) -> io::Result<()> {
+    if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Owns a handle that a call has just made; no handle is the call's error.
+fn own(made: HANDLE) -> io::Result<OwnedHandle> {
+    if made.is_null() || made == INVALID_HANDLE_VALUE {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has just made it, for us alone.
+    Ok(unsafe { OwnedHandle::from_raw_handle(made) })
+}
+
+/// The number of an error, as the system counts them.
+fn number(error: &io::Error) -> u32 {
+    error.raw_os_error().unwrap_or(0).cast_unsigned()
+}
+
+/// Text as the system takes it, with a closing zero.
+fn wide(text: impl AsRef<OsStr>) -> Vec<u16> {
+    text.as_ref().encode_wide().chain([0]).collect()
+}
+
+/// The length of a structure, as the system wants to be told.
+fn length_of<T>() -> u32 {
+    u32::try_from(size_of::<T>()).expect("structures are small")
+}

@@ -1,0 +1,14 @@
+//! The clock that stands still while the machine sleeps.
+
+use std::time::Duration;
+use windows_sys::Win32::System::WindowsProgramming::QueryUnbiasedInterruptTime;
+
+/// Steps of the system's clocks.
+pub(crate) const TICKS_PER_MS: u64 = 10_000;
+
+pub(crate) fn awake() -> Duration {
+    let mut ticks = 0;
+    // SAFETY: the number is ours and written by the call.
+    unsafe { QueryUnbiasedInterruptTime(&raw mut ticks) };
+    Duration::from_micros(ticks / 10)
+}

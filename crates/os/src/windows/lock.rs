@@ -1,0 +1,49 @@
+//! Locks on files, held by a process until it dies. Locked bytes cannot be read by others, so what is locked is one byte
+//! that no file reaches.
+
+use std::fs::File;
+use std::io;
+use std::os::windows::io::AsRawHandle;
+use windows_sys::Win32::Foundation::ERROR_LOCK_VIOLATION;
+use windows_sys::Win32::Storage::FileSystem::{
+    LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, UnlockFileEx,
+};
+use windows_sys::Win32::System::IO::OVERLAPPED;
+
+/// Where the byte is: the upper half of its offset.
+const FAR: u32 = 0x4000_0000;
+
+fn far_byte() -> OVERLAPPED {
+    let mut place = OVERLAPPED::default();
+    place.Anonymous.Anonymous.OffsetHigh = FAR;
+    place
+}
+
+fn try_with(file: &File, flags: u32) -> io::Result<bool> {
+    let mut place = far_byte();
+    // SAFETY: the file is open, and the call does not return before it is done with the place: it fails at once.
+    let locked = unsafe {
+        LockFileEx(file.as_raw_handle(), flags | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &raw mut place)
+    };
+    match super::check(locked) {
+        Ok(()) => Ok(true),
+        Err(error) if super::number(&error) == ERROR_LOCK_VIOLATION => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// `false`: another handle holds it, or somebody looks at this moment.
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
+    try_with(file, LOCKFILE_EXCLUSIVE_LOCK)
+}
+
+/// Looks by taking a share of it for a moment: those who look do not see each other.
+pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
+    if !try_with(file, 0)? {
+        return Ok(true);
+    }
+    let mut place = far_byte();
+    // SAFETY: the file is open; the place is the one that was just locked.
+    super::check(unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut place) })?;
+    Ok(false)
+}

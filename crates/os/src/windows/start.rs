@@ -1,0 +1,136 @@
+//! Starting a process inside a job, with three handles of ours and no others, suspended.
+
+use super::{JobObject, check, own};
+use std::io;
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::ptr::{null, null_mut};
+use windows_sys::Win32::Foundation::{HANDLE, HANDLE_FLAG_INHERIT, SetHandleInformation};
+use windows_sys::Win32::System::Threading::{
+    CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT, CreateProcessW,
+    DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, InitializeProcThreadAttributeList,
+    LPPROC_THREAD_ATTRIBUTE_LIST, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST,
+    PROCESS_INFORMATION, ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, UpdateProcThreadAttribute,
+};
+
+/// All that a start needs, as the system takes it: each text with its closing zero.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The file, by its whole path: the system's own search would look beside us first.
+    pub(crate) program: Vec<u16>,
+    pub(crate) line: Vec<u16>,
+    /// `NAME=value` and a zero for each, and a zero.
+    pub(crate) environment: Vec<u16>,
+    pub(crate) directory: Vec<u16>,
+}
+
+/// A process that has not run yet. Dropped like this it is ended, as its job goes.
+#[derive(Debug)]
+pub(crate) struct Suspended {
+    pub(crate) process: OwnedHandle,
+    pub(crate) pid: u32,
+    thread: OwnedHandle,
+}
+
+impl Suspended {
+    /// Lets it run.
+    pub(crate) fn resume(self) -> io::Result<OwnedHandle> {
+        // SAFETY: the handle of its one thread is open; no memory is passed.
+        match unsafe { ResumeThread(self.thread.as_raw_handle()) } {
+            u32::MAX => Err(io::Error::last_os_error()),
+            _ => Ok(self.process),
+        }
+    }
+}
+
+/// Starts it, born in the job: there is no moment in which it is outside. It leads a group of its own, for Ctrl-Break.
+pub(crate) fn start(start: &Start, stdio: [BorrowedHandle<'_>; 3], job: &JobObject) -> io::Result<Suspended> {
+    let jobs = [job.raw().as_raw_handle()];
+    let handles = stdio.map(|handle| handle.as_raw_handle());
+    for handle in handles {
+        // SAFETY: the handle is open; only those in the list below are inherited by this child.
+        check(unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT) })?;
+    }
+    let mut unique = handles.to_vec();
+    unique.sort_unstable();
+    unique.dedup();
+    let mut attributes = Attributes::new(2)?;
+    attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &jobs)?;
+    attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &unique)?;
+
+    let mut about = STARTUPINFOEXW::default();
+    about.StartupInfo.cb = super::length_of::<STARTUPINFOEXW>();
+    about.StartupInfo.dwFlags = STARTF_USESTDHANDLES;
+    [about.StartupInfo.hStdInput, about.StartupInfo.hStdOutput, about.StartupInfo.hStdError] = handles;
+    about.lpAttributeList = attributes.list();
+    let mut line = start.line.clone();
+    let mut made = PROCESS_INFORMATION::default();
+    let flags = CREATE_SUSPENDED
+        | CREATE_UNICODE_ENVIRONMENT
+        | CREATE_NEW_PROCESS_GROUP
+        | EXTENDED_STARTUPINFO_PRESENT;
+    // SAFETY: every text ends in a zero and outlives the call; the line is a copy that the call may write to; the
+    // attributes and what they point to outlive the call.
+    let started = unsafe {
+        CreateProcessW(
+            start.program.as_ptr(),
+            line.as_mut_ptr(),
+            null(),
+            null(),
+            1,
+            flags,
+            start.environment.as_ptr().cast(),
+            start.directory.as_ptr(),
+            (&raw const about).cast(),
+            &raw mut made,
+        )
+    };
+    check(started)?;
+    Ok(Suspended { process: own(made.hProcess)?, thread: own(made.hThread)?, pid: made.dwProcessId })
+}
+
+/// The list of a new process's attributes. What is set is borrowed until the list is dropped.
+struct Attributes<'a> {
+    memory: Vec<usize>,
+    values: std::marker::PhantomData<&'a [HANDLE]>,
+}
+
+impl<'a> Attributes<'a> {
+    fn new(count: u32) -> io::Result<Self> {
+        let mut bytes = 0;
+        // SAFETY: without a list the call only says how long one is, which it does by failing.
+        unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &raw mut bytes) };
+        let mut memory = vec![0_usize; bytes.div_ceil(size_of::<usize>())];
+        let list = memory.as_mut_ptr().cast();
+        // SAFETY: the memory has at least the length that was asked for, and is aligned for pointers.
+        check(unsafe { InitializeProcThreadAttributeList(list, count, 0, &raw mut bytes) })?;
+        Ok(Self { memory, values: std::marker::PhantomData })
+    }
+
+    fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
+        let len = size_of_val(handles);
+        let list = self.list();
+        // SAFETY: the handles outlive the list, by its type; their length is given.
+        check(unsafe {
+            UpdateProcThreadAttribute(
+                list,
+                0,
+                attribute as usize,
+                handles.as_ptr().cast(),
+                len,
+                null_mut(),
+                null(),
+            )
+        })
+    }
+}
+
+impl Drop for Attributes<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the list was initialised, and nobody uses it any more.
+        unsafe { DeleteProcThreadAttributeList(self.list()) };
+    }
+}
