@@ -11,6 +11,7 @@ compile_error!("Tenure runs on Linux, and not yet on this system");
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
+pub mod process;
 pub mod random;
 
 // What Windows does not keep yet, or has no use for.
@@ -39,8 +40,6 @@ pub mod pause;
 #[cfg(target_os = "linux")]
 pub mod poll;
 #[cfg(target_os = "linux")]
-pub mod process;
-#[cfg(target_os = "linux")]
 pub mod program;
 #[cfg(target_os = "linux")]
 pub mod pty;
@@ -67,6 +66,11 @@ mod linux;
 #[cfg(windows)]
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 mod windows;
+
+#[cfg(windows)]
+pub mod job;
+#[cfg(windows)]
+pub use windows::{root, spawn};
 
 #[cfg(target_os = "linux")]
 use linux as system;

@@ -9,6 +9,7 @@ mod memory;
 mod message;
 pub(crate) mod mountinfo;
 mod pidfd;
+mod process;
 mod random;
 mod signals;
 pub(crate) mod spawn;
@@ -21,6 +22,7 @@ pub(crate) use lock::*;
 pub(crate) use memory::*;
 pub(crate) use message::*;
 pub(crate) use pidfd::*;
+pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use signals::*;
 

@@ -1,7 +1,6 @@
 //! One process, held by a descriptor that never comes to mean another.
 
-use crate::linux::{self, stat::Stat};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::system;
 use std::io;
 use tenure_core::ending::ProcessNote;
 use tenure_core::identity::{Evidence, Held, Identity, Place, Sighting, judge};
@@ -10,9 +9,9 @@ use tenure_core::signal::Signal;
 /// An open process. While it is open, its pid may be reused by others, but this keeps meaning the same one.
 #[derive(Debug)]
 pub struct Process {
-    pidfd: OwnedFd,
-    identity: Identity,
-    stat: Stat,
+    pub(crate) handle: system::ProcessHandle,
+    pub(crate) identity: Identity,
+    pub(crate) facts: system::Facts,
 }
 
 /// What came of a signal.
@@ -32,27 +31,15 @@ impl Process {
         if pid <= 0 {
             return Ok(None);
         }
-        let Some(pidfd) = linux::pidfd_open(pid)? else { return Ok(None) };
-        Self::from_pidfd(pidfd, pid)
+        match system::open_process(pid)? {
+            Some(handle) => Self::hold(handle, pid),
+            None => Ok(None),
+        }
     }
 
-    /// The process behind a pidfd, if it is still there.
-    pub(crate) fn from_pidfd(pidfd: OwnedFd, pid: i32) -> io::Result<Option<Self>> {
-        let Some(stat) = Stat::read(pid)? else {
-            // One that lives but shows no status is hidden from us, not gone (I6).
-            return if linux::exists(pidfd.as_fd())? { Err(hidden(pid)) } else { Ok(None) };
-        };
-        // The pid still belongs to what we opened, so what we just read was about it and nobody else.
-        if !linux::exists(pidfd.as_fd())? {
-            return Ok(None);
-        }
-        let identity = Identity {
-            place: here().clone(),
-            pid,
-            start_time: stat.start_time,
-            pidfs_inode: linux::pidfs_inode(pidfd.as_fd()),
-        };
-        Ok(Some(Self { pidfd, identity, stat }))
+    /// The process behind a handle, if it is still there.
+    pub(crate) fn hold(handle: system::ProcessHandle, pid: i32) -> io::Result<Option<Self>> {
+        Ok(system::identify(&handle, pid)?.map(|(identity, facts)| Self { handle, identity, facts }))
     }
 
     /// Who it is.
@@ -60,14 +47,9 @@ impl Process {
         &self.identity
     }
 
-    /// What its status said when it was opened.
-    pub fn stat(&self) -> &Stat {
-        &self.stat
-    }
-
     /// Whether it can still run: not gone and not a zombie.
     pub fn is_alive(&self) -> bool {
-        linux::is_alive(self.pidfd.as_fd())
+        system::lives(&self.handle)
     }
 
     /// What is to be said of a recorded identity, now that this process was opened by its pid.
@@ -79,45 +61,38 @@ impl Process {
     /// Sends a signal to this very process. The proof must be about it, and never about this program or the
     /// first process of the system.
     pub fn signal(&self, held: &Held, signal: Signal) -> Sent {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let own = std::process::id().cast_signed();
         let theirs = held.identity();
         assert!(theirs == &self.identity, "the proof is about {held}, not about pid {}", self.identity.pid);
         if theirs.pid <= 1 || theirs.pid == own {
             return Sent::Denied;
         }
-        linux::pidfd_signal(self.pidfd.as_fd(), signal, linux::Reach::Process)
+        system::signal_process(&self.handle, signal)
     }
 
     /// When it started, in Unix milliseconds.
     pub fn started_at_ms(&self) -> u64 {
-        linux::stat::started_at_ms(self.stat.start_time)
+        system::started_at_ms(self.identity.start_time)
     }
 
     /// The words of its command line, exactly; an error if they cannot be had, also when it is gone.
     pub fn words(&self) -> io::Result<Vec<String>> {
-        let words = linux::command_words(self.identity.pid);
+        let words = system::words_of(&self.handle, self.identity.pid);
         if self.is_alive() { words } else { Err(io::Error::new(io::ErrorKind::NotFound, "it is gone")) }
     }
 
     /// The path of its executable, if that can be read.
     pub fn exe(&self) -> Option<String> {
-        linux::exe_path(self.identity.pid).filter(|_| self.is_alive())
+        system::exe_of(&self.handle, self.identity.pid).filter(|_| self.is_alive())
     }
 
     /// Its pid and executable, for people.
     pub fn note(&self) -> ProcessNote {
-        ProcessNote { pid: self.identity.pid, exe: linux::exe(self.identity.pid) }
+        // The beginning of it: an ending has little room.
+        let short = |path: String| path.chars().take(160).collect();
+        let pid = self.identity.pid;
+        ProcessNote { pid, exe: system::exe_shown(&self.handle, pid).map(short) }
     }
-}
-
-impl AsFd for Process {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
-    }
-}
-
-fn hidden(pid: i32) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, format!("process {pid} is hidden from this user"))
 }
 
 /// What is to be said of a recorded identity now, and the process if it is the same.
@@ -135,7 +110,7 @@ pub fn look(recorded: &Identity) -> (Evidence, Option<Process>) {
 
 /// This machine, this boot, this pid namespace.
 pub fn here() -> &'static Place {
-    linux::here()
+    system::here()
 }
 
 /// A process, its parent, and so on up, as far as can be read. For hints only: a pid may be reused meanwhile.
@@ -153,27 +128,22 @@ pub fn ancestors(pid: i32) -> Vec<i32> {
     above
 }
 
-/// Whether there is a process of this number.
-pub(crate) fn exists(pid: i32) -> bool {
-    matches!(Stat::read(pid), Ok(Some(_)))
-}
-
 fn above(pid: i32) -> Vec<i32> {
     let mut above = Vec::new();
     let mut next = pid;
     while next > 1 && !above.contains(&next) {
         above.push(next);
-        next = match Stat::read(next) {
-            Ok(Some(stat)) => stat.parent,
-            Ok(None) | Err(_) => break,
-        };
+        match system::parent_of(next) {
+            Some(parent) => next = parent,
+            None => break,
+        }
     }
     above
 }
 
 /// This process.
 pub fn own() -> io::Result<Identity> {
-    let pid = rustix::process::getpid().as_raw_nonzero().get();
-    let own = Process::open(pid)?.ok_or_else(|| io::Error::other("this process cannot be found in /proc"))?;
+    let pid = std::process::id().cast_signed();
+    let own = Process::open(pid)?.ok_or_else(|| io::Error::other("this process cannot be found"))?;
     Ok(own.identity)
 }

@@ -122,7 +122,7 @@ impl Peer {
         let above = process::ancestors(pid);
         let lives = match &self.process {
             Some(process) => linux::is_alive(process.as_fd()),
-            None => process::exists(pid),
+            None => linux::parent_of(pid).is_some(),
         };
         lives.then_some(above)
     }

@@ -5,10 +5,14 @@
 mod cgroup;
 #[cfg(target_os = "linux")]
 mod file;
+#[cfg(windows)]
+mod job;
+mod process;
 #[cfg(target_os = "linux")]
 mod pty;
 #[cfg(target_os = "linux")]
 mod refused;
+mod role;
 #[cfg(target_os = "linux")]
 mod shell;
 #[cfg(target_os = "linux")]

@@ -3,14 +3,19 @@
 mod clock;
 mod console;
 mod job;
+mod list;
 mod lock;
 mod process;
 mod random;
+pub mod root;
+mod search;
+pub mod spawn;
 mod start;
 
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use job::*;
+pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use process::*;
 pub(crate) use random::*;

@@ -33,10 +33,7 @@ pub(crate) fn split(line: &[u16]) -> Vec<Vec<u16>> {
     }
 }
 
-fn word(
-    rest: &mut std::iter::Peekable<impl Iterator<Item = u16>>,
-    blank: impl Fn(&u16) -> bool,
-) -> Vec<u16> {
+fn word(rest: &mut std::iter::Peekable<impl Iterator<Item = u16>>, blank: impl Fn(&u16) -> bool) -> Vec<u16> {
     let (mut word, mut quoted) = (Vec::new(), false);
     loop {
         let mut backslashes = 0;
@@ -92,7 +89,9 @@ fn what_cannot_be_passed_on_is_refused() {
 
 #[test]
 fn a_batch_file_is_known_under_every_spelling_that_windows_takes() {
-    for name in ["a.bat", "C:\\x\\A.CMD", "a.bat.", "a.bat . .", "a.cmd ", "d/a.Bat", "a.bat::$DATA", "a.cmd:s"] {
+    for name in
+        ["a.bat", "C:\\x\\A.CMD", "a.bat.", "a.bat . .", "a.cmd ", "d/a.Bat", "a.bat::$DATA", "a.cmd:s"]
+    {
         assert_eq!(join(&wide(name), &[]), Err(Refused::Batch), "{name}");
     }
     for name in ["a.exe", "bat", "a.bat.exe", "C:\\a.bat\\x.exe", "C:x.exe"] {

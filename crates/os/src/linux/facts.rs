@@ -22,10 +22,10 @@ pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> bool {
         .is_ok_and(|all| all.split(|&b| b == 0).any(|one| one == entry))
 }
 
-/// The beginning of a process's executable's path: an ending has little room.
+/// The path of a process's executable, as people are shown it.
 pub(crate) fn exe(pid: i32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    Some(path.to_string_lossy().chars().take(160).collect())
+    Some(path.to_string_lossy().into_owned())
 }
 
 /// How much of a command line people are shown.

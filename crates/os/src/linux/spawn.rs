@@ -235,6 +235,6 @@ pub(crate) fn fork_root(
     let pid = i32::try_from(super::check(pid)?).map_err(io::Error::other)?;
     // SAFETY: the call returned a new descriptor that nobody else owns.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    let process = Process::from_pidfd(pidfd, pid)?;
+    let process = Process::hold(pidfd, pid)?;
     process.map(Root::new).ok_or_else(|| io::Error::other("the root cannot be found in /proc"))
 }

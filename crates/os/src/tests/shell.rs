@@ -8,7 +8,7 @@ pub(super) fn shell(script: &str) -> Shell {
     Shell(command.spawn().expect("sh starts"))
 }
 
-pub(super) struct Shell(Child);
+pub(super) struct Shell(pub(super) Child);
 
 impl Shell {
     pub(super) fn pid(&self) -> i32 {

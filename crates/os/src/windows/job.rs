@@ -8,11 +8,13 @@ use windows_sys::Win32::Foundation::{ERROR_MORE_DATA, INVALID_HANDLE_VALUE, WAIT
 use windows_sys::Win32::System::IO::{CreateIoCompletionPort, GetQueuedCompletionStatus};
 use windows_sys::Win32::System::JobObjects::{
     CreateJobObjectW, IsProcessInJob, JOB_OBJECT_LIMIT_ACTIVE_PROCESS,
-    JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION, JOB_OBJECT_LIMIT_JOB_MEMORY, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
-    JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION,
+    JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION, JOB_OBJECT_LIMIT_JOB_MEMORY,
+    JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS, JobObjectAssociateCompletionPortInformation,
-    JobObjectBasicAndIoAccountingInformation, JobObjectBasicProcessIdList, JobObjectExtendedLimitInformation,
-    QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
+    JobObjectBasicAccountingInformation, JobObjectBasicAndIoAccountingInformation,
+    JobObjectBasicProcessIdList, JobObjectExtendedLimitInformation, QueryInformationJobObject,
+    SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::SystemServices::{
     JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS, JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO, JOB_OBJECT_MSG_EXIT_PROCESS,
@@ -49,7 +51,6 @@ pub(crate) enum Told {
 pub(crate) struct Accounts {
     pub(crate) active: u32,
     pub(crate) cpu_ticks: u64,
-    pub(crate) io_bytes: u64,
 }
 
 /// A job without a name: nobody can open it, and with the last handle goes everything in it.
@@ -94,24 +95,31 @@ impl JobObject {
     fn set<T>(&self, class: JOBOBJECTINFOCLASS, value: &T) -> io::Result<()> {
         let raw = self.job.as_raw_handle();
         // SAFETY: the value is read only by the call, and has the length that is given.
-        check(unsafe { SetInformationJobObject(raw, class, std::ptr::from_ref(value).cast(), length_of::<T>()) })
+        check(unsafe {
+            SetInformationJobObject(raw, class, std::ptr::from_ref(value).cast(), length_of::<T>())
+        })
+    }
+
+    fn get<T: Default>(&self, class: JOBOBJECTINFOCLASS) -> io::Result<T> {
+        let mut value = T::default();
+        let (raw, place) = (self.job.as_raw_handle(), (&raw mut value).cast());
+        // SAFETY: the structure is ours, of the length that is given, and written by the call.
+        check(unsafe { QueryInformationJobObject(raw, class, place, length_of::<T>(), null_mut()) })?;
+        Ok(value)
     }
 
     pub(crate) fn accounts(&self) -> io::Result<Accounts> {
-        let mut all = JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION::default();
-        let (class, len) = (JobObjectBasicAndIoAccountingInformation, size_of_val(&all));
-        let len = u32::try_from(len).map_err(io::Error::other)?;
-        // SAFETY: the structure is ours, of the length that is given, and written by the call.
-        check(unsafe {
-            QueryInformationJobObject(self.job.as_raw_handle(), class, (&raw mut all).cast(), len, null_mut())
-        })?;
-        let (basic, io) = (all.BasicInfo, all.IoInfo);
+        let basic: JOBOBJECT_BASIC_ACCOUNTING_INFORMATION = self.get(JobObjectBasicAccountingInformation)?;
         let ticks = |n: i64| u64::try_from(n).unwrap_or(0);
-        Ok(Accounts {
-            active: basic.ActiveProcesses,
-            cpu_ticks: ticks(basic.TotalUserTime) + ticks(basic.TotalKernelTime),
-            io_bytes: io.ReadTransferCount + io.WriteTransferCount + io.OtherTransferCount,
-        })
+        let cpu_ticks = ticks(basic.TotalUserTime) + ticks(basic.TotalKernelTime);
+        Ok(Accounts { active: basic.ActiveProcesses, cpu_ticks })
+    }
+
+    /// Bytes read and written by any call. Wine keeps no such account.
+    pub(crate) fn io_bytes(&self) -> io::Result<u64> {
+        let all: JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION =
+            self.get(JobObjectBasicAndIoAccountingInformation)?;
+        Ok(all.IoInfo.ReadTransferCount + all.IoInfo.WriteTransferCount + all.IoInfo.OtherTransferCount)
     }
 
     /// The processes in it. They may come and go meanwhile: a list is a list of targets.
@@ -160,9 +168,8 @@ impl JobObject {
         let (mut message, mut key, mut about) = (0, 0, null_mut());
         let port = self.port.as_raw_handle();
         // SAFETY: the three places are ours, and written by the call.
-        let got = unsafe {
-            GetQueuedCompletionStatus(port, &raw mut message, &raw mut key, &raw mut about, ms)
-        };
+        let got =
+            unsafe { GetQueuedCompletionStatus(port, &raw mut message, &raw mut key, &raw mut about, ms) };
         match check(got) {
             Ok(()) => Ok(Some(told(message, about.addr()))),
             Err(error) if super::number(&error) == WAIT_TIMEOUT => Ok(None),

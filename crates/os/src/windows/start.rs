@@ -1,8 +1,9 @@
 //! Starting a process inside a job, with three handles of ours and no others, suspended.
 
 use super::{JobObject, check, own};
+use crate::process::Process;
 use std::io;
-use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 use windows_sys::Win32::Foundation::{HANDLE, HANDLE_FLAG_INHERIT, SetHandleInformation};
 use windows_sys::Win32::System::Threading::{
@@ -23,21 +24,37 @@ pub(crate) struct Start {
     pub(crate) directory: Vec<u16>,
 }
 
-/// A process that has not run yet. Dropped like this it is ended, as its job goes.
+/// A process that has not run yet. Dropped like this it is ended.
 #[derive(Debug)]
 pub(crate) struct Suspended {
-    pub(crate) process: OwnedHandle,
-    pub(crate) pid: u32,
+    process: OwnedHandle,
     thread: OwnedHandle,
+    pid: u32,
+    resumed: bool,
 }
 
 impl Suspended {
+    /// Who it is.
+    pub(crate) fn hold(&self) -> io::Result<Option<Process>> {
+        Process::hold(self.process.try_clone()?, self.pid.cast_signed())
+    }
+
     /// Lets it run.
-    pub(crate) fn resume(self) -> io::Result<OwnedHandle> {
+    pub(crate) fn resume(mut self) -> io::Result<()> {
         // SAFETY: the handle of its one thread is open; no memory is passed.
-        match unsafe { ResumeThread(self.thread.as_raw_handle()) } {
-            u32::MAX => Err(io::Error::last_os_error()),
-            _ => Ok(self.process),
+        if unsafe { ResumeThread(self.thread.as_raw_handle()) } == u32::MAX {
+            return Err(io::Error::last_os_error());
+        }
+        self.resumed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        if !self.resumed {
+            // One that is gone already needs no ending.
+            let _ = super::terminate_process(self.process.as_handle());
         }
     }
 }
@@ -85,7 +102,8 @@ pub(crate) fn start(start: &Start, stdio: [BorrowedHandle<'_>; 3], job: &JobObje
         )
     };
     check(started)?;
-    Ok(Suspended { process: own(made.hProcess)?, thread: own(made.hThread)?, pid: made.dwProcessId })
+    let (process, thread) = (own(made.hProcess)?, own(made.hThread)?);
+    Ok(Suspended { process, thread, pid: made.dwProcessId, resumed: false })
 }
 
 /// The list of a new process's attributes. What is set is borrowed until the list is dropped.

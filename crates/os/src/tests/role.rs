@@ -1,0 +1,109 @@
+//! This test program, started again as a process to look at. It is the same on every system, where a shell is not.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The variable that says what to play.
+pub(crate) const ROLE: &str = "TENURE_OS_ROLE";
+
+/// The arguments that make this program play it.
+pub(crate) const ARGUMENTS: [&str; 4] = ["tests::role::play", "--exact", "--ignored", "--nocapture"];
+
+#[test]
+#[ignore = "it is a role that other tests start"]
+fn play() {
+    let role = std::env::var(ROLE).unwrap_or_default();
+    let mut words = role.split(' ');
+    let verb = words.next().unwrap_or_default();
+    let number = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    match verb {
+        "exit" => leave(number),
+        "tree" => tree(number),
+        "wait" => {
+            say("ready");
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        }
+        #[cfg(windows)]
+        "flee" => flee(),
+        _ => {}
+    }
+}
+
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "a role that exits is what the test is about")]
+fn leave(code: i32) {
+    std::process::exit(code);
+}
+
+/// A line of its own, whatever the test framework has left on the last one.
+fn say(what: &str) {
+    let mut out = std::io::stdout();
+    out.write_all(format!("\nrole: {what} {}\n", std::process::id()).as_bytes()).expect("somebody reads");
+    out.flush().expect("somebody reads");
+}
+
+/// A process with so many below it, one under the other, none of which ends by itself in a test's time.
+fn tree(below: i32) {
+    let _child = (below > 0).then(|| again(&format!("tree {}", below - 1)).spawn().expect("a child"));
+    say("up");
+    let (_hold, never) = std::sync::mpsc::channel::<()>();
+    let _ = never.recv_timeout(Duration::from_secs(120));
+}
+
+/// Tries to start a process outside of its own job.
+#[cfg(windows)]
+fn flee() {
+    use std::os::windows::process::CommandExt;
+    const BREAKAWAY: u32 = 0x0100_0000;
+    let fled = again("tree 0").creation_flags(BREAKAWAY).spawn();
+    say(if fled.is_ok() { "fled" } else { "stayed" });
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test starts a process to look at")]
+fn again(role: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(ARGUMENTS).env(ROLE, role);
+    command
+}
+
+/// Starts a role, killed when this is dropped.
+pub(crate) fn start(role: &str) -> Player {
+    let mut child = again(role).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let out = child.stdout.take().expect("piped");
+    Player { child, out: BufReader::new(Box::new(out)) }
+}
+
+pub(crate) struct Player {
+    pub(crate) child: Child,
+    out: BufReader<Box<dyn Read>>,
+}
+
+impl Player {
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
+    /// Waits until it, or one below it, has said this; the answer is the speaker's pid.
+    pub(crate) fn hear(&mut self, what: &str) -> i32 {
+        hear(&mut self.out, what)
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until somebody has said this there; the answer is the speaker's pid.
+pub(crate) fn hear(from: &mut impl BufRead, what: &str) -> i32 {
+    let said = format!("role: {what} ");
+    loop {
+        let mut line = String::new();
+        assert!(from.read_line(&mut line).expect("a line") > 0, "nobody said {what}");
+        if let Some(pid) = line.trim_end().strip_prefix(&said) {
+            return pid.parse().expect("a pid");
+        }
+    }
+}

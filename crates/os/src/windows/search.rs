@@ -1,0 +1,47 @@
+//! Which file a command's name means. The system's own search is not asked: it looks beside our program first, and in
+//! the directory that we are in.
+
+use std::path::{Path, PathBuf};
+use tenure_core::ending::SpawnError;
+
+/// What is added to a name that has no ending. Batch files are found too, so that their refusal can be said.
+const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
+
+/// The file that a name means in a directory, with this `PATH`.
+pub(crate) fn find(program: &str, cwd: &Path, path: &str) -> Result<PathBuf, SpawnError> {
+    let has_place = program.contains(['/', '\\', ':']);
+    let places: Vec<PathBuf> = if has_place {
+        vec![cwd.to_owned()]
+    } else {
+        path.split(';')
+            .map(|dir| dir.trim_matches('"'))
+            .filter(|dir| !dir.is_empty())
+            .map(|dir| cwd.join(dir))
+            .collect()
+    };
+    let candidates = places.iter().flat_map(|place| spellings(&place.join(program)));
+    let mut is_directory = false;
+    for candidate in candidates {
+        if candidate.is_file() {
+            return Ok(candidate);
+        }
+        is_directory |= has_place && candidate.is_dir();
+    }
+    Err(if is_directory {
+        SpawnError { detail: format!("cannot execute {program}: it is a directory"), not_found: false }
+    } else {
+        SpawnError { detail: format!("command not found: {program}"), not_found: true }
+    })
+}
+
+/// The name as it is if it has an ending, then with each that it may lack.
+fn spellings(path: &Path) -> Vec<PathBuf> {
+    let exact = path.extension().map(|_| path.to_owned());
+    let longer = ENDINGS.iter().map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".");
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    exact.into_iter().chain(longer).collect()
+}

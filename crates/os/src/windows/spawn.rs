@@ -1,0 +1,136 @@
+//! Starting the root of a run: it is made inside its job, suspended, recorded, and only then let run (I2).
+
+use super::root::Root;
+use super::search;
+use super::{Start, Suspended, start};
+use crate::command_line;
+use crate::job::Job;
+use std::io;
+use std::os::windows::io::BorrowedHandle;
+use std::path::PathBuf;
+use tenure_core::ending::SpawnError;
+
+/// What the root executes. Windows passes text, so words, variables and directory are text.
+#[derive(Debug)]
+pub struct Plan {
+    argv: Vec<String>,
+    env: Vec<String>,
+    cwd: PathBuf,
+}
+
+impl Plan {
+    /// Takes the words, the variables (`NAME=value`) and the directory; an error if one is not text.
+    pub fn new(argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>) -> io::Result<Self> {
+        let (argv, env) = (texts(argv)?, texts(env)?);
+        if argv.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no command"));
+        }
+        Ok(Self { argv, env, cwd: PathBuf::from(text(cwd)?) })
+    }
+
+    /// The file that will be executed, by its absolute path; `None` if there is none.
+    pub fn executable(&self) -> Option<String> {
+        let found = self.program().ok()?;
+        found.is_absolute().then(|| found.to_string_lossy().into_owned())
+    }
+
+    fn program(&self) -> Result<PathBuf, SpawnError> {
+        search::find(&self.argv[0], &self.cwd, self.variable("PATH").unwrap_or_default())
+    }
+
+    /// Names of variables have no case here; the last one counts.
+    fn variable(&self, name: &str) -> Option<&str> {
+        let named =
+            |entry: &&String| entry.split_once('=').is_some_and(|(key, _)| key.eq_ignore_ascii_case(name));
+        self.env.iter().rev().find(named).and_then(|entry| entry.split_once('=')).map(|(_, value)| value)
+    }
+
+    fn prepare(&self) -> Result<Start, SpawnError> {
+        let program = self.program()?;
+        if !self.cwd.is_dir() {
+            return Err(refused(format!("cannot enter the working directory {}", self.cwd.display())));
+        }
+        let wide = |word: &String| word.encode_utf16().collect::<Vec<u16>>();
+        let words: Vec<_> = self.argv[1..].iter().map(wide).collect();
+        let path = super::wide(&program);
+        // The first word is what the program is called by; which file it is is said beside the line.
+        let line = command_line::join(&wide(&self.argv[0]), &words)
+            .and_then(|line| command_line::join(&path[..path.len() - 1], &[]).map(|_| line))
+            .map_err(|why| refused(format!("cannot execute {}: {why}", self.argv[0])))?;
+        Ok(Start {
+            program: path,
+            line: line.into_iter().chain([0]).collect(),
+            environment: block(&self.env),
+            directory: super::wide(&self.cwd),
+        })
+    }
+
+    fn explain(&self, error: &io::Error) -> SpawnError {
+        refused(format!("cannot execute {}: {error}", self.argv[0]))
+    }
+}
+
+fn refused(detail: String) -> SpawnError {
+    SpawnError { detail, not_found: false }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    let text =
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    match text.contains('\0') {
+        true => Err(io::Error::new(io::ErrorKind::InvalidInput, "it has a NUL in it")),
+        false => Ok(text),
+    }
+}
+
+fn texts(list: Vec<Vec<u8>>) -> io::Result<Vec<String>> {
+    list.into_iter().map(text).collect()
+}
+
+/// The variables as the system wants them: sorted without regard to case, each name once (the last one counts).
+fn block(env: &[String]) -> Vec<u16> {
+    let mut sorted = std::collections::BTreeMap::new();
+    for entry in env {
+        // The name of a variable may begin with '=': cmd keeps a directory of each drive there.
+        let end = entry.char_indices().skip(1).find(|(_, c)| *c == '=').map(|(at, _)| at);
+        if let Some(end) = end {
+            sorted.insert(entry[..end].to_uppercase(), entry);
+        }
+    }
+    let mut block: Vec<u16> = sorted.values().flat_map(|entry| entry.encode_utf16().chain([0])).collect();
+    if block.is_empty() {
+        block.push(0);
+    }
+    block.push(0);
+    block
+}
+
+/// A root that has not run yet. Dropped unopened it is ended before it has run.
+#[derive(Debug)]
+pub struct Gated {
+    root: Root,
+    suspended: Suspended,
+}
+
+/// Makes the root inside the job, with these as its standard input, output and error, and no other handle of ours. It
+/// leads a group of its own.
+pub fn start_root(plan: &Plan, stdio: [BorrowedHandle<'_>; 3], job: &Job) -> Result<Gated, SpawnError> {
+    let prepared = plan.prepare()?;
+    let suspended = start(&prepared, stdio, &job.object).map_err(|error| plan.explain(&error))?;
+    let held = suspended.hold().map_err(|error| plan.explain(&error))?;
+    let process = held.ok_or_else(|| refused("it was gone before it ran".to_owned()))?;
+    Ok(Gated { root: Root::new(process), suspended })
+}
+
+impl Gated {
+    /// The root, which has run nothing yet.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Lets it run.
+    pub fn release(self) -> io::Result<Root> {
+        self.suspended.resume()?;
+        Ok(self.root)
+    }
+}
