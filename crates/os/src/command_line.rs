@@ -86,4 +86,4 @@ fn needs_quotes(word: &[u16]) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,15 +1,10 @@
 //! Files of a directory that is held open: paths are looked up once, so a moved or very long directory does
 //! not matter. Nothing here syncs: these records must outlive a process, not a power cut.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, unlinkat};
+use crate::system::{self, Open};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-
-const PRIVATE_DIR: Mode = Mode::RWXU;
-const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// What is behind a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,47 +20,32 @@ pub enum Regular {
 /// An open directory.
 #[derive(Debug)]
 pub struct Dir {
-    fd: OwnedFd,
+    pub(crate) handle: system::DirHandle,
     path: PathBuf,
 }
 
 impl Dir {
     /// Opens a directory.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        Ok(Self { fd: openat(rustix::fs::CWD, path, flags, Mode::empty())?, path: path.to_owned() })
+        Ok(Self { handle: system::open_dir(path)?, path: path.to_owned() })
     }
 
     /// Makes a directory for its owner alone; it must not exist yet.
     pub fn make(path: &Path) -> io::Result<Self> {
-        mkdirat(rustix::fs::CWD, path, PRIVATE_DIR)?;
+        system::make_dir(path)?;
         Self::open(path)
     }
 
     /// Makes a directory, and those above it, for its owner alone; it may exist.
     pub fn ensure(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        system::make_dirs(path)?;
         Self::open(path)
     }
 
     /// Makes sure that it is its owner's alone: one that others may read is closed to them, one that they own or may
     /// have changed is refused.
     pub fn claim(&self) -> io::Result<()> {
-        let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-        let is = fstat(&self.fd)?;
-        let (owner, me) = (is.st_uid, rustix::process::geteuid().as_raw());
-        let mode = is.st_mode & 0o7777;
-        if owner != me {
-            return refused(format!("it belongs to the user {owner}, and this is the user {me}"));
-        }
-        if mode & 0o022 != 0 {
-            return refused(format!("others may write to it (its mode is {mode:03o})"));
-        }
-        if mode & 0o077 != 0 {
-            fchmod(&self.fd, PRIVATE_DIR)?;
-        }
-        Ok(())
+        system::claim(&self.handle)
     }
 
     /// The path it was opened by.
@@ -73,23 +53,16 @@ impl Dir {
         &self.path
     }
 
-    /// A path that reaches `name` in this directory, however long the directory's own path is; good only in
-    /// this process, while this is open.
-    pub(crate) fn short_path(&self, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
-    }
-
     /// The whole content of a file; `None` if there is none.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match openat(&self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => {
+        match system::open_file(&self.handle, name, Open::Read) {
+            Ok(mut file) => {
                 let mut bytes = Vec::new();
-                File::from(fd).read_to_end(&mut bytes)?;
+                file.read_to_end(&mut bytes)?;
                 Ok(Some(bytes))
             }
-            Err(rustix::io::Errno::NOENT) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -97,14 +70,13 @@ impl Dir {
     /// out, as no program of ours has made them, and counted.
     pub fn names(&self, most: usize) -> io::Result<(Vec<String>, u64)> {
         let (mut names, mut unnamed) = (Vec::new(), 0);
-        for entry in rustix::fs::Dir::read_from(&self.fd)? {
-            match entry?.file_name().to_str() {
-                Ok("." | "..") => {}
-                Ok(_) if names.len() == most => {
+        for name in system::entries(&self.handle)? {
+            match name? {
+                Some(_) if names.len() == most => {
                     return Err(io::Error::other(format!("it has more than {most} entries")));
                 }
-                Ok(name) => names.push(name.to_owned()),
-                Err(_) => unnamed += 1,
+                Some(name) => names.push(name),
+                None => unnamed += 1,
             }
         }
         names.sort_unstable();
@@ -114,12 +86,7 @@ impl Dir {
     /// The content of a regular file of at most so many bytes. Nothing else is opened for long: no link is followed, and
     /// nobody at the other end of a pipe is waited for.
     pub fn read_regular(&self, name: &str, most: u64) -> io::Result<Regular> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = match openat(&self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(rustix::io::Errno::LOOP | rustix::io::Errno::NXIO) => return Ok(Regular::Other),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(file) = system::open_regular(&self.handle, name)? else { return Ok(Regular::Other) };
         if !file.metadata()?.is_file() {
             return Ok(Regular::Other);
         }
@@ -137,8 +104,7 @@ impl Dir {
     /// failure stays a line of its own.
     pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         use std::io::{Seek, SeekFrom};
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let mut file = File::from(openat(&self.fd, name, flags, PRIVATE_FILE)?);
+        let mut file = system::open_file(&self.handle, name, Open::Append)?;
         let mut last = [b'\n'];
         if file.seek(SeekFrom::End(-1)).is_ok() {
             file.read_exact(&mut last)?;
@@ -150,8 +116,7 @@ impl Dir {
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        Ok(File::from(openat(&self.fd, name, flags, PRIVATE_FILE)?))
+        system::open_file(&self.handle, name, Open::New)
     }
 
     /// Sets aside the disk space for a small file that must be writable later, on a disk that is full by then.
@@ -163,25 +128,19 @@ impl Dir {
 
     /// Gives a file a second, final name; `false` if that name is taken: the first to come wins.
     pub fn publish(&self, name: &str, as_name: &str) -> io::Result<bool> {
-        match linkat(&self.fd, name, &self.fd, as_name, AtFlags::empty()) {
+        match system::link(&self.handle, name, as_name) {
             Ok(()) => Ok(true),
-            Err(rustix::io::Errno::EXIST) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
     /// Removes a file; one that is not there is no error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        match unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
+        match system::unlink(&self.handle, name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
         }
-    }
-}
-
-impl AsFd for Dir {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
     }
 }
 
@@ -208,13 +167,20 @@ impl Reserved {
 
 /// From now on what this process makes is its owner's alone.
 pub fn make_private() {
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    system::make_private();
 }
 
-/// This process's file mode creation mask.
+/// This process's file mode creation mask, where the system has one.
 pub fn umask() -> u32 {
-    // It can only be read by setting it; there is one thread yet.
-    let mask = rustix::process::umask(Mode::empty());
-    rustix::process::umask(mask);
-    mask.as_raw_mode()
+    system::umask()
+}
+
+/// Reads at a position, as much as the file gives at once.
+pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    system::read_at(file, buffer, at)
+}
+
+/// Writes at a position, as much as the file takes at once.
+pub fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
+    system::write_at(file, bytes, at)
 }

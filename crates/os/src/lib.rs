@@ -11,6 +11,8 @@ compile_error!("Tenure runs on Linux, and not yet on this system");
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
+pub mod file;
+pub mod lock;
 pub mod process;
 pub mod random;
 
@@ -24,15 +26,11 @@ mod control;
 #[cfg(target_os = "linux")]
 pub mod descriptors;
 #[cfg(target_os = "linux")]
-pub mod file;
-#[cfg(target_os = "linux")]
 pub mod filesystem;
 #[cfg(target_os = "linux")]
 pub mod fork;
 #[cfg(target_os = "linux")]
 pub mod host;
-#[cfg(target_os = "linux")]
-pub mod lock;
 #[cfg(target_os = "linux")]
 pub mod memory;
 #[cfg(target_os = "linux")]

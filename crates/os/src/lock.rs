@@ -1,16 +1,16 @@
 //! A lock on a file, held until the process that took it dies: free means dead. It is not inherited by
 //! children, and asking who holds it does not take it.
 
-use crate::linux;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, openat};
+use crate::file::Dir;
+use crate::system::{self, Open};
+use std::fs::File;
 use std::io;
 
 /// A lock that this process holds until it dies. Never open and close the same file again in this process:
 /// closing any descriptor of it drops the lock.
 #[derive(Debug)]
 pub struct Lock {
-    file: OwnedFd,
+    file: File,
 }
 
 /// Who holds a lock.
@@ -24,24 +24,23 @@ pub enum Holder {
 
 impl Lock {
     /// Takes the lock on `name` in `dir`, making the file; `None` if somebody else holds it.
-    pub fn take(dir: impl AsFd, name: &str) -> io::Result<Option<Self>> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?;
-        Ok(linux::try_lock(file.as_fd())?.then_some(Self { file }))
+    pub fn take(dir: &Dir, name: &str) -> io::Result<Option<Self>> {
+        let file = system::open_file(&dir.handle, name, Open::Lock)?;
+        Ok(system::try_lock(&file)?.then_some(Self { file }))
     }
 
     /// The locked file's content. To open it again would drop the lock.
     pub fn read(&self) -> io::Result<Vec<u8>> {
-        let size = usize::try_from(rustix::fs::fstat(&self.file)?.st_size).unwrap_or(0);
+        let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(0);
         let mut bytes = vec![0; size];
-        let read = rustix::io::pread(&self.file, &mut bytes[..], 0)?;
+        let read = system::read_at(&self.file, &mut bytes[..], 0)?;
         bytes.truncate(read);
         Ok(bytes)
     }
 
     /// Writes the locked file's content, in one piece.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        match rustix::io::pwrite(&self.file, bytes, 0)? {
+        match system::write_at(&self.file, bytes, 0)? {
             n if n == bytes.len() => Ok(()),
             n => {
                 Err(io::Error::new(io::ErrorKind::StorageFull, format!("wrote {n} of {} bytes", bytes.len())))
@@ -51,13 +50,10 @@ impl Lock {
 }
 
 /// Who holds the lock on `name` in `dir`; a missing file is held by nobody.
-pub fn holder(dir: impl AsFd, name: &str) -> io::Result<Holder> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    match openat(dir, name, flags, Mode::empty()) {
-        Ok(file) => {
-            linux::is_locked(file.as_fd()).map(|is| if is { Holder::Somebody } else { Holder::Nobody })
-        }
-        Err(rustix::io::Errno::NOENT) => Ok(Holder::Nobody),
-        Err(error) => Err(error.into()),
+pub fn holder(dir: &Dir, name: &str) -> io::Result<Holder> {
+    match system::open_file(&dir.handle, name, Open::Look) {
+        Ok(file) => system::is_locked(&file).map(|is| if is { Holder::Somebody } else { Holder::Nobody }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Holder::Nobody),
+        Err(error) => Err(error),
     }
 }

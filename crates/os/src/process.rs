@@ -72,7 +72,7 @@ impl Process {
 
     /// When it started, in Unix milliseconds.
     pub fn started_at_ms(&self) -> u64 {
-        system::started_at_ms(self.identity.start_time)
+        system::started_at_ms(&self.facts)
     }
 
     /// The words of its command line, exactly; an error if they cannot be had, also when it is gone.

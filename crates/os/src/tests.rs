@@ -3,10 +3,12 @@
 
 #[cfg(target_os = "linux")]
 mod cgroup;
-#[cfg(target_os = "linux")]
 mod file;
 #[cfg(windows)]
 mod job;
+mod lock;
+#[cfg(target_os = "linux")]
+mod private;
 mod process;
 #[cfg(target_os = "linux")]
 mod pty;

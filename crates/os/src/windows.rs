@@ -2,18 +2,23 @@
 
 mod clock;
 mod console;
+mod file;
 mod job;
 mod list;
 mod lock;
+mod private;
 mod process;
 mod random;
 pub mod root;
 mod search;
 pub mod spawn;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use clock::*;
 pub(crate) use console::*;
+pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;

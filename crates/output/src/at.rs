@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use tenure_os::file::{read_at, write_at};
 
 /// Writes the beginning of `bytes`, as much as the file takes at once, and says how much that was.
 pub(crate) fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
     #[cfg(test)]
     let bytes = disk::grant(file, bytes, at)?;
-    again(|| file.write_at(bytes, at))
+    again(|| write_at(file, bytes, at))
 }
 
 /// Writes all of `bytes`.
@@ -28,7 +28,7 @@ pub(crate) fn write_all(file: &File, mut bytes: &[u8], mut at: u64) -> io::Resul
 pub(crate) fn read(file: &File, buf: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buf.len() {
-        match again(|| file.read_at(&mut buf[filled..], at + filled as u64))? {
+        match again(|| read_at(file, &mut buf[filled..], at + filled as u64))? {
             0 => break,
             more => filled += more,
         }

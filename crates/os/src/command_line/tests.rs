@@ -11,7 +11,7 @@ fn line(words: &[&str]) -> String {
 }
 
 /// The rules as Microsoft documents them ("Parsing C command-line arguments").
-pub(crate) fn split(line: &[u16]) -> Vec<Vec<u16>> {
+fn split(line: &[u16]) -> Vec<Vec<u16>> {
     let mut rest = line.iter().copied().peekable();
     let mut program = Vec::new();
     let mut quoted = false;
@@ -50,9 +50,7 @@ fn word(rest: &mut std::iter::Peekable<impl Iterator<Item = u16>>, blank: impl F
         }
         rest.next();
         word.extend(std::iter::repeat_n(BACKSLASH, backslashes / 2));
-        if backslashes % 2 == 1 {
-            word.push(QUOTE);
-        } else if quoted && rest.next_if_eq(&QUOTE).is_some() {
+        if backslashes % 2 == 1 || quoted && rest.next_if_eq(&QUOTE).is_some() {
             word.push(QUOTE);
         } else {
             quoted = !quoted;
@@ -100,7 +98,7 @@ fn a_batch_file_is_known_under_every_spelling_that_windows_takes() {
 }
 
 /// Words made of what quoting is about, and of everything else.
-fn words() -> impl Strategy<Value = Vec<Vec<u16>>> {
+pub(crate) fn words() -> impl Strategy<Value = Vec<Vec<u16>>> {
     let unit = prop_oneof![
         3 => Just(QUOTE),
         3 => Just(BACKSLASH),

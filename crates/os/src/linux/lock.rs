@@ -1,7 +1,8 @@
 //! Locks on whole files, held by a process until it dies.
 
 use super::check;
-use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::fd::AsRawFd;
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 
@@ -19,7 +20,7 @@ fn whole_file(kind: libc::c_int) -> libc::flock {
 }
 
 /// `false`: another process holds it.
-pub(crate) fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     let lock = whole_file(libc::F_WRLCK);
     // SAFETY: the lock is read only by the call.
     match check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock) }))
@@ -30,7 +31,7 @@ pub(crate) fn try_lock(file: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-pub(crate) fn is_locked(file: BorrowedFd<'_>) -> io::Result<bool> {
+pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
     let mut lock = whole_file(libc::F_WRLCK);
     // SAFETY: the lock is ours and written by the call.
     check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock) }))?;

@@ -60,8 +60,8 @@ pub(crate) fn signal_process(process: &OwnedFd, signal: Signal) -> Sent {
     pidfd::pidfd_signal(process.as_fd(), signal, Reach::Process)
 }
 
-pub(crate) fn started_at_ms(start_time: u64) -> u64 {
-    super::stat::started_at_ms(start_time)
+pub(crate) fn started_at_ms(facts: &Stat) -> u64 {
+    super::stat::started_at_ms(facts.start_time)
 }
 
 pub(crate) fn words_of(_: &OwnedFd, pid: i32) -> io::Result<Vec<String>> {

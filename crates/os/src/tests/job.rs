@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// A role in a job, with pipes.
 struct Run {
     job: Job,
-    _stdin: PipeWriter,
+    input: PipeWriter,
     out: BufReader<PipeReader>,
 }
 
@@ -39,11 +39,11 @@ fn plan(program: &str, role: &str) -> Plan {
 fn gated(role: &str) -> (Gated, Run) {
     let own = std::env::current_exe().expect("this program");
     let job = unbounded();
-    let (theirs, stdin) = std::io::pipe().expect("a pipe");
-    let (out, stdout) = std::io::pipe().expect("a pipe");
-    let stdio = [theirs.as_handle(), stdout.as_handle(), stdout.as_handle()];
+    let (theirs, input) = std::io::pipe().expect("a pipe");
+    let (out, written) = std::io::pipe().expect("a pipe");
+    let stdio = [theirs.as_handle(), written.as_handle(), written.as_handle()];
     let gated = start_root(&plan(own.to_str().expect("text"), role), stdio, &job).expect("a root");
-    (gated, Run { job, _stdin: stdin, out: BufReader::new(out) })
+    (gated, Run { job, input, out: BufReader::new(out) })
 }
 
 fn started(role: &str) -> (Root, Run) {
@@ -139,8 +139,8 @@ fn a_job_is_occupied_until_its_last_process_is_gone() {
     hear(&mut run.out, "ready");
     assert!(run.job.is_occupied());
     assert!(!run.job.wait_until_empty(Duration::from_millis(50)).expect("a wait"));
-    let Run { job, _stdin, .. } = run;
-    drop(_stdin);
+    let Run { job, input, .. } = run;
+    drop(input);
     assert!(job.wait_until_empty(SOON).expect("a wait"));
     assert_eq!(root.exit().expect("an exit"), Some(Exit::Code(0)));
 }

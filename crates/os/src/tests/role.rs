@@ -19,6 +19,7 @@ fn play() {
     let number = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
     match verb {
         "exit" => leave(number),
+        "hold" => hold(role.trim_start_matches("hold ")),
         "tree" => tree(number),
         "wait" => {
             say("ready");
@@ -40,6 +41,15 @@ fn say(what: &str) {
     let mut out = std::io::stdout();
     out.write_all(format!("\nrole: {what} {}\n", std::process::id()).as_bytes()).expect("somebody reads");
     out.flush().expect("somebody reads");
+}
+
+/// Takes a lock in a directory and keeps it until its input ends.
+fn hold(directory: &str) {
+    let dir = crate::file::Dir::open(std::path::Path::new(directory)).expect("a directory");
+    let lock = crate::lock::Lock::take(&dir, "lock").expect("a lock").expect("it is free");
+    lock.write(b"mine").expect("a write");
+    say("holds");
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
 /// A process with so many below it, one under the other, none of which ends by itself in a test's time.

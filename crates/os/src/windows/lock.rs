@@ -4,11 +4,15 @@
 use std::fs::File;
 use std::io;
 use std::os::windows::io::AsRawHandle;
+use std::time::Duration;
 use windows_sys::Win32::Foundation::ERROR_LOCK_VIOLATION;
 use windows_sys::Win32::Storage::FileSystem::{
     LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, UnlockFileEx,
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
+
+/// How long a look may take.
+const A_LOOK: Duration = Duration::from_millis(50);
 
 /// Where the byte is: the upper half of its offset.
 const FAR: u32 = 0x4000_0000;
@@ -32,9 +36,16 @@ fn try_with(file: &File, flags: u32) -> io::Result<bool> {
     }
 }
 
-/// `false`: another handle holds it, or somebody looks at this moment.
+/// `false`: another handle holds it. Those who look hold it too, for a moment: so it is tried until they must be done.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    try_with(file, LOCKFILE_EXCLUSIVE_LOCK)
+    let deadline = super::awake() + A_LOOK;
+    loop {
+        let taken = try_with(file, LOCKFILE_EXCLUSIVE_LOCK)?;
+        if taken || super::awake() >= deadline {
+            return Ok(taken);
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// Looks by taking a share of it for a moment: those who look do not see each other.

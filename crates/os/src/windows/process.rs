@@ -21,9 +21,11 @@ use windows_sys::Win32::System::Threading::{
 
 pub(crate) type ProcessHandle = OwnedHandle;
 
-/// What else is known of a process when it is opened: nothing.
+/// What is known of a process from when it was opened.
 #[derive(Debug)]
-pub(crate) struct Facts;
+pub(crate) struct Facts {
+    made: u64,
+}
 
 /// Windows counts a process's start from a day in 1601, not from its boot, so a record needs no boot to be told apart
 /// from what has the same number after the next one.
@@ -129,7 +131,7 @@ pub(crate) fn identify(process: &OwnedHandle, pid: i32) -> io::Result<Option<(Id
         // Wine fills the time in only once the process has begun.
         if made != UNFILLED {
             let identity = Identity { place: here().clone(), pid, start_time: made, pidfs_inode: None };
-            return Ok(Some((identity, Facts)));
+            return Ok(Some((identity, Facts { made })));
         }
         if wait_for_end(process.as_handle(), 5)? {
             return Ok(None);
@@ -160,9 +162,9 @@ pub(crate) fn signal_process(process: &OwnedHandle, signal: Signal) -> Sent {
     }
 }
 
-pub(crate) fn started_at_ms(start_time: u64) -> u64 {
+pub(crate) fn started_at_ms(facts: &Facts) -> u64 {
     const UNIX_EPOCH: u64 = 116_444_736_000_000_000;
-    start_time.saturating_sub(UNIX_EPOCH) / TICKS_PER_MS
+    facts.made.saturating_sub(UNIX_EPOCH) / TICKS_PER_MS
 }
 
 /// Its line could be read, but its words are for its own program to make of it.

@@ -77,10 +77,10 @@ fn refused(detail: String) -> SpawnError {
 fn text(bytes: Vec<u8>) -> io::Result<String> {
     let text =
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    match text.contains('\0') {
-        true => Err(io::Error::new(io::ErrorKind::InvalidInput, "it has a NUL in it")),
-        false => Ok(text),
+    if text.contains('\0') {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has a NUL in it"));
     }
+    Ok(text)
 }
 
 fn texts(list: Vec<Vec<u8>>) -> io::Result<Vec<String>> {

@@ -36,7 +36,7 @@ pub(crate) fn main(directory: &str, record: &str) {
     let run: RunId =
         directory.file_name().and_then(|name| name.to_str()).expect("a name").parse().expect("an id");
     let lock =
-        Lock::take(Dir::open(&directory).expect("a directory"), "keeper").expect("a lock").expect("free");
+        Lock::take(&Dir::open(&directory).expect("a directory"), "keeper").expect("a lock").expect("free");
     let mut root = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("a root");
     let pid = root.id().cast_signed();
     let note = KeeperNote {

@@ -1,0 +1,109 @@
+//! What `file.rs` promises, kept with absolute paths and with access lists that name this user and the system alone.
+
+use super::private::{self, Descriptor};
+use super::{check, wide};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::windows::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use windows_sys::Win32::Storage::FileSystem::{CreateDirectoryW, FILE_FLAG_OPEN_REPARSE_POINT};
+
+/// Windows opens nothing relative to a directory, so a directory is its absolute path.
+pub(crate) type DirHandle = PathBuf;
+
+/// What a file is opened for. No link is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Open {
+    Read,
+    /// It must not exist yet.
+    New,
+    /// It is made if it is not there.
+    Append,
+    /// To be locked, and made if it is not there.
+    Lock,
+    /// To look at its lock.
+    Look,
+}
+
+pub(crate) fn open_dir(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    if std::fs::metadata(&path)?.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) }
+}
+
+/// What is made in it later is as private as it is.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    let name = wide(std::path::absolute(path)?);
+    let alone = Descriptor::of_this_user()?;
+    let attributes = alone.attributes();
+    // SAFETY: the name ends in a zero, and the descriptor outlives the call.
+    check(unsafe { CreateDirectoryW(name.as_ptr(), &raw const attributes) })
+}
+
+pub(crate) fn make_dirs(path: &Path) -> io::Result<()> {
+    let is_there = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists if path.is_dir() => Ok(()),
+        _ => Err(error),
+    };
+    match make_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            path.parent().map_or(Ok(()), make_dirs)?;
+            make_dir(path).or_else(is_there)
+        }
+        other => other.or_else(is_there),
+    }
+}
+
+pub(crate) fn claim(dir: &Path) -> io::Result<()> {
+    private::claim(dir)
+}
+
+pub(crate) fn open_file(dir: &Path, name: &str, how: Open) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    match how {
+        Open::Read => options.read(true),
+        Open::New => options.write(true).create_new(true),
+        Open::Append => options.read(true).append(true).create(true),
+        Open::Lock => options.read(true).write(true).create(true).truncate(false),
+        Open::Look => options.read(true).write(true),
+    };
+    // A link is opened as itself, and then refused.
+    let file = options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(dir.join(name))?;
+    if file.metadata()?.is_symlink() {
+        return Err(io::Error::other(format!("{name} is a link")));
+    }
+    Ok(file)
+}
+
+/// `None`: it is a link or a directory.
+pub(crate) fn open_regular(dir: &Path, name: &str) -> io::Result<Option<File>> {
+    let is = std::fs::symlink_metadata(dir.join(name))?;
+    if is.is_file() { open_file(dir, name, Open::Read).map(Some) } else { Ok(None) }
+}
+
+/// The names in a directory; `None` for each that is not text.
+pub(crate) fn entries(dir: &Path) -> io::Result<impl Iterator<Item = io::Result<Option<String>>>> {
+    Ok(std::fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().into_string().ok())))
+}
+
+pub(crate) fn link(dir: &Path, name: &str, as_name: &str) -> io::Result<()> {
+    std::fs::hard_link(dir.join(name), dir.join(as_name))
+}
+
+pub(crate) fn unlink(dir: &Path, name: &str) -> io::Result<()> {
+    std::fs::remove_file(dir.join(name))
+}
+
+/// What is made in a private directory is private; there is no mask.
+pub(crate) fn make_private() {}
+
+pub(crate) fn umask() -> u32 {
+    0
+}
+
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    file.seek_read(buffer, at)
+}
+
+pub(crate) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
+    file.seek_write(bytes, at)
+}

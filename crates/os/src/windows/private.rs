@@ -1,0 +1,128 @@
+//! Whose a file is, and who may use it.
+
+use super::{check, own, wide};
+use std::io;
+use std::os::windows::io::AsRawHandle;
+use std::path::Path;
+use std::ptr::null_mut;
+use windows_sys::Win32::Foundation::LocalFree;
+use windows_sys::Win32::Security::Authorization::{
+    ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW, GetNamedSecurityInfoW,
+    SDDL_REVISION_1, SE_FILE_OBJECT,
+};
+use windows_sys::Win32::Security::{
+    DACL_SECURITY_INFORMATION, GetTokenInformation, OWNER_SECURITY_INFORMATION,
+    PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID, SECURITY_ATTRIBUTES, SetFileSecurityW,
+    TOKEN_QUERY, TOKEN_USER, TokenUser,
+};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
+
+/// The group that owns what is made with the administrator's rights.
+const ADMINISTRATORS: &str = "S-1-5-32-544";
+
+/// Memory that a call has made for us with the system's own allocator.
+struct Local(*mut core::ffi::c_void);
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // SAFETY: the call that made it says that it is freed like this, and nobody else does.
+        unsafe { LocalFree(self.0) };
+    }
+}
+
+/// Who may use something: this user and the system, and nobody by what is above.
+pub(crate) struct Descriptor(Local);
+
+impl Descriptor {
+    pub(crate) fn of_this_user() -> io::Result<Self> {
+        let user = user()?;
+        let text = wide(format!("D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)"));
+        let mut made: PSECURITY_DESCRIPTOR = null_mut();
+        // SAFETY: the text ends in a zero; the place is ours.
+        check(unsafe {
+            ConvertStringSecurityDescriptorToSecurityDescriptorW(
+                text.as_ptr(),
+                SDDL_REVISION_1,
+                &raw mut made,
+                null_mut(),
+            )
+        })?;
+        Ok(Self(Local(made)))
+    }
+
+    /// As a call that makes something takes it; good while this lives.
+    pub(crate) fn attributes(&self) -> SECURITY_ATTRIBUTES {
+        SECURITY_ATTRIBUTES {
+            nLength: super::length_of::<SECURITY_ATTRIBUTES>(),
+            lpSecurityDescriptor: self.0.0,
+            bInheritHandle: 0,
+        }
+    }
+}
+
+/// The id of the user that this process acts as.
+pub(crate) fn user() -> io::Result<String> {
+    let mut token = null_mut();
+    // SAFETY: the handle of this process needs no closing, and the place is ours.
+    check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
+    let token = own(token)?;
+    // The structure and the id that it points to, which has at most 68 bytes.
+    let mut room = [0_usize; 32];
+    let (mut len, place) = (u32::try_from(size_of_val(&room)).unwrap_or(0), room.as_mut_ptr());
+    // SAFETY: the room is ours, of the length that is given, aligned for the structure, and written by the call.
+    check(unsafe { GetTokenInformation(token.as_raw_handle(), TokenUser, place.cast(), len, &raw mut len) })?;
+    // SAFETY: the call has written that structure at the beginning of the room, which is aligned for it.
+    let user = unsafe { place.cast::<TOKEN_USER>().read() };
+    id_text(user.User.Sid)
+}
+
+/// An id as text. It must be one that a call has just given us.
+fn id_text(id: PSID) -> io::Result<String> {
+    let mut text = null_mut();
+    // SAFETY: whoever calls this holds the id's memory; the place is ours.
+    check(unsafe { ConvertSidToStringSidW(id, &raw mut text) })?;
+    let held = Local(text.cast());
+    let units = (0..200).map(|at| {
+        // SAFETY: the text ends in a zero, and what is behind that is not read.
+        unsafe { *text.add(at) }
+    });
+    let found: Vec<u16> = units.take_while(|&unit| unit != 0).collect();
+    drop(held);
+    String::from_utf16(&found).map_err(io::Error::other)
+}
+
+fn owner(path: &Path) -> io::Result<String> {
+    let name = wide(path);
+    let (mut id, mut all) = (null_mut(), null_mut());
+    // SAFETY: the name ends in a zero; both places are ours, and what is not asked for has none.
+    let failed = unsafe {
+        GetNamedSecurityInfoW(
+            name.as_ptr(),
+            SE_FILE_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut id,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &raw mut all,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+    }
+    let _all = Local(all);
+    id_text(id)
+}
+
+/// Closes a directory of this user's to everybody else; another's is refused.
+pub(crate) fn claim(path: &Path) -> io::Result<()> {
+    let (owner, me) = (owner(path)?, user()?);
+    if owner != me && owner != ADMINISTRATORS {
+        let why = format!("it belongs to the user {owner}, and this is the user {me}");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    let (name, alone) = (wide(path), Descriptor::of_this_user()?);
+    let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
+    // SAFETY: the name ends in a zero, and the descriptor outlives the call.
+    check(unsafe { SetFileSecurityW(name.as_ptr(), what, alone.0.0) })
+}
