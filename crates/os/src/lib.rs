@@ -12,6 +12,7 @@ pub mod clock;
 pub mod command_line;
 pub mod complaint;
 pub mod file;
+pub mod flow;
 pub mod lock;
 pub mod process;
 pub mod random;
@@ -68,7 +69,7 @@ mod windows;
 #[cfg(windows)]
 pub mod job;
 #[cfg(windows)]
-pub use windows::{root, spawn};
+pub use windows::{root, spawn, stdio};
 
 #[cfg(target_os = "linux")]
 use linux as system;

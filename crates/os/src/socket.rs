@@ -2,6 +2,7 @@
 //! the length of the directory's path does not matter.
 
 use crate::file::Dir;
+pub use crate::flow::Got;
 use crate::{linux, process};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -11,17 +12,6 @@ use std::io;
 #[derive(Debug)]
 pub struct Conn {
     fd: OwnedFd,
-}
-
-/// What came of a read.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Got {
-    /// This many bytes.
-    Bytes(usize),
-    /// Nothing now.
-    Nothing,
-    /// The other side is gone.
-    End,
 }
 
 impl Conn {

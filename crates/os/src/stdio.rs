@@ -1,7 +1,8 @@
 //! What a run's command is connected to, both ends: the root's, which it gets, and ours, which never wait.
 
+use crate::flow::Got;
+pub use crate::flow::Put;
 use crate::pty::Pty;
-use crate::socket::Got;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -103,15 +104,6 @@ impl AsFd for Source {
 /// The end of a pipe that we write to.
 #[derive(Debug)]
 pub struct Sink(OwnedFd);
-
-/// What came of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Put {
-    /// This many bytes; zero is "nothing fits now".
-    Bytes(usize),
-    /// Nobody will read it.
-    Closed,
-}
 
 impl Sink {
     /// Writes what fits now.

@@ -7,6 +7,8 @@ mod file;
 #[cfg(windows)]
 mod job;
 mod lock;
+#[cfg(windows)]
+mod pipes;
 #[cfg(target_os = "linux")]
 mod private;
 mod process;

@@ -6,6 +6,7 @@ mod file;
 mod job;
 mod list;
 mod lock;
+mod pipe;
 mod private;
 mod process;
 mod random;
@@ -13,6 +14,7 @@ pub mod root;
 mod search;
 pub mod spawn;
 mod start;
+pub mod stdio;
 #[cfg(test)]
 mod tests;
 

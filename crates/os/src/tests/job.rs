@@ -10,7 +10,7 @@ use tenure_core::ending::{Exit, SpawnError};
 use tenure_core::resources::Resources;
 use tenure_core::signal::Signal;
 
-const SOON: Duration = Duration::from_secs(30);
+pub(super) const SOON: Duration = Duration::from_secs(30);
 
 /// A role in a job, with pipes.
 struct Run {
@@ -19,7 +19,7 @@ struct Run {
     out: BufReader<PipeReader>,
 }
 
-fn unbounded() -> Job {
+pub(super) fn unbounded() -> Job {
     Job::make(&Resources::default()).expect("a job")
 }
 
@@ -36,13 +36,17 @@ fn plan(program: &str, role: &str) -> Plan {
     Plan::new(argv, environment(role), cwd.to_str().expect("text").as_bytes().to_vec()).expect("a plan")
 }
 
+/// This program in a role.
+pub(super) fn own_plan(role: &str) -> Plan {
+    plan(std::env::current_exe().expect("this program").to_str().expect("text"), role)
+}
+
 fn gated(role: &str) -> (Gated, Run) {
-    let own = std::env::current_exe().expect("this program");
     let job = unbounded();
     let (theirs, input) = std::io::pipe().expect("a pipe");
     let (out, written) = std::io::pipe().expect("a pipe");
     let stdio = [theirs.as_handle(), written.as_handle(), written.as_handle()];
-    let gated = start_root(&plan(own.to_str().expect("text"), role), stdio, &job).expect("a root");
+    let gated = start_root(&own_plan(role), stdio, &job).expect("a root");
     (gated, Run { job, input, out: BufReader::new(out) })
 }
 

@@ -18,6 +18,10 @@ fn play() {
     let verb = words.next().unwrap_or_default();
     let number = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
     match verb {
+        "echo" => {
+            say("ready");
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::stderr());
+        }
         "exit" => leave(number),
         "hold" => hold(role.trim_start_matches("hold ")),
         "tree" => tree(number),
