@@ -3,6 +3,8 @@
 
 #[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(windows)]
+mod console;
 mod file;
 #[cfg(windows)]
 mod job;

@@ -9,6 +9,7 @@ mod lock;
 mod pipe;
 mod private;
 mod process;
+pub mod pty;
 mod random;
 pub mod root;
 mod search;

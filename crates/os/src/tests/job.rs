@@ -131,6 +131,26 @@ fn with_the_last_handle_of_a_job_goes_everything_in_it() {
     super::eventually("all are gone", || processes.iter().all(|one| !one.is_alive()).then_some(()));
 }
 
+/// What a keeper does: it holds the only handle of a job with a tree in it, and tells the tree's numbers.
+pub(super) fn keep() {
+    let (_root, mut run) = started("tree 2");
+    for _ in 0..3 {
+        let pid = hear(&mut run.out, "up");
+        println!("\nrole: kept {pid}");
+    }
+    let _ = run.job.wait_until_empty(Duration::from_secs(120));
+}
+
+#[test]
+fn a_keeper_that_is_killed_takes_its_whole_tree_along() {
+    let mut keeper = role::start("keep");
+    let pids: Vec<_> = (0..3).map(|_| keeper.hear("kept")).collect();
+    let open = |pid: &i32| Process::open(*pid).expect("the system answers").expect("it lives");
+    let processes: Vec<_> = pids.iter().map(open).collect();
+    keeper.child.kill().expect("a kill");
+    super::eventually("all are gone", || processes.iter().all(|one| !one.is_alive()).then_some(()));
+}
+
 #[test]
 fn nobody_breaks_away_from_a_job() {
     let (_root, mut run) = started("flee");

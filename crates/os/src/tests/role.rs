@@ -31,12 +31,16 @@ fn play() {
         }
         #[cfg(windows)]
         "flee" => flee(),
+        #[cfg(windows)]
+        "keep" => super::job::keep(),
+        #[cfg(windows)]
+        "show" => super::console::show(),
         _ => {}
     }
 }
 
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "a role that exits is what the test is about")]
-fn leave(code: i32) {
+pub(crate) fn leave(code: i32) {
     std::process::exit(code);
 }
 

@@ -1,8 +1,9 @@
 //! Starting the root of a run: it is made inside its job, suspended, recorded, and only then let run (I2).
 
+use super::pty::Pty;
 use super::root::Root;
 use super::search;
-use super::{Start, Suspended, start};
+use super::{Ends, Start, Suspended, start};
 use crate::command_line;
 use crate::job::Job;
 use std::io;
@@ -115,8 +116,17 @@ pub struct Gated {
 /// Makes the root inside the job, with these as its standard input, output and error, and no other handle of ours. It
 /// leads a group of its own.
 pub fn start_root(plan: &Plan, stdio: [BorrowedHandle<'_>; 3], job: &Job) -> Result<Gated, SpawnError> {
+    start_with(plan, &Ends::Pipes(stdio), job)
+}
+
+/// The same in a pseudo-console.
+pub fn start_root_in(plan: &Plan, pty: &Pty, job: &Job) -> Result<Gated, SpawnError> {
+    start_with(plan, &Ends::Console(pty), job)
+}
+
+fn start_with(plan: &Plan, ends: &Ends<'_>, job: &Job) -> Result<Gated, SpawnError> {
     let prepared = plan.prepare()?;
-    let suspended = start(&prepared, stdio, &job.object).map_err(|error| plan.explain(&error))?;
+    let suspended = start(&prepared, ends, &job.object).map_err(|error| plan.explain(&error))?;
     let held = suspended.hold().map_err(|error| plan.explain(&error))?;
     let process = held.ok_or_else(|| refused("it was gone before it ran".to_owned()))?;
     Ok(Gated { root: Root::new(process), suspended })

@@ -1,5 +1,6 @@
 //! Starting a process inside a job, with three handles of ours and no others, suspended.
 
+use super::pty::Pty;
 use super::{JobObject, check, own};
 use crate::process::Process;
 use std::io;
@@ -10,7 +11,8 @@ use windows_sys::Win32::System::Threading::{
     CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT, CreateProcessW,
     DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, InitializeProcThreadAttributeList,
     LPPROC_THREAD_ATTRIBUTE_LIST, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST,
-    PROCESS_INFORMATION, ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW, UpdateProcThreadAttribute,
+    PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE, PROCESS_INFORMATION, ResumeThread, STARTF_USESTDHANDLES,
+    STARTUPINFOEXW, UpdateProcThreadAttribute,
 };
 
 /// All that a start needs, as the system takes it: each text with its closing zero.
@@ -59,25 +61,50 @@ impl Drop for Suspended {
     }
 }
 
-/// Starts it, born in the job: there is no moment in which it is outside. It leads a group of its own, for Ctrl-Break.
-pub(crate) fn start(start: &Start, stdio: [BorrowedHandle<'_>; 3], job: &JobObject) -> io::Result<Suspended> {
+/// What a new process is connected to.
+#[derive(Debug)]
+pub(crate) enum Ends<'a> {
+    /// Its standard input, output and error, and no other handle of ours.
+    Pipes([BorrowedHandle<'a>; 3]),
+    /// A pseudo-console, and no handle of ours.
+    Console(&'a Pty),
+}
+
+/// Starts it, born in the job and in the console: there is no moment in which it is outside. It leads a group of its own,
+/// for Ctrl-Break.
+pub(crate) fn start(start: &Start, ends: &Ends<'_>, job: &JobObject) -> io::Result<Suspended> {
     let jobs = [job.raw().as_raw_handle()];
-    let handles = stdio.map(|handle| handle.as_raw_handle());
-    for handle in handles {
-        // SAFETY: the handle is open; only those in the list below are inherited by this child.
-        check(unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT) })?;
+    // A console's programs get its handles. Ours would take their place if these were not said to be none.
+    let (mut handles, mut listed) = ([null_mut(); 3], Vec::new());
+    if let Ends::Pipes(pipes) = ends {
+        handles = pipes.map(|handle| handle.as_raw_handle());
+        for handle in handles {
+            // SAFETY: the handle is open; only those in the list below are inherited by this child.
+            check(unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT) })?;
+        }
+        listed = handles.to_vec();
+        listed.sort_unstable();
+        listed.dedup();
     }
-    let mut unique = handles.to_vec();
-    unique.sort_unstable();
-    unique.dedup();
     let mut attributes = Attributes::new(2)?;
     attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &jobs)?;
-    attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &unique)?;
+    match ends {
+        Ends::Console(pty) => attributes.set_console(pty)?,
+        Ends::Pipes(_) => attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &listed)?,
+    }
+    create(start, handles, attributes, i32::from(!listed.is_empty()))
+}
 
+fn create(
+    start: &Start,
+    stdio: [HANDLE; 3],
+    mut attributes: Attributes<'_>,
+    inherit: i32,
+) -> io::Result<Suspended> {
     let mut about = STARTUPINFOEXW::default();
     about.StartupInfo.cb = super::length_of::<STARTUPINFOEXW>();
     about.StartupInfo.dwFlags = STARTF_USESTDHANDLES;
-    [about.StartupInfo.hStdInput, about.StartupInfo.hStdOutput, about.StartupInfo.hStdError] = handles;
+    [about.StartupInfo.hStdInput, about.StartupInfo.hStdOutput, about.StartupInfo.hStdError] = stdio;
     about.lpAttributeList = attributes.list();
     let mut line = start.line.clone();
     let mut made = PROCESS_INFORMATION::default();
@@ -93,7 +120,7 @@ pub(crate) fn start(start: &Start, stdio: [BorrowedHandle<'_>; 3], job: &JobObje
             line.as_mut_ptr(),
             null(),
             null(),
-            1,
+            inherit,
             flags,
             start.environment.as_ptr().cast(),
             start.directory.as_ptr(),
@@ -142,6 +169,19 @@ impl<'a> Attributes<'a> {
                 null_mut(),
                 null(),
             )
+        })
+    }
+}
+
+impl<'a> Attributes<'a> {
+    /// The console's handle is the value itself, not what is pointed to.
+    fn set_console(&mut self, pty: &'a Pty) -> io::Result<()> {
+        let (list, console) = (self.list(), pty.console());
+        let value = std::ptr::without_provenance(console.cast_unsigned());
+        let attribute = PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE as usize;
+        // SAFETY: the console outlives the list, by its type.
+        check(unsafe {
+            UpdateProcThreadAttribute(list, 0, attribute, value, size_of_val(&console), null_mut(), null())
         })
     }
 }

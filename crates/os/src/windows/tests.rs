@@ -16,7 +16,7 @@ fn split(line: &[u16]) -> Vec<Vec<u16>> {
         // SAFETY: the list has so many texts, each of which ends in a zero.
         unsafe {
             let text = *list.add(at);
-            (0..).map(|at| *text.add(at)).take_while(|&unit| unit != 0).collect()
+            (0..line.len()).map(|at| *text.add(at)).take_while(|&unit| unit != 0).collect()
         }
     };
     let words = (0..usize::try_from(count).expect("a count")).map(word).collect();

@@ -1,0 +1,61 @@
+use super::job::{SOON, own_plan, unbounded};
+use super::role::leave;
+use crate::flow::{Got, Put};
+use crate::pty::Pty;
+use crate::spawn::start_root_in;
+use crate::stdio::wait;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::windows::io::AsHandle;
+use tenure_core::ending::Exit;
+use tenure_core::spec::Size;
+
+/// Shows something, reads a line, shows that. Wine gives a console's programs no standard handles, so the console is asked
+/// for by its names, which is as good on Windows.
+pub(super) fn show() {
+    let mut console = OpenOptions::new().read(true).write(true).open("CONOUT$").expect("a console");
+    console.write_all(b"shown:something\n").expect("a console");
+    let keys = OpenOptions::new().read(true).write(true).open("CONIN$").expect("a console");
+    let mut line = String::new();
+    BufReader::new(keys).read_line(&mut line).expect("a line");
+    // In one piece: what comes in pieces may be shown with moves of the cursor between them.
+    console.write_all(format!("heard:{}\n", line.trim_end()).as_bytes()).expect("a console");
+    leave(5);
+}
+
+/// Reads until this was shown; what was shown before it is in the message if it never is.
+fn see(pty: &Pty, what: &str) {
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
+    let deadline = crate::clock::awake() + SOON;
+    loop {
+        let text = String::from_utf8_lossy(&shown).into_owned();
+        if text.contains(what) {
+            return;
+        }
+        match pty.read(&mut buffer) {
+            Got::Bytes(n) => shown.extend_from_slice(&buffer[..n]),
+            Got::Nothing => {
+                let left = deadline.saturating_sub(crate::clock::awake());
+                let set = pty.waitable().expect("a handle");
+                let woken = wait(&[set.as_handle()], left).expect("a wait");
+                assert!(woken.is_some(), "never shown: {what}, but {text:?}");
+            }
+            Got::End => panic!("it ended before it showed {what}: {text:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_root_in_a_console_is_in_its_job_too_and_what_it_shows_is_read() {
+    let (job, pty) = (unbounded(), Pty::open(Size::new(80, 25).expect("a size")).expect("a console"));
+    let gated = start_root_in(&own_plan("show"), &pty, &job).expect("a root");
+    assert!(job.pids().expect("a list").contains(&gated.root().pid()));
+    let root = gated.release().expect("it runs");
+    see(&pty, "shown:something");
+    assert_eq!(pty.write(b"typed\r"), Put::Bytes(6));
+    see(&pty, "heard:typed");
+    assert!(root.wait(SOON).expect("a wait"));
+    assert_eq!(root.exit().expect("an exit"), Some(Exit::Code(5)));
+    job.kill().expect("a kill");
+    assert!(job.wait_until_empty(SOON).expect("a wait"));
+}
