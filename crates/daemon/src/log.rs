@@ -2,9 +2,9 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tenure_os::file::privately;
 use tenure_settings::Log;
 use tracing_subscriber::EnvFilter;
 
@@ -48,7 +48,7 @@ impl Write for Rotated {
         }
         let file = match self.file.take() {
             Some(file) => file,
-            None => OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?,
+            None => privately(OpenOptions::new().append(true).create(true)).open(&self.path)?,
         };
         let file = self.file.insert(file);
         let n = file.write(bytes)?;

@@ -2,7 +2,7 @@
 //! not matter. Nothing here syncs: these records must outlive a process, not a power cut.
 
 use crate::system::{self, Open};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -163,6 +163,17 @@ impl Reserved {
         }
         Ok(self.name)
     }
+}
+
+/// The same options, by which a file that is made is its owner's alone. Where files have no mode, the directory that it
+/// is made in says whose it is.
+pub fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
+    system::privately(options)
+}
+
+/// Closes a file to everybody but its owner, if others may use it.
+pub fn close_to_others(path: &Path) -> io::Result<()> {
+    system::close_to_others(path)
 }
 
 /// From now on what this process makes is its owner's alone.

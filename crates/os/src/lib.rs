@@ -69,7 +69,7 @@ mod windows;
 #[cfg(windows)]
 pub mod job;
 #[cfg(windows)]
-pub use windows::{pty, root, spawn, stdio};
+pub use windows::{filesystem, pty, root, spawn, stdio};
 
 #[cfg(target_os = "linux")]
 use linux as system;

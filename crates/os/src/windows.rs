@@ -3,6 +3,7 @@
 mod clock;
 mod console;
 mod file;
+pub mod filesystem;
 mod job;
 mod list;
 mod lock;

@@ -4,9 +4,9 @@ use crate::file::Dir;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const PRIVATE_DIR: Mode = Mode::RWXU;
@@ -113,6 +113,17 @@ pub(crate) fn link(dir: &OwnedFd, name: &str, as_name: &str) -> io::Result<()> {
 
 pub(crate) fn unlink(dir: &OwnedFd, name: &str) -> io::Result<()> {
     unlinkat(dir, name, AtFlags::empty()).map_err(Into::into)
+}
+
+pub(crate) fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(PRIVATE_FILE.as_raw_mode())
+}
+
+pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
+        std::fs::set_permissions(path, Permissions::from_mode(PRIVATE_FILE.as_raw_mode()))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn make_private() {

@@ -64,3 +64,10 @@ fn what_is_added_to_a_file_begins_a_line() {
     }
     assert_eq!(dir.read("log").unwrap().unwrap(), b"one\ncut\ntwo\n");
 }
+
+#[test]
+fn a_directory_of_the_tests_lies_on_no_network() {
+    let base = tempfile::tempdir().unwrap();
+    assert_eq!(crate::filesystem::remote(base.path()).unwrap(), None);
+    assert!(crate::filesystem::remote(&base.path().join("none")).is_err());
+}

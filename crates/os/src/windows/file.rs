@@ -93,6 +93,15 @@ pub(crate) fn unlink(dir: &Path, name: &str) -> io::Result<()> {
     std::fs::remove_file(dir.join(name))
 }
 
+/// What is made in a private directory is private.
+pub(crate) fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
+    std::fs::metadata(path).map(drop)
+}
+
 /// What is made in a private directory is private; there is no mask.
 pub(crate) fn make_private() {}
 

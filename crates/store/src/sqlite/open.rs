@@ -4,11 +4,11 @@
 use super::migrate;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::ffi::OsString;
-use std::fs::{OpenOptions, Permissions};
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tenure_os::file::{close_to_others, privately};
 
 /// How long opening waits for another process that is making or migrating the same file.
 const OPENING: Duration = Duration::from_secs(30);
@@ -18,9 +18,6 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// How many statements a connection keeps understood: more than the life of a run with a session and a task takes.
 const STATEMENTS: usize = 128;
-
-/// Private to the user who runs Tenure.
-const MODE: u32 = 0o600;
 
 /// Why the registry could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -170,7 +167,7 @@ fn refuse_remote(path: &Path) -> Result<(), OpenFailed> {
 }
 
 fn create(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(MODE).open(path) {
+    match privately(OpenOptions::new().write(true).create_new(true)).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -182,17 +179,10 @@ fn make_private(path: &Path) -> io::Result<()> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let mut file = OsString::from(path);
         file.push(suffix);
-        let mode = match std::fs::metadata(&file) {
-            Ok(about) => about.permissions().mode(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
-        if mode & 0o077 != 0 {
-            match std::fs::set_permissions(&file, Permissions::from_mode(MODE)) {
-                // Another process has just closed the registry and taken its log away.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                other => other?,
-            }
+        match close_to_others(Path::new(&file)) {
+            // There is none, or another process has just closed the registry and taken its log away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use super::{Trouble, open};
 use crate::Failed;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use tenure_os::file::privately;
 
 /// Writes a whole copy, on the disk when this returns. A file that exists is refused, whatever it is.
 pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
@@ -15,7 +15,7 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
     };
     let name = to.to_str().ok_or_else(|| system(io::Error::other("its path is not UTF-8")))?;
     // SQLite takes an empty file as none; making it here says that there was none, and whose it is.
-    let copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(system)?;
+    let copy = privately(OpenOptions::new().write(true).create_new(true)).open(to).map_err(system)?;
     let written = open::reader(from)
         .and_then(|db| db.execute("VACUUM INTO ?1", [name]))
         .map_err(Trouble::from)

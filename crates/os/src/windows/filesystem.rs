@@ -1,0 +1,21 @@
+//! Whether a path lies on another machine's disk. Locks and shared memory that several processes of one machine agree on
+//! hold only on local ones.
+
+use super::{check, wide};
+use std::io;
+use std::path::Path;
+use windows_sys::Win32::Storage::FileSystem::{GetDriveTypeW, GetVolumePathNameW};
+use windows_sys::Win32::System::WindowsProgramming::DRIVE_REMOTE;
+
+/// The name of the network file system that `path` lies on; `None` if it lies on a local one.
+pub fn remote(path: &Path) -> io::Result<Option<String>> {
+    std::fs::metadata(path)?;
+    let name = wide(std::path::absolute(path)?);
+    let mut volume = vec![0_u16; name.len().max(260) + 1];
+    let len = u32::try_from(volume.len()).map_err(io::Error::other)?;
+    // SAFETY: the name ends in a zero; the volume's name is ours, of the length that is given.
+    check(unsafe { GetVolumePathNameW(name.as_ptr(), volume.as_mut_ptr(), len) })?;
+    // SAFETY: the call has written a name that ends in a zero.
+    let kind = unsafe { GetDriveTypeW(volume.as_ptr()) };
+    Ok((kind == DRIVE_REMOTE).then(|| "a network drive".to_owned()))
+}
