@@ -1,0 +1,14 @@
+//! The Agent Client Protocol, as its client, without a process, a clock or a file: `stream` finds the messages in what an
+//! adapter prints, `conversation` knows what was asked and not answered on either side, `permission` decides what an agent
+//! may do, `turn` says how a turn ended.
+//!
+//! The official types of the protocol are used. Its connection is not: a conversation here outlives the daemon that
+//! began it, so what is pending is kept in rows and loaded again, and the bytes have offsets.
+
+pub mod conversation;
+pub mod message;
+pub mod permission;
+pub mod stream;
+pub mod turn;
+
+pub use agent_client_protocol_schema::v1 as schema;
