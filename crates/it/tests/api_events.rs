@@ -54,7 +54,15 @@ fn a_runs_events_tell_its_life_in_order() {
     let events = past(&api, &format!("since=0&run={}", &id[..10]));
     assert_eq!(
         kinds(&events),
-        ["run-created", "task-created", "run-started", "task-started", "run-leaving", "run-ended", "task-ended"]
+        [
+            "run-created",
+            "task-created",
+            "run-started",
+            "task-started",
+            "run-leaving",
+            "run-ended",
+            "task-ended"
+        ]
     );
     assert!(events.iter().all(|event| event["runId"] == *id && event["sessionId"] == "agent:a:main"));
     let all = past(&api, "since=0");

@@ -8,6 +8,7 @@
 mod rows;
 mod sessions;
 pub mod sqlite;
+mod talks;
 mod tally;
 mod tasks;
 mod tools;
@@ -20,6 +21,9 @@ pub use rows::{
 pub use sessions::{
     Family, Move, Moved, NewSession, Session, SessionCursor, SessionPage, SessionQuery, SessionRegistry,
     UnreadableSession,
+};
+pub use talks::{
+    Advance, Advanced, AskedOfUs, Asks, Entry, EntryPage, Line, OpenTalk, Talk, TalkRegistry, Told,
 };
 pub use tally::kind;
 pub use tasks::{
@@ -128,7 +132,7 @@ pub enum Failed {
 
 /// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
 /// the answer; the rest outlives a crash of the process.
-pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry {
+pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry {
     /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
     /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.

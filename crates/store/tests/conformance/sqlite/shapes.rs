@@ -191,7 +191,7 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everythin
     assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
     assert_eq!(version(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(version(&path), 4);
+    assert_eq!(version(&path), 5);
     assert_eq!(everything(&path), before);
     // A second time there is nothing to do.
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
