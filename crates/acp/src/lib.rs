@@ -6,6 +6,7 @@
 //! began it, so what is pending is kept in rows and loaded again, and the bytes have offsets.
 
 pub mod conversation;
+pub mod history;
 pub mod message;
 pub mod permission;
 pub mod stream;

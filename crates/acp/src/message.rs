@@ -113,7 +113,7 @@ impl Message {
                 (envelope.id, envelope.method, envelope.params) = (Some(id), Some(method), params);
             }
             Self::Notification { method, params } => {
-                (envelope.method, envelope.params) = (Some(method), params)
+                (envelope.method, envelope.params) = (Some(method), params);
             }
             Self::Response { id, answer } => {
                 envelope.id = Some(id);

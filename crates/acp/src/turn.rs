@@ -25,12 +25,11 @@ pub fn over(answer: Result<&RawValue, &Error>) -> Over {
         Err(error) => return Over::Failed(said(error)),
     };
     match response.map(|response| response.stop_reason) {
-        Ok(StopReason::EndTurn) => Over::Done,
         Ok(StopReason::MaxTokens) => Over::Cut("it has used up its tokens"),
         Ok(StopReason::MaxTurnRequests) => Over::Cut("it has asked its model as often as it may in a turn"),
         Ok(StopReason::Refusal) => Over::Refused,
         Ok(StopReason::Cancelled) => Over::Cancelled,
-        // A reason of a later version: the agent is done, and why is its own matter.
+        // `end_turn`; of a reason of a later version, only that the agent is done is known.
         Ok(_) => Over::Done,
         Err(error) => Over::Failed(format!("its answer is not understood: {error}")),
     }
