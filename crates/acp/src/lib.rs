@@ -1,11 +1,13 @@
-//! The Agent Client Protocol, as its client, without a process, a clock or a file: `stream` finds the messages in what an
+//! The Agent Client Protocol, as its client: `stream` finds the messages in what an
 //! adapter prints, `conversation` knows what was asked and not answered on either side, `permission` decides what an agent
-//! may do, `turn` says how a turn ended.
+//! may do, `history` what is told of it, `turn` how it ended. `driver` puts these together for one adapter, by way of a
+//! small trait: whoever holds processes and records implements it.
 //!
 //! The official types of the protocol are used. Its connection is not: a conversation here outlives the daemon that
 //! began it, so what is pending is kept in rows and loaded again, and the bytes have offsets.
 
 pub mod conversation;
+pub mod driver;
 pub mod history;
 pub mod message;
 pub mod permission;

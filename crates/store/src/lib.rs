@@ -22,9 +22,7 @@ pub use sessions::{
     Family, Move, Moved, NewSession, Session, SessionCursor, SessionPage, SessionQuery, SessionRegistry,
     UnreadableSession,
 };
-pub use talks::{
-    Advance, Advanced, AskedOfUs, Asks, Entry, EntryPage, Line, OpenTalk, Talk, TalkRegistry, Told,
-};
+pub use talks::{EntryPage, TalkRegistry};
 pub use tally::kind;
 pub use tasks::{
     Audited, Backlog, CancelAsked, Claim, Claimed, Found, NewTask, NoticeRow, Queued, Sweep, Swept,

@@ -5,13 +5,12 @@ use super::Sqlite;
 use super::Trouble;
 use super::columns::{number, parsed, stored};
 use crate::Reply;
-use crate::talks::{
-    Advance, Advanced, AskedOfUs, Asks, Entry, EntryPage, Line, OpenTalk, Talk, TalkRegistry, Told,
-};
+use crate::talks::{EntryPage, TalkRegistry};
 use crate::turns::Side;
 use rusqlite::{Connection, Row};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
 use tenure_core::session::SessionKey;
+use tenure_core::talk::{Advance, Advanced, AskedOfUs, Asks, Entry, Line, OpenTalk, Talk, Told};
 
 impl TalkRegistry for Sqlite {
     fn begin_talk(&self, run: RunId, session: SessionKey, at_ms: u64) -> Reply<bool> {

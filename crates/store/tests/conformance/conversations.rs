@@ -4,7 +4,8 @@ use crate::sample::{NOW, enrolled, in_session, instance, run_id};
 use crate::store::on_every_store;
 use crate::talk::{close, key, spawned, turn_id};
 use std::sync::Arc;
-use tenure_store::{Advance, Advanced, AskedOfUs, Asks, Registry, Side, Told};
+use tenure_core::talk::{Advance, Advanced, AskedOfUs, Asks, Told};
+use tenure_store::{Registry, Side};
 
 /// A session with an adapter that is run 1.
 async fn begun(registry: &Arc<dyn Registry>) {

@@ -1,0 +1,430 @@
+//! Drives one conversation: hears what the adapter prints, records each step, and only then does what follows from it. A
+//! driver that is dropped at any moment can be followed by another one, made from the record.
+
+use crate::conversation::{Asked, Conversation, Heard, Verb, cancel};
+use crate::history::{History, Kind};
+use crate::message::raw;
+use crate::schema::{Error, RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionId};
+use crate::stream::{Said, Stream};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ids::TurnId;
+use tenure_core::talk::{Advance, Advanced, AskedOfUs, Asks, Line, OpenTalk, Told};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+/// How long what was said may wait to be recorded with more of it.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// What the agent answered.
+pub type Answer = Result<Box<RawValue>, Error>;
+
+/// The conversation is over: the adapter has ended, or is another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the conversation is over")]
+pub struct Over;
+
+/// What an adapter printed.
+#[derive(Debug)]
+pub enum Output {
+    /// These bytes of its standard output, at this place.
+    Bytes {
+        /// Where.
+        at: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Nothing for us up to there: other output, or what is not kept any more.
+    Until {
+        /// Where it goes on.
+        at: u64,
+        /// Whether something is missing.
+        is_lost: bool,
+    },
+    /// Nothing more will come.
+    Over,
+}
+
+/// One adapter and its record, as whoever holds both has them.
+pub trait Host: Send + Sync + 'static {
+    /// What the adapter has printed from there on; waits until there is something. It may be asked again at any time.
+    fn output(&self, from: u64) -> impl Future<Output = Output> + Send;
+    /// Up to where the adapter's input is taken.
+    fn input_taken(&self) -> impl Future<Output = Result<u64, Over>> + Send;
+    /// Gives the adapter a line that stands there in its input. What it has already is not given again.
+    fn give(&self, at: u64, line: String) -> impl Future<Output = Result<(), Over>> + Send;
+    /// The recorded lines from there on.
+    fn lines_from(&self, at: u64) -> impl Future<Output = Result<Vec<Line>, Over>> + Send;
+    /// Records a step.
+    fn record(&self, step: Advance) -> impl Future<Output = Result<Advanced, Over>> + Send;
+    /// What the agent is answered. It may take as long as a person takes.
+    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send;
+    /// When it is, in Unix milliseconds.
+    fn now_ms(&self) -> u64;
+}
+
+/// What a driver is told.
+enum Order {
+    Ask {
+        verb: Verb,
+        params: Box<RawValue>,
+        turn: Option<TurnId>,
+        told: Vec<(Kind, Value)>,
+        reply: oneshot::Sender<Answer>,
+    },
+    Await {
+        id: i64,
+        reply: oneshot::Sender<Answer>,
+    },
+    Cancel(SessionId),
+}
+
+/// Speaks to a driver. The driver ends when the last of these is gone, and the adapter goes on.
+#[derive(Debug, Clone)]
+pub struct Handle(mpsc::UnboundedSender<Order>);
+
+impl Handle {
+    /// Asks the agent something, and waits for the answer.
+    pub async fn ask(&self, verb: Verb, params: &impl Serialize) -> Result<Answer, Over> {
+        let (reply, answer) = oneshot::channel();
+        let params = raw(params);
+        self.0.send(Order::Ask { verb, params, turn: None, told: Vec::new(), reply }).map_err(|_| Over)?;
+        answer.await.map_err(|_| Over)
+    }
+
+    /// Begins a turn, and waits for its end. What is told of it first is what was said to the agent.
+    pub async fn prompt(
+        &self,
+        turn: TurnId,
+        params: &impl Serialize,
+        told: Vec<(Kind, Value)>,
+    ) -> Result<Answer, Over> {
+        let (reply, answer) = oneshot::channel();
+        let order = Order::Ask { verb: Verb::Prompt, params: raw(params), turn: Some(turn), told, reply };
+        self.0.send(order).map_err(|_| Over)?;
+        answer.await.map_err(|_| Over)
+    }
+
+    /// Waits for the answer to a question that an earlier driver asked.
+    pub async fn answer_to(&self, id: i64) -> Result<Answer, Over> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Order::Await { id, reply }).map_err(|_| Over)?;
+        answer.await.map_err(|_| Over)
+    }
+
+    /// Has the agent end its turn. It is the agent that does; nothing is signalled.
+    pub fn cancel(&self, session: SessionId) {
+        // One that is over has no turn.
+        let _ = self.0.send(Order::Cancel(session));
+    }
+}
+
+/// One conversation under way.
+struct Driver<H> {
+    host: Arc<H>,
+    stream: Stream,
+    conversation: Conversation,
+    history: History,
+    turn: Option<TurnId>,
+    /// Whether the turn is being cancelled: nothing is permitted any more.
+    cancelled: bool,
+    /// Up to where the output was read; what ends before `step.heard_to` is handled.
+    read_to: u64,
+    /// What is to be recorded.
+    step: Advance,
+    /// Since when something is, and whether it has waited for long enough.
+    due: Option<Instant>,
+    /// Who waits for which answer.
+    waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// The answers that are being found, by what they are to name.
+    finding: HashMap<RequestId, AbortHandle>,
+    found: JoinSet<(RequestId, Answer)>,
+    writer: mpsc::UnboundedSender<(u64, String)>,
+}
+
+/// Goes on with a conversation as it was recorded, and with the history of the turn under way.
+pub fn go_on<H: Host>(
+    host: Arc<H>,
+    open: &OpenTalk,
+    history: History,
+) -> (Handle, impl Future<Output = Over> + Send + use<H>) {
+    let asked: Vec<Asked> = open.asked.iter().filter_map(asked_before).collect();
+    let questions = open.questions.iter().filter_map(|line| line.asks.as_ref());
+    let turn = questions.clone().find_map(|asks| asks.turn.clone());
+    let verbs = questions.filter_map(|asks| Some((asks.id, verb(&asks.verb)?)));
+    let conversation = Conversation::resumed(open.talk.last_id, verbs, asked.iter().cloned());
+    let (orders, receiver) = mpsc::unbounded_channel();
+    let (writer, lines) = mpsc::unbounded_channel();
+    let heard_to = open.talk.heard_to;
+    let mut driver = Driver {
+        host,
+        stream: Stream::default(),
+        conversation,
+        history,
+        turn,
+        cancelled: false,
+        read_to: heard_to,
+        step: Advance { heard_to, ..Advance::default() },
+        due: None,
+        waiting: HashMap::new(),
+        finding: HashMap::new(),
+        found: JoinSet::new(),
+        writer,
+    };
+    let drive = async move {
+        let mut writing = JoinSet::new();
+        writing.spawn(write(Arc::clone(&driver.host), lines));
+        asked.into_iter().for_each(|one| driver.find(one));
+        driver.drive(receiver).await
+    };
+    (Handle(orders), drive)
+}
+
+/// Gives the adapter its lines in their order: first those of which it has not all.
+async fn write<H: Host>(host: Arc<H>, mut lines: mpsc::UnboundedReceiver<(u64, String)>) {
+    let Ok(taken) = host.input_taken().await else { return };
+    let Ok(before) = host.lines_from(taken).await else { return };
+    for line in before {
+        if host.give(line.at, line.text).await.is_err() {
+            return;
+        }
+    }
+    while let Some((at, text)) = lines.recv().await {
+        if host.give(at, text).await.is_err() {
+            return;
+        }
+    }
+}
+
+impl<H: Host> Driver<H> {
+    async fn drive(mut self, mut orders: mpsc::UnboundedReceiver<Order>) -> Over {
+        loop {
+            let host = Arc::clone(&self.host);
+            let due = self.due.unwrap_or_else(Instant::now);
+            tokio::select! {
+                output = host.output(self.read_to) => match output {
+                    Output::Bytes { at, bytes } => self.hear(at, &bytes),
+                    Output::Until { at, is_lost } => {
+                        if is_lost {
+                            self.stream.gap();
+                        }
+                        self.read_to = at;
+                    }
+                    Output::Over => {
+                        let _ = self.record().await;
+                        return Over;
+                    }
+                },
+                order = orders.recv() => {
+                    let Some(order) = order else {
+                        let _ = self.record().await;
+                        return Over;
+                    };
+                    self.obey(order);
+                }
+                Some(found) = self.found.join_next() => {
+                    // One that was given up is answered already.
+                    if let Ok((id, answer)) = found {
+                        self.answer(&id, answer);
+                    }
+                }
+                () = sleep_until(due), if self.due.is_some() => {}
+            }
+            if self.due.is_some_and(|due| due <= Instant::now()) && self.record().await.is_err() {
+                return Over;
+            }
+        }
+    }
+
+    /// Something is to be recorded: at once, or with more of it.
+    fn is_due(&mut self, at_once: bool) {
+        let now = Instant::now();
+        let due = if at_once { now } else { now + GATHER };
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    fn hear(&mut self, at: u64, bytes: &[u8]) {
+        self.read_to = at + bytes.len() as u64;
+        let mut said = Vec::new();
+        self.stream.feed(at, bytes, |one| said.push(one));
+        for Said { what, end } in said {
+            for message in what.into_iter().flatten() {
+                let heard = self.conversation.hear(message);
+                self.take(heard);
+            }
+            self.step.heard_to = end;
+        }
+    }
+
+    fn take(&mut self, heard: Heard) {
+        match heard {
+            Heard::Update(update) => {
+                if self.history.take(update.update) {
+                    self.is_due(false);
+                }
+            }
+            Heard::Asked(asked) => {
+                let at_ms = self.host.now_ms();
+                self.step.asked.push(AskedOfUs {
+                    id: id_text(&asked.id),
+                    method: asked.method,
+                    params: asked.params.map(|params| params.get().to_owned()),
+                    at_ms,
+                });
+                self.is_due(true);
+            }
+            Heard::Answered { id, answer, verb } => {
+                self.cancelled &= verb != Verb::Prompt;
+                self.step.answers.push((id, answer_text(&answer)));
+                self.is_due(true);
+            }
+            Heard::Ignored(_) => {}
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Ask { verb, params, turn, told, reply } => {
+                if turn.is_some() {
+                    self.turn.clone_from(&turn);
+                }
+                told.into_iter().for_each(|(kind, body)| self.history.note(kind, body));
+                let question = self.conversation.ask(verb, &params);
+                let verb = word(verb);
+                self.step.lines.push((question.line, Some(Asks { id: question.id, verb, turn })));
+                self.waiting.insert(question.id, reply);
+                self.is_due(true);
+            }
+            Order::Await { id, reply } => drop(self.waiting.insert(id, reply)),
+            Order::Cancel(session) => {
+                self.step.lines.push((cancel(&session), None));
+                self.cancelled = self.conversation.waits_for(Verb::Prompt);
+                for id in self.finding.keys().cloned().collect::<Vec<_>>() {
+                    self.give_up(&id);
+                }
+                self.is_due(true);
+            }
+        }
+    }
+
+    /// A question of a turn that is being cancelled is answered so; what else the agent wants is found all the same.
+    fn give_up(&mut self, id: &RequestId) {
+        let is_permission = self.conversation.asked().any(|asked| {
+            asked.id == *id && asked.method == crate::schema::CLIENT_METHOD_NAMES.session_request_permission
+        });
+        if is_permission {
+            let cancelled = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
+            self.answer(id, Ok(raw(&cancelled)));
+        }
+    }
+
+    /// Has somebody find out what the agent is answered.
+    fn find(&mut self, asked: Asked) {
+        let (host, id) = (Arc::clone(&self.host), asked.id.clone());
+        let finding = self.found.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
+        self.finding.insert(id.clone(), finding);
+        if self.cancelled {
+            self.give_up(&id);
+        }
+    }
+
+    fn answer(&mut self, id: &RequestId, answer: Answer) {
+        if let Some(finding) = self.finding.remove(id) {
+            finding.abort();
+        }
+        if let Some(line) = self.conversation.answer(id, answer) {
+            self.step.answered.push(id_text(id));
+            self.step.lines.push((line, None));
+            self.is_due(true);
+        }
+    }
+
+    /// Records what is to be recorded, and does what follows from it.
+    async fn record(&mut self) -> Result<(), Over> {
+        self.due = None;
+        let changes = self.history.changes();
+        let turn = &self.turn;
+        self.step.told = changes
+            .into_iter()
+            .map(|change| match change.number {
+                Some(number) => Told::Again { number, body: change.body.to_string() },
+                None => Told::New {
+                    turn: turn.clone(),
+                    kind: change.kind.word().to_owned(),
+                    body: change.body.to_string(),
+                },
+            })
+            .collect();
+        let next = Advance { heard_to: self.step.heard_to, ..Advance::default() };
+        let step = std::mem::replace(&mut self.step, next);
+        let done = self.host.record(step.clone()).await?;
+        self.history.recorded(done.numbers);
+        for (at, (line, _)) in done.at.into_iter().zip(step.lines) {
+            // A writer that is gone has no adapter any more, which is heard of elsewhere.
+            let _ = self.writer.send((at, line));
+        }
+        for asked in step.asked.iter().filter(|asked| !step.answered.contains(&asked.id)) {
+            if let Some(asked) = asked_before(asked) {
+                self.find(asked);
+            }
+        }
+        for (id, text) in step.answers {
+            if let Some(reply) = self.waiting.remove(&id) {
+                // One who has left finds it in the record.
+                let _ = reply.send(answer_of(&text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the agent asked, as it was recorded.
+fn asked_before(asked: &AskedOfUs) -> Option<Asked> {
+    let params = asked.params.clone().map(RawValue::from_string).transpose().ok()?;
+    Some(Asked { id: serde_json::from_str(&asked.id).ok()?, method: asked.method.clone(), params })
+}
+
+fn id_text(id: &RequestId) -> String {
+    raw(id).get().to_owned()
+}
+
+/// A verb's frozen word.
+fn word(verb: Verb) -> String {
+    raw(&verb).get().trim_matches('"').to_owned()
+}
+
+fn verb(word: &str) -> Option<Verb> {
+    serde_json::from_value(Value::String(word.to_owned())).ok()
+}
+
+/// An answer as it is recorded.
+pub fn answer_text(answer: &Answer) -> String {
+    match answer {
+        Ok(result) => format!("{{\"result\":{}}}", result.get()),
+        Err(error) => format!("{{\"error\":{}}}", raw(error).get()),
+    }
+}
+
+/// An answer as it was recorded.
+pub fn answer_of(text: &str) -> Answer {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    enum Recorded {
+        Result(Box<RawValue>),
+        Error(Error),
+    }
+    match serde_json::from_str(text) {
+        Ok(Recorded::Result(result)) => Ok(result),
+        Ok(Recorded::Error(error)) => Err(error),
+        Err(error) => Err(Error::internal_error().data(Value::String(error.to_string()))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
