@@ -1,7 +1,7 @@
 //! The Agent Client Protocol, as its client: `stream` finds the messages in what an
 //! adapter prints, `conversation` knows what was asked and not answered on either side, `permission` decides what an agent
-//! may do, `history` what is told of it, `turn` how it ended. `driver` puts these together for one adapter, by way of a
-//! small trait: whoever holds processes and records implements it.
+//! may do, `history` what is told of it, `turn` how it ended. `driver` puts these together for one adapter, by way of
+//! `host`: whoever holds processes and records implements it.
 //!
 //! The official types of the protocol are used. Its connection is not: a conversation here outlives the daemon that
 //! began it, so what is pending is kept in rows and loaded again, and the bytes have offsets.
@@ -9,6 +9,7 @@
 pub mod conversation;
 pub mod driver;
 pub mod history;
+pub mod host;
 pub mod message;
 pub mod permission;
 pub mod stream;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::schema::PromptRequest;
+use crate::schema::{Error, PromptRequest};
 use serde_json::json;
 use std::pin::pin;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use tenure_core::ids::RunId;
 use tenure_core::session::SessionKey;
-use tenure_core::talk::{Entry, Talk};
+use tenure_core::talk::{Advanced, Entry, Line, Talk};
 use tokio::sync::Notify;
 
 /// An adapter, its agent and its record, all in memory. It outlives its drivers.
