@@ -18,6 +18,10 @@ run *args:
 bench *args:
     cargo run --release -p tenure-it --bin bench -- {{args}}
 
+# Daemons are killed so often, at every point between an end and its acceptance and at any moment: just chaos-tasks 5000
+chaos-tasks kills="1000":
+    CHAOS_KILLS={{kills}} cargo nextest run -p tenure-it --test tasks_crash --profile chaos --no-capture
+
 # MCP clients that others wrote, against a fresh daemon; they are installed into target/mcp.
 mcp-conformance *binary:
     scripts/mcp-conformance/run {{binary}}

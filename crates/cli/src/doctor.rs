@@ -10,6 +10,7 @@ mod stale;
 
 use serde::Serialize;
 use std::fmt;
+use std::path::Path;
 use tenure_settings::{Origin, Settings};
 
 /// How bad it is.
@@ -74,6 +75,7 @@ pub(crate) fn examine(settings: &Settings) -> Vec<Check> {
     checks.extend(daemon::checks(settings));
     checks.extend(stale::checks(settings));
     checks.push(configuration(settings));
+    checks.push(channels(settings));
     checks.push(exec(settings));
     checks
 }
@@ -83,6 +85,20 @@ fn exec(settings: &Settings) -> Check {
     let (mode, ask) = (settings.exec.mode, settings.exec.ask);
     let [mode_from, ask_from] = ["exec.mode", "exec.ask"].map(|key| settings.origin(key));
     Check::ok("exec", format!("mode {mode} ({mode_from}), asks {ask} ({ask_from})"))
+}
+
+/// A channel with a mistake takes nothing; the others do.
+fn channels(settings: &Settings) -> Check {
+    const NAME: &str = "channels";
+    let described = tenure_notify::channels(settings.config().unwrap_or(Path::new("")), settings.channels());
+    let wrong: Vec<String> =
+        described.values().filter_map(|channel| Some(channel.as_ref().err()?.to_string())).collect();
+    if wrong.is_empty() {
+        return Check::ok(NAME, format!("{} described", described.len()));
+    }
+    let advice =
+        "mend them and restart the daemon; until then their notices wait for their owners' next turns";
+    Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
 }
 
 fn configuration(settings: &Settings) -> Check {

@@ -16,8 +16,8 @@ use tenure_core::ending::Reason;
 use tenure_core::limits::{Activity, Limits};
 use tenure_core::session::Backend;
 use tenure_core::spec::{Argv, Spec, Transport};
-use tenure_core::task::{Notice, Schedule};
-use tenure_notify::{Channel, ChannelName, Command, Delivered, Target, Webhooks};
+use tenure_core::task::{Notice, Purpose, Schedule};
+use tenure_notify::{BadChannel, Channel, Command, Delivered, Target, Webhooks};
 use tenure_os::{clock, pause, random};
 use tenure_store::{Claim, Claimed, NewEvent, Tried};
 use tokio::sync::Semaphore;
@@ -35,14 +35,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The channels that there are, and what reaches them. Each has places of its own: one that hangs holds up no other.
 struct Post {
-    channels: BTreeMap<ChannelName, (Channel, Arc<Semaphore>)>,
+    channels: BTreeMap<String, (Result<Channel, BadChannel>, Arc<Semaphore>)>,
     /// The places of the channels that there are not.
     nowhere: Arc<Semaphore>,
     webhooks: Webhooks,
 }
 
 impl Post {
-    fn new(channels: BTreeMap<ChannelName, Channel>) -> Self {
+    fn new(channels: BTreeMap<String, Result<Channel, BadChannel>>) -> Self {
         let places = || Arc::new(Semaphore::new(AT_ONCE));
         let channels = channels.into_iter().map(|(name, channel)| (name, (channel, places()))).collect();
         Self { channels, nowhere: places(), webhooks: Webhooks::default() }
@@ -57,10 +57,12 @@ impl Daemon {
     /// Delivers what is due, until the daemon leaves.
     pub(crate) async fn notify_forever(self: Arc<Self>) {
         let file = self.settings.config().unwrap_or(Path::new("config.toml"));
-        let channels = tenure_notify::channels(file, self.settings.channels()).unwrap_or_else(|error| {
-            tracing::error!(%error, "no channel can be used");
-            BTreeMap::new()
-        });
+        let channels = tenure_notify::channels(file, self.settings.channels());
+        for (name, error) in
+            channels.iter().filter_map(|(name, channel)| Some((name, channel.as_ref().err()?)))
+        {
+            tracing::error!(%name, %error, "a channel cannot be used");
+        }
         let post = Arc::new(Post::new(channels));
         if let Err(error) = self.registry.release_notices(self.instance.clone(), clock::unix_ms()).await {
             tracing::error!(%error, "what an earlier daemon was delivering waits for its time");
@@ -169,6 +171,10 @@ impl Daemon {
                 "there is no channel {name}: describe it in config.toml as [channels.{name}]"
             ));
         };
+        let channel = match channel {
+            Ok(channel) => channel,
+            Err(error) => return Delivered::given_up(error.to_string()),
+        };
         let told = message(notice).addressed(origin.to.as_deref(), origin.thread.as_deref());
         match &channel.target {
             Target::Webhook(webhook) => post.webhooks.deliver(webhook, &told, clock::unix_ms()).await,
@@ -177,6 +183,8 @@ impl Daemon {
                 Err(refusal) => Delivered::try_again(refusal.detail),
             },
             Target::Events(listeners) => match self.tell_listeners(notice).await {
+                // It is overtaken soon, and not acknowledged.
+                Ok(()) if notice.purpose == Purpose::Change(0).word() => Delivered::Accepted,
                 // Once somebody has said so, it is not tried again.
                 Ok(()) => Delivered::TryAgain {
                     why: "nobody who listens to the events has acknowledged it".to_owned(),
@@ -220,6 +228,10 @@ impl Daemon {
         let last = last_output(dir, tenure_notify::OUTPUT_BYTES).await;
         let Some(ending) = row.ending else { return Ok(Delivered::try_again("how it ended is not known")) };
         let how = &ending.termination;
+        if how.reason == Reason::SpawnError {
+            let why = how.detail.as_deref().unwrap_or("it is not known why");
+            return Ok(Delivered::given_up(format!("the command could not be started: {why}")));
+        }
         let timed_out = how.reason == Reason::OverallTimeout;
         Ok(tenure_notify::judge(how.exit_code, how.signal, timed_out, &last))
     }

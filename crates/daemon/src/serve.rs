@@ -104,6 +104,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Those of silent keepers are settled while we serve.
     let _ = tokio::time::timeout(SETTLING, settling).await;
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
+    daemon.go_on_cancelling().await;
     daemon.go_on_with_sessions().await;
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(Arc::clone(&daemon).await_clients());

@@ -31,7 +31,7 @@ impl Daemon {
         let asker = self.asker(&request, who).await?;
         match request.action {
             Action::List => self.list_tasks(&request, &asker).await,
-            Action::Show => self.task_meant(&request, &asker).await.map(shown),
+            Action::Show => self.show_task(&request, &asker).await,
             Action::Notify => self.set_policy(&request, &asker).await,
             Action::Cancel => {
                 // Whoever stops waiting has it cancelled all the same.
@@ -52,7 +52,7 @@ impl Daemon {
             let words: Vec<&str> = NotifyPolicy::ALL.iter().map(|policy| policy.word()).collect();
             return Err(Refusal::invalid(format!("policy is missing: it is one of {}", words.join(", "))));
         };
-        let task = self.own_task(request, asker).await?;
+        let task = self.told_task(request, asker).await?;
         let row = self.registry.set_policy(task.id.clone(), policy, clock::unix_ms()).await?;
         self.something_happened();
         row.map(shown).ok_or_else(|| no_such_task(task.id.as_str()))
@@ -60,7 +60,7 @@ impl Daemon {
 
     /// Has the owner told again what nobody took.
     async fn retry_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let task = self.own_task(request, asker).await?;
+        let task = self.told_task(request, asker).await?;
         if self.registry.retry_notices(task.id.clone(), clock::unix_ms()).await? == 0 {
             return Err(Refusal::wrong_state(format!(
                 "task {} has no notice to try again: its delivery is {}",
@@ -73,7 +73,7 @@ impl Daemon {
 
     /// Somebody who listens to events has heard how a task ended.
     async fn acknowledge(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
-        let task = self.own_task(request, asker).await?;
+        let task = self.told_task(request, asker).await?;
         if !task.status.is_terminal() {
             let why = format!("task {} is {}: there is no end to acknowledge yet", task.id, task.status);
             return Err(Refusal::wrong_state(why));

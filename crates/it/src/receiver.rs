@@ -73,8 +73,16 @@ pub type Manners = fn(path: &str, earlier: usize) -> Answer;
 pub struct Receiver {
     address: SocketAddr,
     manners: Manners,
-    calls: Arc<Mutex<Vec<Call>>>,
+    heard: Arc<Mutex<Heard>>,
     open: Option<Open>,
+}
+
+/// What it remembers.
+#[derive(Debug, Default)]
+struct Heard {
+    calls: Vec<Call>,
+    /// How often each key was told, and how often taken.
+    keys: BTreeMap<String, (usize, usize)>,
 }
 
 /// While it lets callers in.
@@ -90,7 +98,7 @@ impl Receiver {
     pub fn new(manners: Manners) -> Self {
         let listener = TcpListener::bind((HERE, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
-        let mut receiver = Self { address, manners, calls: Arc::default(), open: None };
+        let mut receiver = Self { address, manners, heard: Arc::default(), open: None };
         receiver.serve(listener);
         receiver
     }
@@ -103,16 +111,16 @@ impl Receiver {
 
     fn serve(&mut self, listener: TcpListener) {
         let closing = Arc::new(AtomicBool::new(false));
-        let (stop, calls, manners) = (Arc::clone(&closing), Arc::clone(&self.calls), self.manners);
+        let (stop, heard, manners) = (Arc::clone(&closing), Arc::clone(&self.heard), self.manners);
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if stop.load(Ordering::Relaxed) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let calls = Arc::clone(&calls);
+                let heard = Arc::clone(&heard);
                 // A caller that was killed half-way is no matter.
-                std::thread::spawn(move || serve_one(stream, &calls, manners));
+                std::thread::spawn(move || serve_one(stream, &heard, manners));
             }
         });
         self.open = Some(Open { closing, thread });
@@ -140,27 +148,35 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Call>> {
-        self.calls.lock().expect("the receiver does not panic")
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().expect("the receiver does not panic")
     }
 
     /// Every call so far.
     pub fn calls(&self) -> Vec<Call> {
-        self.lock().clone()
+        self.lock().calls.clone()
     }
 
     /// How often each key was taken.
     pub fn accepted(&self) -> BTreeMap<String, usize> {
-        let mut taken = BTreeMap::new();
-        for call in self.lock().iter().filter(|call| call.accepted()) {
-            *taken.entry(call.key.clone()).or_default() += 1;
-        }
-        taken
+        let heard = self.lock();
+        let taken = heard.keys.iter().filter(|(_, (_, taken))| *taken > 0);
+        taken.map(|(key, (_, taken))| (key.clone(), *taken)).collect()
+    }
+
+    /// How many keys were taken.
+    pub fn taken(&self) -> usize {
+        self.lock().keys.values().filter(|(_, taken)| *taken > 0).count()
+    }
+
+    /// How many calls there were.
+    pub fn count(&self) -> usize {
+        self.lock().calls.len()
     }
 
     /// The calls that tell of this task, in their order.
     pub fn of_task(&self, task: &str) -> Vec<Call> {
-        self.lock().iter().filter(|call| call.task() == task).cloned().collect()
+        self.lock().calls.iter().filter(|call| call.task() == task).cloned().collect()
     }
 }
 
@@ -172,17 +188,20 @@ impl Drop for Receiver {
     }
 }
 
-fn serve_one(stream: TcpStream, calls: &Mutex<Vec<Call>>, manners: Manners) {
+fn serve_one(stream: TcpStream, heard: &Mutex<Heard>, manners: Manners) {
     let Ok(Some((path, headers, body))) = read(&stream) else { return };
     let header = |name: &str| headers.get(name).map(String::as_str).unwrap_or_default();
     let key = header("webhook-id").to_owned();
     let signed = header("webhook-signature") == signature(&key, header("webhook-timestamp"), &body);
     let body = serde_json::from_slice(&body).unwrap_or_default();
     let answer = {
-        let mut calls = calls.lock().expect("the receiver does not panic");
-        let earlier = calls.iter().filter(|call| call.key == key).count();
-        let answer = manners(&path, earlier);
-        calls.push(Call { path, key, body, signed, answer: answer.clone() });
+        let mut heard = heard.lock().expect("the receiver does not panic");
+        let (told, taken) = heard.keys.entry(key.clone()).or_default();
+        let answer = manners(&path, *told);
+        let call = Call { path, key, body, signed, answer: answer.clone() };
+        *told += 1;
+        *taken += usize::from(call.accepted());
+        heard.calls.push(call);
         answer
     };
     // A caller that is gone hears nothing; it comes again with the same key.

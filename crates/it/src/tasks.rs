@@ -50,12 +50,30 @@ pub fn stands(api: &Api, lookup: &str, field: &str, word: &str) -> Value {
     })
 }
 
-/// What became of each notice of a task, the oldest first: what it is for, and its state.
-#[track_caller]
-pub fn notices(install: &Install, task: &Value) -> Vec<(String, String)> {
+fn registry(install: &Install) -> Connection {
     let path = install.state().join("tenure.db");
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a registry");
     db.busy_timeout(crate::PATIENCE).expect("a registry");
+    db
+}
+
+/// What the events told of a task on a channel that is these, in its order.
+#[track_caller]
+pub fn heard(install: &Install, task: &str) -> Vec<Value> {
+    let db = registry(install);
+    let mut statement = db
+        .prepare("SELECT detail FROM events WHERE kind = 'task-notice' ORDER BY seq")
+        .expect("a table of events");
+    let rows = statement.query_map([], |row| row.get::<_, String>(0));
+    let told: Vec<String> = rows.and_then(Iterator::collect).expect("events that can be read");
+    let told = told.iter().map(|detail| serde_json::from_str::<Value>(detail).expect("JSON"));
+    told.filter(|detail| detail["taskId"] == task).collect()
+}
+
+/// What became of each notice of a task, the oldest first: what it is for, and its state.
+#[track_caller]
+pub fn notices(install: &Install, task: &Value) -> Vec<(String, String)> {
+    let db = registry(install);
     let mut statement =
         db.prepare("SELECT purpose, state FROM outbox WHERE task_id = ?1 ORDER BY seq").expect("an outbox");
     let rows = statement.query_map([task["taskId"].as_str()], |row| Ok((row.get(0)?, row.get(1)?)));

@@ -9,7 +9,10 @@ use crate::receiver::{Receiver, SECRET};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
 use std::ops::Deref;
+use std::path::{Path, PathBuf};
 
 /// An installation with channels.
 #[derive(Debug)]
@@ -24,8 +27,8 @@ pub struct Told {
 pub struct Kept {
     /// Its id.
     pub task: String,
-    /// Its run.
-    pub run: String,
+    /// Its run, if it has one.
+    pub run: Option<String>,
     /// How it is.
     pub status: String,
     /// How it stands with its delivery.
@@ -111,71 +114,19 @@ impl Told {
     /// Every task, as the registry's file has it at one moment.
     #[track_caller]
     pub fn kept(&self) -> Vec<Kept> {
-        self.load().expect("a registry that can be read")
-    }
-
-    fn load(&self) -> rusqlite::Result<Vec<Kept>> {
-        let path = self.state().join("tenure.db");
-        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        db.busy_timeout(crate::PATIENCE)?;
-        db.execute_batch("BEGIN")?;
-        let mut tasks = db.prepare(
-            "SELECT t.task_id, t.run_id, t.status, t.delivery, r.state
-             FROM tasks t LEFT JOIN runs r ON r.run_id = t.run_id ORDER BY t.task_id",
-        )?;
-        let mut ends = db.prepare(
-            "SELECT key, state FROM outbox WHERE task_id = ?1 AND purpose <> 'change' ORDER BY seq",
-        )?;
-        let mut rows = tasks.query([])?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            let task: String = row.get(0)?;
-            let ends = ends.query_map([&task], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            found.push(Kept {
-                ends: ends.collect::<Result<_, _>>()?,
-                run: row.get(1)?,
-                status: row.get(2)?,
-                delivery: row.get(3)?,
-                run_state: row.get(4)?,
-                task,
-            });
-        }
-        Ok(found)
+        kept(self)
     }
 
     /// Waits until no task is under way and no notice either; returns the tasks.
     #[track_caller]
     pub fn settled(&self) -> Vec<Kept> {
-        eventually(&format!("that every task is told\n{}", self.log()), || {
-            let all = self.kept();
-            let is_over = |one: &Kept| {
-                !matches!(one.status.as_str(), "queued" | "running") && one.delivery != "pending"
-            };
-            all.iter().all(is_over).then_some(all)
-        })
+        settled(self)
     }
 
-    /// Everything has ended: each task has one notice of its end, which was taken under its only key, signed, after all
-    /// that came before it; and nobody finds fault with any of it.
+    /// Everything has ended, and is told as it should be: see [`check`].
     #[track_caller]
     pub fn check(&self, receiver: &Receiver, runs: &BTreeSet<String>) {
-        let all = self.settled();
-        let tracked: BTreeSet<String> = all.iter().map(|one| one.run.clone()).collect();
-        assert!(runs.is_subset(&tracked), "lost: {:?}", runs.difference(&tracked));
-        let accepted = receiver.accepted();
-        for one in &all {
-            let key = format!("task-{}-terminal", one.task);
-            assert_eq!(one.ends, [(key.clone(), "delivered".to_owned())], "{one:?}");
-            assert_eq!((one.delivery.as_str(), one.run_state.as_deref()), ("delivered", Some("exited")));
-            assert!(accepted.contains_key(&key), "never taken: {one:?}");
-        }
-        let calls = receiver.calls();
-        assert!(calls.iter().all(|call| call.signed), "a call was not signed");
-        let ends: BTreeSet<&str> =
-            calls.iter().filter(|call| call.purpose() != "change").map(|call| call.key.as_str()).collect();
-        assert_eq!(ends.len(), all.len(), "an end was told under two keys");
-        let audit = self.tenure(&["tasks", "audit"]);
-        assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+        check(self, receiver, runs);
     }
 
     /// Every run has ended: checks the records, and finds nothing left of anybody.
@@ -190,5 +141,113 @@ impl Deref for Told {
 
     fn deref(&self) -> &Home {
         &self.home
+    }
+}
+
+fn registry(install: &Install) -> rusqlite::Result<Connection> {
+    let path = install.state().join("tenure.db");
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    db.busy_timeout(crate::PATIENCE)?;
+    Ok(db)
+}
+
+/// Every task, as the registry's file has it at one moment.
+#[track_caller]
+pub fn kept(install: &Install) -> Vec<Kept> {
+    load(install).expect("a registry that can be read")
+}
+
+fn load(install: &Install) -> rusqlite::Result<Vec<Kept>> {
+    let db = registry(install)?;
+    db.execute_batch("BEGIN")?;
+    let mut tasks = db.prepare(
+        "SELECT t.task_id, t.run_id, t.status, t.delivery, r.state
+         FROM tasks t LEFT JOIN runs r ON r.run_id = t.run_id ORDER BY t.task_id",
+    )?;
+    let mut ends =
+        db.prepare("SELECT key, state FROM outbox WHERE task_id = ?1 AND purpose <> 'change' ORDER BY seq")?;
+    let mut rows = tasks.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let task: String = row.get(0)?;
+        let ends = ends.query_map([&task], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        found.push(Kept {
+            ends: ends.collect::<Result<_, _>>()?,
+            run: row.get(1)?,
+            status: row.get(2)?,
+            delivery: row.get(3)?,
+            run_state: row.get(4)?,
+            task,
+        });
+    }
+    Ok(found)
+}
+
+/// How many tasks are under way, or not told.
+#[track_caller]
+pub fn open(install: &Install) -> u64 {
+    let sql = "SELECT count(*) FROM tasks WHERE status IN ('queued', 'running') OR delivery = 'pending'";
+    let count = registry(install).and_then(|db| db.query_row(sql, [], |row| row.get::<_, u32>(0)));
+    count.expect("a registry that can be read").into()
+}
+
+/// Waits until no task is under way and no notice either; returns the tasks.
+#[track_caller]
+pub fn settled(home: &Home) -> Vec<Kept> {
+    eventually(&format!("that every task is told\n{}", home.log()), || (open(home) == 0).then_some(()));
+    kept(home)
+}
+
+/// Everything has ended: each task has one notice of its end, which was taken under its only key, signed, after all
+/// that came before it; and nobody finds fault with any of it.
+#[track_caller]
+pub fn check(home: &Home, receiver: &Receiver, runs: &BTreeSet<String>) {
+    let all = settled(home);
+    let tracked: BTreeSet<String> = all.iter().filter_map(|one| one.run.clone()).collect();
+    assert!(runs.is_subset(&tracked), "lost: {:?}", runs.difference(&tracked));
+    let accepted = receiver.accepted();
+    for one in &all {
+        let key = format!("task-{}-terminal", one.task);
+        assert_eq!(one.ends, [(key.clone(), "delivered".to_owned())], "{one:?}");
+        assert_eq!((one.delivery.as_str(), one.run_state.as_deref()), ("delivered", Some("exited")));
+        assert!(accepted.contains_key(&key), "never taken: {one:?}");
+    }
+    let calls = receiver.calls();
+    assert!(calls.iter().all(|call| call.signed), "a call was not signed");
+    let ends: BTreeSet<&str> =
+        calls.iter().filter(|call| call.purpose() != "change").map(|call| call.key.as_str()).collect();
+    assert_eq!(ends.len(), all.len(), "an end was told under two keys");
+    let audit = home.tenure(&["tasks", "audit"]);
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+}
+
+/// What commands wait at without doing anything: each reads a line of a FIFO.
+#[derive(Debug)]
+pub struct Gate {
+    path: PathBuf,
+    /// Both ends, so that nobody waits for the other.
+    fifo: File,
+}
+
+impl Gate {
+    /// A gate that is closed.
+    #[track_caller]
+    pub fn new(dir: &Path, name: &str) -> Self {
+        use rustix::fs::{CWD, FileType, Mode, OFlags};
+        let path = dir.join(name);
+        rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("mkfifo");
+        let fifo = rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).expect("a FIFO");
+        Self { path, fifo: fifo.into() }
+    }
+
+    /// A command that says something and fails once the gate is open.
+    pub fn script(&self) -> String {
+        format!("read line < '{}'; echo word; exit 3", self.path.display())
+    }
+
+    /// Lets everybody through who is there or comes while this lives.
+    #[track_caller]
+    pub fn open(&self) {
+        (&self.fifo).write_all(&[b'\n'; 4096]).expect("room for more than come");
     }
 }

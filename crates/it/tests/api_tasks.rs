@@ -136,7 +136,7 @@ fn what_is_not_understood_is_refused_by_name() {
     ] {
         refused(api.post(&at(&run, tail), &body), words);
     }
-    refused(api.post("/v1/tasks/maintenance", &json!({"aply": true})), "`aply`");
+    refused(api.post("/v1/tasks/maintenance", &json!({"applied": true})), "`applied`");
     for (path, words) in [
         ("/v1/tasks?statuses=lost".to_owned(), "`statuses`"),
         ("/v1/tasks?status=done".to_owned(), "queued, running, succeeded"),

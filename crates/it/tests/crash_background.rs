@@ -131,6 +131,8 @@ fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
         (!String::from_utf8_lossy(&environ).contains("TENURE_LEASE_ID")).then_some(())
     });
     run.kill(&[&run.nursery, &run.keeper]);
+    // As long as the root lives, being below it is a proof. It dies with its keeper.
+    run.members.first().expect("a root").wait_dead(PATIENCE);
     salvage(&run);
     assert!(!last.is_dead() && proc::runs(last.pid), "nothing proves that it was of the run");
 }

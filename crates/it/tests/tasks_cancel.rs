@@ -1,12 +1,15 @@
 //! Cancelling a task ends what it tracks, whatever that is and however it is called; what is over is left as it is.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_it::agent::Agent;
 use tenure_it::api::{Api, text};
 use tenure_it::conversation::{Talks, answered};
 use tenure_it::home::Home;
 use tenure_it::install::Install;
+use tenure_it::started::Started;
 use tenure_it::tasks::{ask, becomes, notices, of_turn, show};
+use tenure_it::{PATIENCE, eventually, proc};
 
 const KEY: &str = "agent:fake:main";
 const OWNER: &str = "agent:a:main";
@@ -61,6 +64,39 @@ fn a_command_of_exec_ends_after_a_restart_of_the_daemon_too() {
     is_refused(&api, &run, "cancelled");
     assert_eq!(notices(&home, &task), [("terminal".to_owned(), "queued".to_owned())]);
     home.finish();
+}
+
+/// Has a daemon stand still when it has noted that a task is to end, kills it there, and begins the next one.
+#[track_caller]
+fn die_cancelling(home: &Home, lookup: &str) {
+    home.kill();
+    let daemon = home.begin_paused("daemon-cancel-asked");
+    let asking = Started::new(home.command(&["tasks", "cancel", lookup]));
+    eventually("a daemon that stands still", || proc::is_stopped(daemon.pid).then_some(()));
+    daemon.send(Signal::KILL);
+    daemon.wait_dead(PATIENCE);
+    drop(asking);
+    home.begin();
+}
+
+#[test]
+fn who_was_to_be_cancelled_when_the_daemon_died_is() {
+    let home = Home::of(Install::new().with_env("TENURE_RUN_GRACE", "200ms"));
+    home.begin();
+    let run = home.start_in_background(&["--session", OWNER], &["sleep", "600"]);
+    die_cancelling(&home, &run);
+    becomes(&Api::of(&home), &run, "cancelled");
+    home.finish();
+
+    let talks = Talks::new();
+    talks.spawn(KEY);
+    let sent = talks.send(KEY, "!chatter");
+    talks.wait_said(KEY, "delta");
+    let task = text(&of_turn(&talks.api, &sent["turnId"])["taskId"]);
+    die_cancelling(&talks, &task);
+    assert_eq!(talks.end_of(KEY, &sent["turnId"])["state"], "cancelled");
+    becomes(&talks.api, &task, "cancelled");
+    talks.finish();
 }
 
 #[test]

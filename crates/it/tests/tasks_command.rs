@@ -135,3 +135,43 @@ fn a_command_that_takes_long_is_not_started_beside_itself() {
     assert_eq!(starts.lines().count(), 1, "{starts}");
     told.finish();
 }
+
+/// What went wrong is with the task, for whoever looks.
+#[test]
+fn a_program_that_cannot_be_started_is_named_and_the_notice_waits_for_its_owner() {
+    let told = Told::without_daemon("[channels.desk]\ncommand = ['/nowhere/to/be/found']\n");
+    told.begin();
+    told.owner("owner", "desk");
+    let run = told.task("owner", "exit 3");
+    told.becomes(&run, "session_queued");
+    let shown = told.api.get(&format!("/v1/tasks/{run}")).is(200).json()["notices"].clone();
+    assert_eq!((&shown[0]["state"], &shown[0]["attempts"]), (&json!("queued"), &json!(1)), "{shown}");
+    assert!(
+        shown[0]["lastError"].as_str().is_some_and(|why| why.contains("/nowhere/to/be/found")),
+        "{shown}"
+    );
+    let said = told.tenure(&["tasks", "show", &run]);
+    let said = String::from_utf8_lossy(&said.stdout);
+    assert!(said.contains("last error") && said.contains("/nowhere/to/be/found"), "{said}");
+    told.finish();
+}
+
+#[test]
+fn a_mistake_in_one_channel_is_told_with_its_line_and_leaves_the_others_alone() {
+    let wrong = "[channels.attic]\nwebhook = 'https://10.0.0.1/'\n";
+    let told = told(|name| noting(name, "exit 0") + wrong);
+    told.owner("upstairs", "attic");
+    let (run, lost) = (told.task("owner", "exit 3"), told.task("upstairs", "exit 3"));
+    told.becomes(&run, "delivered");
+    told.becomes(&lost, "session_queued");
+    let shown = told.api.get(&format!("/v1/tasks/{lost}")).is(200).json()["notices"].clone();
+    let why = shown[0]["lastError"].as_str().unwrap_or_default();
+    assert!(
+        ["channels.attic.webhook", "config.toml:", "10.0.0.1"].iter().all(|it| why.contains(it)),
+        "{shown}"
+    );
+    let doctor = told.tenure(&["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("channels.attic.webhook"), "{said}");
+    told.finish();
+}

@@ -3,8 +3,10 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use tenure_it::agent::Agent;
 use tenure_it::eventually;
 use tenure_it::receiver::{Answer, Call, Receiver};
+use tenure_it::tasks::notices;
 use tenure_it::told::{Told, webhook};
 
 /// What the receiver does at each path, and its channel is called so too.
@@ -200,5 +202,29 @@ fn a_channel_that_hangs_does_not_hold_up_another() {
     let run = told.task("owner", "exit 3");
     told.becomes(&run, "delivered");
     assert!(hung.iter().all(|run| told.show(run)["deliveryStatus"] == "pending"));
+    told.finish();
+}
+
+/// It has its answer, and the channel is for those who have not.
+#[test]
+fn an_owner_who_sees_the_end_in_its_poll_is_not_told_of_it_on_its_channel() {
+    let receiver = Receiver::kind();
+    let told = Told::new(&webhook("desk", &receiver, "/desk"));
+    told.owner("owner", "desk");
+    let owner = Agent::of(&told).acting_as("owner");
+    let run = owner.start("read line; exit 3");
+    let mut waits = owner.begin_process("poll", &run, &json!({"timeoutMs": 60_000}));
+    eventually("a poll that waits", || {
+        let reply = owner.process("poll", &run, &json!({"timeoutMs": 0}));
+        reply["message"].as_str().is_some_and(|said| said.starts_with("Another poll")).then_some(())
+    });
+    owner.process("write", &run, &json!({"eof": true}));
+    assert_eq!(waits.answer().is(200).json()["exitCode"], 3);
+    let task = told.becomes(&run, "delivered");
+    assert_eq!(notices(&told, &task), [("terminal".to_owned(), "acknowledged".to_owned())], "{task}");
+    let other = told.task("owner", "exit 3");
+    told.becomes(&other, "delivered");
+    let called: BTreeSet<String> = receiver.calls().iter().map(|call| call.task().to_owned()).collect();
+    assert_eq!(called, BTreeSet::from([told.id_of(&other)]));
     told.finish();
 }

@@ -87,6 +87,7 @@ fn a_session_neither_sees_nor_ends_the_tasks_of_another() {
             ("cancel", json!({})),
             ("notify", json!({"policy": "silent"})),
             ("retry", json!({})),
+            ("acknowledge", json!({})),
         ] {
             let mut more = more;
             more["as"] = THEIRS.into();
@@ -102,5 +103,22 @@ fn a_session_neither_sees_nor_ends_the_tasks_of_another() {
     let _ = ask(&api, "cancel", &run, &json!({"as": MINE})).is(200);
     becomes(&api, &run, "cancelled");
     home.cancel(&other);
+    home.finish();
+}
+
+#[test]
+fn to_see_a_task_is_not_to_decide_on_it() {
+    let (home, api) = home();
+    let run = Agent::of(&home).acting_as(MINE).start("sleep 600");
+    let beside = json!({"as": "agent:a:beside", "visibility": "agent", "policy": "silent"});
+    assert_eq!(ask(&api, "show", &run, &beside).is(200).json()["task"]["runId"], run);
+    for action in ["cancel", "notify", "retry", "acknowledge"] {
+        let why = ask(&api, action, &run, &beside).refused(403, "forbidden");
+        assert!(why.contains("agent:a:beside"), "{action}: {why}");
+    }
+    let task = show(&api, &run);
+    let is = (&task["status"], &task["notifyPolicy"], &task["cancelAskedAtMs"]);
+    assert_eq!(is, (&json!("running"), &json!("done_only"), &Value::Null), "{task}");
+    home.cancel(&run);
     home.finish();
 }

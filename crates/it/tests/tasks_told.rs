@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::time::Instant;
+use tenure_core::defaults::TASK_CHANGES;
 use tenure_it::agent::Agent;
 use tenure_it::api::text;
 use tenure_it::conversation::Talks;
@@ -35,7 +37,7 @@ fn outbox(states: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_next_turn_of_an_agent_begins_with_what_became_of_its_childs_work() {
+fn the_next_turn_of_an_agent_begins_with_what_became_of_the_work_of_its_child() {
     let talks = Talks::new();
     family(&talks);
     let _ = talks.answer(CHILD, "paint the fence");
@@ -147,12 +149,18 @@ fn changes_are_told_together_and_an_end_takes_their_place() {
     family(&talks);
     let owner = Agent::of(&talks).acting_as(PARENT);
     let run = owner
-        .start("read line; i=0; while [ $i -lt 200 ]; do echo step $i; i=$((i+1)); done; read line; exit 3");
+        .start("read line; i=0; while [ $i -lt 200 ]; do echo step $i; i=$((i+1)); done; read line; echo more; read line; exit 3");
+    let began = Instant::now();
     let _ = ask(&talks.api, "notify", &run, &json!({"policy": "state_changes"})).is(200);
     owner.process("write", &run, &json!({"data": "go\n"}));
     let task = stands(&talks.api, &run, "progressSummary", "step 199");
     let waiting = |task: &Value| notices(&talks, task).iter().filter(|(_, state)| state == "queued").count();
     assert_eq!(waiting(&task), 1, "{:?}", notices(&talks, &task));
+    owner.process("write", &run, &json!({"data": "go\n"}));
+    let task = stands(&talks.api, &run, "progressSummary", "more");
+    let told = notices(&talks, &task).len() as u64;
+    let most = 1 + began.elapsed().as_secs() / TASK_CHANGES.as_secs();
+    assert!((1..=most).contains(&told), "{told} of {most}: {:?}", notices(&talks, &task));
     owner.process("write", &run, &json!({"eof": true}));
     let task = becomes(&talks.api, &run, "failed");
     assert_eq!(notices(&talks, &task).last(), outbox(&[("terminal", "queued")]).last());
@@ -208,5 +216,21 @@ fn a_channel_that_takes_nothing_leaves_it_to_the_owners_next_turn() {
     let _ = talks.turn(PARENT, "and now?");
     let prompt = String::from_utf8(talks.prompt()).expect("text");
     assert!(prompt.contains(CHILD), "{prompt}");
+    talks.finish();
+}
+
+#[test]
+fn a_quiet_success_is_told_only_to_who_asked_for_that() {
+    let talks = Talks::new();
+    family(&talks);
+    let owner = Agent::of(&talks).acting_as(PARENT);
+    let quiet = owner.start("true");
+    let heard = owner.start_with(json!({"command": "true", "notify": "always"}));
+    let loud = owner.start("echo built");
+    for (run, delivery) in [(&quiet, "not_applicable"), (&heard, "session_queued"), (&loud, "session_queued")]
+    {
+        let task = becomes(&talks.api, run, "succeeded");
+        assert_eq!(task["deliveryStatus"], delivery, "{task}");
+    }
     talks.finish();
 }

@@ -17,20 +17,21 @@ const EVENT_KEYS: [&str; 2] = ["events", "timeout"];
 /// The longest that one attempt may take: others wait for it.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// The channels that a configuration file describes, by name.
-pub fn channels(file: &Path, given: &RawTable) -> Result<BTreeMap<ChannelName, Channel>, BadTable> {
+/// The channels that a configuration file describes, by name. A mistake in one is no reason not to use the others.
+pub fn channels(file: &Path, given: &RawTable) -> BTreeMap<String, Result<Channel, BadTable>> {
+    given.keys().map(|name| (name.clone(), channel(file, given, name))).collect()
+}
+
+fn channel(file: &Path, given: &RawTable, name: &str) -> Result<Channel, BadTable> {
     let root = Table { file, key: "channels".to_owned(), line: 1, values: given };
-    let describe = |name: &String| {
-        let id: ChannelName = name.parse().map_err(|why: BadName| root.bad(name, why.to_string()))?;
-        let raw = &given[name];
-        let RawValue::Table(values) = &raw.value else {
-            let why = format!("this is {}: write a table, [channels.{name}]", raw.value.kind());
-            return Err(root.bad(name, why));
-        };
-        let table = Table { file, key: format!("channels.{name}"), line: raw.line, values };
-        Ok((id.clone(), Channel { name: id, target: target(&table)? }))
+    let id: ChannelName = name.parse().map_err(|why: BadName| root.bad(name, why.to_string()))?;
+    let raw = &given[name];
+    let RawValue::Table(values) = &raw.value else {
+        let why = format!("this is {}: write a table, [channels.{name}]", raw.value.kind());
+        return Err(root.bad(name, why));
     };
-    given.keys().map(describe).collect()
+    let table = Table { file, key: format!("channels.{name}"), line: raw.line, values };
+    Ok(Channel { name: id, target: target(&table)? })
 }
 
 fn target(table: &Table<'_>) -> Result<Target, BadTable> {

@@ -33,16 +33,15 @@ CREATE TABLE tasks (
     CHECK (run_id IS NOT NULL OR turn_id IS NOT NULL)
 ) STRICT;
 
--- What is tracked is tracked once.
+-- What is tracked is tracked once: a turn, and a run by itself.
 CREATE UNIQUE INDEX tasks_turn ON tasks (turn_id) WHERE turn_id IS NOT NULL;
-CREATE UNIQUE INDEX tasks_tracked_run ON tasks (run_id) WHERE run_id IS NOT NULL AND turn_id IS NULL;
+CREATE UNIQUE INDEX tasks_run ON tasks (run_id, coalesce(turn_id, '')) WHERE run_id IS NOT NULL;
 
 -- One index per lookup, each in the order of the list.
-CREATE INDEX tasks_run ON tasks (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX tasks_all ON tasks (created_at_ms, task_id);
 CREATE INDEX tasks_status ON tasks (status, kind, created_at_ms, task_id);
-CREATE INDEX tasks_owner ON tasks (owner, created_at_ms, task_id, kind, status, child) WHERE owner IS NOT NULL;
-CREATE INDEX tasks_child ON tasks (child, created_at_ms, task_id, kind, status, owner) WHERE child IS NOT NULL;
+CREATE INDEX tasks_owner ON tasks (owner, status, kind, created_at_ms, task_id) WHERE owner IS NOT NULL;
+CREATE INDEX tasks_child ON tasks (child, status, kind, created_at_ms, task_id, owner) WHERE child IS NOT NULL;
 
 -- What the sweep and the audit read: what is under way, what may go, and what should not be. None grows with what is
 -- merely kept.

@@ -57,7 +57,7 @@ pub struct TaskQuery {
     pub owner: Option<SessionKey>,
     /// Only those of this session's turns.
     pub child: Option<SessionKey>,
-    /// Only those that this session is told of, or whose work it did.
+    /// Only those that this session is told of, or whose work it did; then neither an owner nor a child is named.
     pub of: Option<SessionKey>,
     /// Only those older than this.
     pub after: Option<TaskCursor>,
@@ -251,7 +251,8 @@ pub trait TaskRegistry: Send + Sync + 'static {
     fn renew_notice(&self, claim: Claim, until_ms: u64) -> Reply<bool>;
     /// Says how a try went; `false` if that is not one's to say any more.
     fn settle_notice(&self, claim: Claim, tried: Tried, at_ms: u64) -> Reply<bool>;
-    /// Lets go of all notices that this instance has taken: after a start, those that it left. How many.
+    /// Lets go of all notices that this instance has taken: after a start, those that it left. What was not carried through
+    /// counts as no try. How many.
     fn release_notices(&self, of: InstanceId, now_ms: u64) -> Reply<u64>;
     /// For each channel that has notices due, when the next is.
     fn next_notices(&self) -> Reply<Vec<(String, u64)>>;

@@ -8,7 +8,7 @@ use tenure_core::task::{Kind, NotifyPolicy, Status};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The same as the agents' tool `tasks`. A task is named by its id, by its run's id, by a unique beginning of either, or by a
-session's key, which means the newest task of that session. Looking changes nothing: its owner is told all the same.
+session's key, which means the task under way in that session, else its newest. Looking changes nothing: its owner is told all the same.
 
 Examples:
   tenure tasks
@@ -75,7 +75,7 @@ pub(crate) struct TaskArgs {
 
 #[derive(Debug, Args, Default, Clone, PartialEq, Eq)]
 #[command(after_help = "\
-DELIVERY says whether the owner was told how it ended; session_queued is not read yet.
+DELIVERY says whether the owner was told how it ended; session_queued was left for its next turn.
 With --watch the list is drawn anew on a terminal; elsewhere a line is printed for each change, until it is interrupted.
 
 Examples:

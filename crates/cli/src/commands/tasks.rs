@@ -53,7 +53,10 @@ fn show(verb: &TasksVerb, reply: &TasksReply) -> Result<(), Failure> {
             more(reply.next.as_deref());
             Ok(())
         }
-        TasksVerb::Show(_) => reply.task.iter().try_for_each(print::task),
+        TasksVerb::Show(_) => {
+            let notices = reply.notices.as_deref().unwrap_or_default();
+            reply.task.iter().try_for_each(|task| print::task(task, notices))
+        }
         TasksVerb::Notify(_) => task(notified),
         TasksVerb::Cancel(_) => task(cancelled),
         TasksVerb::Retry(_) | TasksVerb::Acknowledge(_) => task(retried),

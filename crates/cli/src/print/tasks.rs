@@ -10,7 +10,7 @@ use tenure_core::duration;
 use tenure_core::ids::TaskId;
 use tenure_core::session::SessionKey;
 use tenure_core::task::{DeliveryStatus, Kind, Outcome, Severity, Status, TaskRow};
-use tenure_core::tools::tasks::{Maintenance, TaskFinding};
+use tenure_core::tools::tasks::{Maintenance, TaskFinding, TaskNotice};
 use tenure_os::clock;
 
 /// Prints the tasks as a table.
@@ -89,16 +89,16 @@ pub(crate) fn task_line(task: &TaskRow) -> String {
 }
 
 /// Prints one task, in groups.
-pub(crate) fn task(task: &TaskRow) -> Result<(), Failure> {
-    record(&groups(task))
+pub(crate) fn task(task: &TaskRow, notices: &[TaskNotice]) -> Result<(), Failure> {
+    record(&groups(task, notices))
 }
 
 /// The lines of one task.
-pub(crate) fn task_lines(task: &TaskRow) -> Vec<String> {
-    lines(&groups(task))
+pub(crate) fn task_lines(task: &TaskRow, notices: &[TaskNotice]) -> Vec<String> {
+    lines(&groups(task, notices))
 }
 
-fn groups(task: &TaskRow) -> Vec<Group> {
+fn groups(task: &TaskRow, notices: &[TaskNotice]) -> Vec<Group> {
     let events = task.recent_events.iter().map(|event| {
         let summary = event.summary.as_deref().map_or(String::new(), |text| format!("  {}", plain(text)));
         (event.kind.word(), format!("{}{summary}", moment(event.at_ms)))
@@ -106,7 +106,7 @@ fn groups(task: &TaskRow) -> Vec<Group> {
     vec![
         ("Task", itself(task)),
         ("Work", carried_out(task)),
-        ("Telling", telling(task)),
+        ("Telling", telling(task, notices)),
         ("Recent events", events.collect()),
     ]
 }
@@ -117,7 +117,7 @@ fn itself(task: &TaskRow) -> Rows {
     rows.extend(text("label", &task.label));
     rows.extend([("kind", task.kind.to_string()), ("status", task.status.to_string())]);
     rows.extend(text("error", &task.error));
-    rows.extend(text("result", &task.terminal_summary));
+    rows.extend(text("result", &task.terminal_summary).filter(|_| task.terminal_summary != task.error));
     rows.extend(text("progress", &task.progress_summary));
     rows.extend(task.outcome.as_ref().map(|outcome| ("ended by", ended_by(outcome))));
     rows.retain(|(_, value)| !value.is_empty());
@@ -155,7 +155,7 @@ fn carried_out(task: &TaskRow) -> Rows {
 }
 
 /// Whom it is told, what of it, and whether that was done.
-fn telling(task: &TaskRow) -> Rows {
+fn telling(task: &TaskRow, notices: &[TaskNotice]) -> Rows {
     let nobody = || "nobody: no session asked for it".to_owned();
     let mut rows = vec![
         ("owner", task.owner.as_ref().map_or_else(nobody, SessionKey::to_string)),
@@ -167,6 +167,11 @@ fn telling(task: &TaskRow) -> Rows {
         let parts: Vec<String> = parts.into_iter().flatten().map(|part| plain(part)).collect();
         ("channel", parts.join(", "))
     }));
+    if let Some(last) = notices.last().filter(|last| last.channel.is_some() && last.attempts > 0) {
+        let next = last.next_at_ms.map_or(String::new(), |at| format!(", next at {}", exact(at)));
+        rows.push(("attempts", format!("{}{next}", last.attempts)));
+        rows.extend(last.last_error.as_deref().map(|error| ("last error", plain(error))));
+    }
     rows.extend(
         task.cleanup_after_ms.filter(|_| task.status.is_terminal()).map(|at| ("kept until", exact(at))),
     );

@@ -2,7 +2,7 @@
 
 use crate::ids::TaskId;
 use crate::session::Visibility;
-use crate::task::{Finding, Kind, NotifyPolicy, Status, TaskRow};
+use crate::task::{Finding, Kind, NoticeKey, NotifyPolicy, Status, TaskRow};
 use serde::{Deserialize, Serialize};
 
 /// What is to be done.
@@ -37,8 +37,8 @@ pub enum Action {
 pub struct TasksRequest {
     /// What to do.
     pub action: Action,
-    /// Which task: its id, the id of its run, a unique beginning of either, or a session's key, which means the
-    /// newest task of that session.
+    /// Which task: its id, the id of its run, a unique beginning of either, or a session's key, which means
+    /// the task of that session that is under way, else its newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookup: Option<String>,
     /// For `list`: only those that are so.
@@ -102,6 +102,9 @@ pub struct TasksReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub task: Option<TaskRow>,
+    /// For `show`: what its owner was told of it and is to be told, the oldest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notices: Option<Vec<TaskNotice>>,
     /// For `list`: those there are, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
@@ -115,6 +118,32 @@ pub struct TasksReply {
     /// For `maintenance`: what is due, or was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<Maintenance>,
+}
+
+/// A notice of a task: what became of it, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskNotice {
+    /// What it is called.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub key: NoticeKey,
+    /// What it is for: `change`, `terminal` or `correction`.
+    pub purpose: String,
+    /// On which channel; none for one that went to the owner's queue at once.
+    pub channel: Option<String>,
+    /// What became of it: `due`, `queued`, `delivered`, `taken`, `acknowledged`, `dropped` or `failed`.
+    pub state: String,
+    /// How often its channel was tried.
+    pub attempts: u64,
+    /// When it was made.
+    pub created_at_ms: u64,
+    /// When its channel is tried next.
+    pub next_at_ms: Option<u64>,
+    /// When that became of it.
+    pub settled_at_ms: Option<u64>,
+    /// What went wrong last.
+    pub last_error: Option<String>,
 }
 
 /// Something that is wrong with a task.

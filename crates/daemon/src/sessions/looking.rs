@@ -11,7 +11,7 @@ use tenure_core::session::{Action, AgentId, SessionKey};
 use tenure_core::task::Notice;
 use tenure_core::tools::sessions::{SessionJson, SessionsReply, SessionsRequest, TurnJson};
 use tenure_mcp::{Answered, Written};
-use tenure_os::clock;
+use tenure_os::{clock, pause};
 use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
 
 /// How many sessions or turns are shown at once, if nothing is said, and at most.
@@ -127,11 +127,13 @@ impl Daemon {
         let keys = notices.iter().map(|notice| notice.key.clone()).collect();
         let daemon = Arc::clone(self);
         Written::then(move || {
+            pause::point("daemon-before-seen");
             let taking = daemon.registry.take_notices(key, keys, clock::unix_ms());
             tokio::spawn(async move {
                 if let Err(error) = taking.await {
                     tracing::error!(%error, "that a session was told is not recorded: it is told again");
                 }
+                pause::point("daemon-after-seen");
             });
         })
     }

@@ -13,7 +13,7 @@ use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
 use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
 use tenure_mcp::{Answered, Written};
-use tenure_os::{clock, random};
+use tenure_os::{clock, pause, random};
 use tenure_store::{Failed, NewTask, NewTurn, Side, Tracked, Turn, TurnState};
 use tokio::time::{Instant, timeout_at};
 
@@ -165,11 +165,13 @@ impl Daemon {
     fn seen_end_of(self: &Arc<Self>, turn: &Turn) -> Written {
         let (daemon, seen) = (Arc::clone(self), Tracked::Turn(turn.asked.id.clone()));
         Written::then(move || {
+            pause::point("daemon-before-seen");
             let acknowledging = daemon.registry.acknowledge_task(seen, clock::unix_ms());
             tokio::spawn(async move {
                 if let Err(error) = acknowledging.await {
                     tracing::error!(%error, "that a turn's end was seen is not recorded");
                 }
+                pause::point("daemon-after-seen");
             });
         })
     }

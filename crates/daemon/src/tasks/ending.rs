@@ -6,10 +6,10 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::Asker;
 use std::sync::Arc;
-use tenure_core::task::TaskRow;
+use tenure_core::task::{Status, TaskRow};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
-use tenure_os::clock;
-use tenure_store::CancelAsked;
+use tenure_os::{clock, pause};
+use tenure_store::{CancelAsked, TaskQuery};
 
 impl Daemon {
     /// Asks for the end of what a task tracks. One that is over is refused with its status.
@@ -30,9 +30,34 @@ impl Daemon {
                 )));
             }
         };
+        pause::point("daemon-cancel-asked");
         self.something_happened();
         self.end_tracked(&task, who).await?;
         self.task_called(&task.id).await.map(shown)
+    }
+
+    /// Ends what was to be ended when an earlier daemon died.
+    pub(crate) async fn go_on_cancelling(self: &Arc<Self>) {
+        let who = Requester::Operator { about: "whoever cancelled its task".to_owned() };
+        let statuses = vec![Status::Queued, Status::Running];
+        let mut query = TaskQuery { statuses, limit: super::BATCH, ..TaskQuery::default() };
+        loop {
+            let page = match self.registry.tasks(query.clone()).await {
+                Ok(page) => page,
+                Err(error) => return tracing::error!(%error, "the tasks to be cancelled cannot be read"),
+            };
+            let is_ours =
+                |task: &&TaskRow| task.cancel_asked_at_ms.is_some() && task.instance == self.instance;
+            for task in page.tasks.iter().filter(is_ours) {
+                if let Err(refusal) = self.end_tracked(task, &who).await {
+                    tracing::warn!(task = %task.id, why = refusal.detail, "a task is not cancelled");
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return,
+            }
+        }
     }
 
     async fn end_tracked(self: &Arc<Self>, task: &TaskRow, who: &Requester) -> Result<(), Refusal> {

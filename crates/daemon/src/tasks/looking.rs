@@ -7,8 +7,8 @@ use crate::sessions::{Asker, key};
 use tenure_core::ids::TaskId;
 use tenure_core::session::{Action, SessionKey};
 use tenure_core::task::TaskRow;
-use tenure_core::tools::tasks::{TasksReply, TasksRequest};
-use tenure_store::{Found, TaskCursor, TaskQuery, Tracked};
+use tenure_core::tools::tasks::{TaskNotice, TasksReply, TasksRequest};
+use tenure_store::{Found, NoticeRow, TaskCursor, TaskQuery, Tracked};
 
 /// How many tasks are shown at once, if nothing is said, and at most.
 const PAGE: (u64, u64) = (50, 500);
@@ -74,6 +74,18 @@ impl Daemon {
         Ok(task)
     }
 
+    /// A task, and what its owner was told of it.
+    pub(super) async fn show_task(
+        &self,
+        request: &TasksRequest,
+        asker: &Asker,
+    ) -> Result<TasksReply, Refusal> {
+        let task = self.task_meant(request, asker).await?;
+        let notices = self.registry.task_notices(task.id.clone()).await?;
+        let notices = Some(notices.into_iter().map(noticed).collect());
+        Ok(TasksReply { task: Some(task), notices, ..TasksReply::default() })
+    }
+
     /// A task is seen by whom it is told, and by who may see the session that is told or does the work.
     async fn see_task(&self, task: &TaskRow, asker: &Asker) -> Result<(), Refusal> {
         let Some(own) = asker.key() else { return Ok(()) };
@@ -107,10 +119,40 @@ impl Daemon {
         }
     }
 
+    /// The task that is meant, if whoever asks may decide on what is told of it: it is who is told.
+    pub(super) async fn told_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TaskRow, Refusal> {
+        let task = self.task_meant(request, asker).await?;
+        match (asker.key(), task.owner.as_ref().or(task.child.as_ref())) {
+            (Some(own), Some(told)) if own != told => Err(Refusal::forbidden(format!(
+                "task {} is told to session {told}: what it hears is not for session {own} to say",
+                task.id
+            ))),
+            (Some(own), None) => {
+                Err(Refusal::forbidden(format!("task {} is none of session {own}'s", task.id)))
+            }
+            (Some(_), Some(_)) | (None, _) => Ok(task),
+        }
+    }
+
     /// The task, as it is now.
     pub(super) async fn task_called(&self, id: &TaskId) -> Result<TaskRow, Refusal> {
         let task = self.registry.task(Tracked::Task(id.clone())).await?;
         task.ok_or_else(|| no_such_task(id.as_str()))
+    }
+}
+
+fn noticed(row: NoticeRow) -> TaskNotice {
+    let is_due = row.state == "due";
+    TaskNotice {
+        key: row.key,
+        purpose: row.purpose,
+        channel: row.channel,
+        state: row.state,
+        attempts: row.attempts,
+        created_at_ms: row.created_at_ms,
+        next_at_ms: is_due.then_some(row.next_at_ms),
+        settled_at_ms: row.settled_at_ms,
+        last_error: row.last_error,
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use tenure_core::ids::RunId;
 use tenure_mcp::Written;
-use tenure_os::clock;
+use tenure_os::{clock, pause};
 use tenure_store::{RunRow, Tracked};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
@@ -68,6 +68,7 @@ impl Sight {
     pub(crate) async fn seen(self) {
         let Self { daemon, run, as_owner } = self;
         if as_owner.is_some() {
+            pause::point("daemon-before-seen");
             let seen = match daemon.registry.acknowledge(run.clone()).await {
                 Ok(_) => daemon.registry.acknowledge_task(Tracked::Run(run.clone()), clock::unix_ms()).await,
                 Err(error) => Err(error),
@@ -75,6 +76,7 @@ impl Sight {
             if let Err(error) = seen {
                 tracing::error!(%run, %error, "that a run's end was seen is not recorded");
             }
+            pause::point("daemon-after-seen");
         }
         drop(as_owner);
     }

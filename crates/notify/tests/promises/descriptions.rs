@@ -13,7 +13,7 @@ fn described(text: &str) -> Result<Vec<Channel>, BadChannel> {
         Some(RawValue::Table(table)) => table,
         _ => RawTable::new(),
     };
-    channels(path, &given).map(|all| all.into_values().collect())
+    channels(path, &given).into_values().collect()
 }
 
 #[track_caller]

@@ -51,7 +51,7 @@ fn a_receiver_with_its_certificate_is_called() {
 }
 
 #[test]
-fn a_receiver_with_anothers_certificate_is_not() {
+fn a_receiver_with_the_certificate_of_another_is_not() {
     let (why, _) = again(run(delivered("other.test", authorities())));
     assert!(why.contains("agreeing on TLS failed") && why.contains("certificate"), "{why}");
     let (why, _) = again(run(delivered("127.0.0.1", authorities())));

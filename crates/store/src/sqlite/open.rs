@@ -16,6 +16,9 @@ const OPENING: Duration = Duration::from_secs(30);
 /// How long one try to write or read waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// How many statements a connection keeps understood: more than the life of a run with a session and a task takes.
+const STATEMENTS: usize = 128;
+
 /// Private to the user who runs Tenure.
 const MODE: u32 = 0o600;
 
@@ -130,7 +133,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, OpenFailed> {
     )
     .map_err(sql)?;
     db.busy_timeout(BUSY).map_err(sql)?;
-    db.set_prepared_statement_cache_capacity(32);
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)
 }
 
@@ -138,7 +141,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, OpenFailed> {
 pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY)?;
     db.execute_batch("PRAGMA cache_size = -1024; PRAGMA mmap_size = 0;")?;
-    db.set_prepared_statement_cache_capacity(32);
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(db)
 }
 

@@ -66,6 +66,7 @@ fn a_notice_that_was_left_is_tried_again_under_its_key_and_the_late_one_has_no_s
         assert_eq!(registry.release_notices(instance(2), NOW + 40).await.unwrap(), 0);
         assert_eq!(registry.release_notices(instance(1), NOW + 40).await.unwrap(), 1);
         let third = claimed(&registry, NOW + 40).await;
+        assert_eq!(third[0].tries, 2, "a try that a death cut short is none");
         assert!(!registry.settle_notice(second[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
         assert!(registry.settle_notice(third[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
     });
@@ -207,6 +208,56 @@ fn the_policy_can_be_changed_at_any_time() {
         assert_eq!(set(3, NotifyPolicy::Silent).await.unwrap().delivery, DeliveryStatus::Pending);
         assert!(registry.settle_notice(on_its_way[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
         assert_eq!(row(&registry, 3).await.delivery, DeliveryStatus::Delivered);
+    });
+}
+
+#[test]
+fn what_waits_for_its_next_try_is_tried_at_once_if_somebody_wants_that() {
+    on_every_store(async |store| {
+        let registry = world(store).await;
+        lived(&registry, tracked_in(1, "s"), 0).await;
+        let retry = async || registry.retry_notices(task_id(1), NOW + 7).await.unwrap();
+        assert_eq!(retry().await, 0, "it has not been tried yet");
+        let first = claimed(&registry, NOW + 5).await;
+        assert_eq!(retry().await, 0, "it is on its way");
+        assert!(registry.settle_notice(first[0].claim.clone(), again(NOW + 500), NOW + 6).await.unwrap());
+        assert_eq!(retry().await, 1);
+        let second = claimed(&registry, NOW + 7).await;
+        assert_eq!((keys(&second), second[0].tries), (keys(&first), 1));
+    });
+}
+
+/// What is on its way is not called back, but it is the last that is heard.
+#[test]
+fn whoever_asks_for_silence_meanwhile_is_not_tried_again() {
+    on_every_store(async |store| {
+        let registry = world(store).await;
+        for (number, tried) in [(1, again(NOW + 200)), (2, given_up())] {
+            lived(&registry, tracked_in(number, "s"), 0).await;
+            let on_its_way = claimed(&registry, NOW + 99).await;
+            registry.set_policy(task_id(number), NotifyPolicy::Silent, NOW).await.unwrap();
+            assert!(registry.settle_notice(on_its_way[0].claim.clone(), tried, NOW).await.unwrap());
+            assert_eq!(row(&registry, number).await.delivery, DeliveryStatus::NotApplicable);
+            let shown = registry.task_notices(task_id(number)).await.unwrap();
+            assert_eq!((shown[0].state.as_str(), shown[0].last_error.is_some()), ("dropped", true));
+            assert!(claimed(&registry, NOW + 9_999).await.is_empty());
+            assert!(waiting(&registry, "s").await.is_empty());
+        }
+    });
+}
+
+#[test]
+fn whoever_wants_no_changes_any_more_does_not_hear_those_that_wait() {
+    on_every_store(async |store| {
+        let registry = world(store).await;
+        for (number, policy) in [(1, NotifyPolicy::DoneOnly), (2, NotifyPolicy::Silent)] {
+            begun(&registry, tracked_as(number, "s", NotifyPolicy::StateChanges)).await;
+            registry.set_policy(task_id(number), policy, NOW).await.unwrap();
+            let shown = registry.task_notices(task_id(number)).await.unwrap();
+            let states: Vec<&str> = shown.iter().map(|one| one.state.as_str()).collect();
+            assert_eq!(states, ["dropped"]);
+        }
+        assert!(claimed(&registry, NOW + 99).await.is_empty());
     });
 }
 

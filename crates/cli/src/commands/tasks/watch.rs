@@ -158,7 +158,7 @@ impl Seen {
 
 fn lines(reply: &TasksReply) -> Vec<String> {
     match &reply.task {
-        Some(task) => print::task_lines(task),
+        Some(task) => print::task_lines(task, reply.notices.as_deref().unwrap_or_default()),
         None => print::tasks_lines(reply.tasks.as_deref().unwrap_or_default()),
     }
 }
@@ -167,9 +167,12 @@ fn rows() -> usize {
     terminal::size(stdout()).map_or(ROWS, |size| usize::from(size.rows))
 }
 
-/// These lines over what the terminal shows; what has no room is left out, and said.
+/// These lines over what the terminal shows; what has no room is left out, and said. A line that is too long ends at the
+/// edge: if it went on in the next, the lines would be more than the terminal has.
 fn drawn(lines: &[String], rows: usize, first: bool) -> String {
+    let is_whole = rows == usize::MAX;
     let mut text = if first { "\x1b[2J\x1b[H" } else { "\x1b[H" }.to_owned();
+    text.push_str(if is_whole { "" } else { "\x1b[?7l" });
     let room = rows.saturating_sub(1).max(1);
     let cut = lines.len().saturating_sub(room);
     let shown = if cut == 0 { lines.len() } else { room - 1 };
@@ -181,7 +184,7 @@ fn drawn(lines: &[String], rows: usize, first: bool) -> String {
         // A String takes everything.
         let _ = writeln!(text, "… {} more lines\x1b[K", cut + 1);
     }
-    text.push_str("\x1b[J");
+    text.push_str(if is_whole { "\x1b[J" } else { "\x1b[J\x1b[?7h" });
     text
 }
 

@@ -15,7 +15,7 @@ fn shown(more: &Value) -> String {
     let rows = |(title, rows): Group| {
         rows.into_iter().map(move |(name, value)| format!("{title}: {name}: {value}\n"))
     };
-    groups(&row(more)).into_iter().flat_map(rows).collect()
+    groups(&row(more), &[]).into_iter().flat_map(rows).collect()
 }
 
 #[test]

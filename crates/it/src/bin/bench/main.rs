@@ -18,6 +18,8 @@ mod stop;
 mod subject;
 mod table;
 mod talk;
+mod task_start;
+mod tasks;
 mod throughput;
 
 use std::io;
@@ -33,7 +35,7 @@ struct Bench {
     ahead: bool,
 }
 
-const BENCHES: [Bench; 11] = [
+const BENCHES: [Bench; 13] = [
     Bench { name: "start", measure: start::measure, ahead: true },
     Bench { name: "pipe", measure: output::measure_pipe, ahead: false },
     Bench { name: "pty", measure: output::measure_pty, ahead: false },
@@ -45,6 +47,8 @@ const BENCHES: [Bench; 11] = [
     Bench { name: "daemon-memory", measure: daemon_memory::measure, ahead: false },
     Bench { name: "ready", measure: registry::measure_ready, ahead: false },
     Bench { name: "page", measure: registry::measure_page, ahead: false },
+    Bench { name: "task-start", measure: task_start::measure, ahead: true },
+    Bench { name: "tasks", measure: tasks::measure, ahead: false },
 ];
 
 fn main() -> ExitCode {

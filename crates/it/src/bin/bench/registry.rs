@@ -53,7 +53,7 @@ pub(crate) fn measure_page(subject: &Subject) -> io::Result<Vec<Row>> {
         };
         let [pages] = in_turns(PAGES, [&mut next_page])?;
         let what = format!("a page of {limit} of {RECORDS} records, p99");
-        rows.push(Row::within_p99(&what, &pages, bar));
+        rows.push(Row::within_p99(&what, None, &pages, bar));
     }
     Ok(rows)
 }

@@ -66,9 +66,16 @@ impl Row {
     }
 
     /// Something of which one in a hundred may take longer than `bar`.
-    pub(crate) fn within_p99(what: &str, kept: &Samples, bar: Option<Duration>) -> Self {
+    pub(crate) fn within_p99(
+        what: &str,
+        raw: Option<&Samples>,
+        kept: &Samples,
+        bar: Option<Duration>,
+    ) -> Self {
+        let show = |samples: &Samples| format!("{} / {}", length(samples.median()), length(samples.p99()));
         Self {
-            kept: format!("{} / {}", length(kept.median()), length(kept.p99())),
+            raw: raw.map_or_else(|| "-".to_owned(), show),
+            kept: show(kept),
             verdict: bar.map_or("info", |bar| verdict(kept.p99() <= bar)),
             ..Self::within(what, None, kept, bar)
         }

@@ -26,24 +26,52 @@ impl Talk {
 
     /// Waits for an answer and returns its body; a refusal is an error.
     pub(crate) fn answer(&mut self) -> io::Result<Vec<u8>> {
-        let head = loop {
-            match self.incoming.windows(4).position(|four| four == b"\r\n\r\n") {
-                Some(at) => break self.incoming.drain(..at + 4).collect::<Vec<u8>>(),
-                None => self.read()?,
-            }
-        };
+        let head = self.until(b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-        let length: usize = length.unwrap_or(0);
-        while self.incoming.len() < length {
-            self.read()?;
-        }
-        let body: Vec<u8> = self.incoming.drain(..length).collect();
+        let body = match length {
+            Some(length) => self.exactly(length)?,
+            None if head.contains("transfer-encoding: chunked") => self.chunks()?,
+            None => Vec::new(),
+        };
         if head.starts_with("http/1.1 2") {
             return Ok(body);
         }
         let status = head.lines().next().unwrap_or_default().to_owned();
         Err(io::Error::other(format!("{status}: {}", String::from_utf8_lossy(&body))))
+    }
+
+    /// Everything up to this and with it.
+    fn until(&mut self, end: &[u8]) -> io::Result<Vec<u8>> {
+        loop {
+            match self.incoming.windows(end.len()).position(|some| some == end) {
+                Some(at) => return Ok(self.incoming.drain(..at + end.len()).collect()),
+                None => self.read()?,
+            }
+        }
+    }
+
+    /// So many bytes.
+    fn exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        while self.incoming.len() < length {
+            self.read()?;
+        }
+        Ok(self.incoming.drain(..length).collect())
+    }
+
+    /// A body of which each part says how long it is.
+    fn chunks(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let size = self.until(b"\r\n")?;
+            let size = String::from_utf8_lossy(&size);
+            let length = usize::from_str_radix(size.trim(), 16).map_err(io::Error::other)?;
+            let part = self.exactly(length + 2)?;
+            if length == 0 {
+                return Ok(body);
+            }
+            body.extend_from_slice(&part[..length]);
+        }
     }
 
     fn read(&mut self) -> io::Result<()> {

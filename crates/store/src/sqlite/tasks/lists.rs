@@ -9,12 +9,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeSet;
 use tenure_core::ids::TaskId;
+use tenure_core::session::SessionKey;
 use tenure_core::task::{Kind, Status, TaskRow};
 
 /// How many are named where several could be meant.
 const NAMED: usize = 10;
-/// How many of a session's newest tasks are looked at for the one that is meant.
-const NEWEST: usize = 100;
 
 /// A place in the list: when the task was asked for, and its id.
 type Place = (i64, String);
@@ -33,21 +32,12 @@ pub(super) type Sql = (String, Vec<Value>);
 pub(super) fn page(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Trouble> {
     // What is read for one page is what was there at one moment.
     let moment = db.unchecked_transaction()?;
-    let mut places: BTreeSet<Place> = BTreeSet::new();
-    for (sql, values) in statements(query) {
-        let mut statement = moment.prepare_cached(&sql)?;
-        let found = statement.query_map(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        for place in found {
-            places.insert(place?);
-        }
-    }
+    let places = places(&moment, query)?;
     let more = places.len() > query.limit;
     let places: Vec<_> = places.into_iter().rev().take(query.limit).collect();
     let mut page = TaskPage::default();
     for (_, id) in &places {
-        if let Some(row) = rows::by_id(&moment, &parsed(id)?)? {
-            page.tasks.push(with_events(&moment, row)?);
-        }
+        page.tasks.extend(rows::by_id(&moment, &parsed(id)?)?);
     }
     moment.finish()?;
     if let Some((created_at_ms, id)) = places.last().filter(|_| more) {
@@ -56,8 +46,29 @@ pub(super) fn page(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Troub
     Ok(page)
 }
 
-/// The lookups of a page. What a session owns or did is picked from its index; otherwise each status of each kind has its
-/// own place in an index, and its own lookup.
+/// The newest places of a list: one more than the page has, to know whether there is a next one.
+fn places(db: &Connection, query: &TaskQuery) -> Result<BTreeSet<Place>, Trouble> {
+    let most = query.limit.saturating_add(1);
+    let mut places: BTreeSet<Place> = BTreeSet::new();
+    for (sql, mut values) in statements(query) {
+        // What is older than a whole page of others is not read.
+        let oldest = if places.len() < most { None } else { places.first() };
+        values.push(oldest.map_or(i64::MIN, |(at, _)| *at).into());
+        values.push(stored(most as u64).into());
+        let mut statement = db.prepare_cached(&sql)?;
+        let found = statement.query_map(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for place in found {
+            places.insert(place?);
+        }
+        while places.len() > most {
+            places.pop_first();
+        }
+    }
+    Ok(places)
+}
+
+/// The lookups of a page; the values of the oldest place and of the limit come last. Each status of each kind has its own
+/// place in an index, and its own lookup: whatever is asked for, nothing else is passed over.
 pub(super) fn statements(query: &TaskQuery) -> Vec<Sql> {
     if let Some(of) = &query.of {
         // What it is told of and what it did: each in its own index.
@@ -66,40 +77,23 @@ pub(super) fn statements(query: &TaskQuery) -> Vec<Sql> {
         return [told, did].iter().flat_map(statements).collect();
     }
     let text = |text: &str| Value::from(text.to_owned());
-    let by_session = match (&query.child, &query.owner) {
-        (Some(child), owner) => {
-            let mut wanted = vec![("child = ?".to_owned(), vec![text(child.as_str())])];
-            wanted.extend(owner.as_ref().map(|owner| ("owner = ?".to_owned(), vec![text(owner.as_str())])));
-            Some(("tasks_child", wanted))
-        }
-        (None, Some(owner)) => {
-            Some(("tasks_owner", vec![("owner = ?".to_owned(), vec![text(owner.as_str())])]))
-        }
-        (None, None) => None,
+    let is = |column: &str, key: &SessionKey| (format!("{column} = ?"), vec![text(key.as_str())]);
+    let (index, sessions) = match (&query.child, &query.owner) {
+        (Some(child), Some(owner)) => ("tasks_child", vec![is("child", child), is("owner", owner)]),
+        (Some(child), None) => ("tasks_child", vec![is("child", child)]),
+        (None, Some(owner)) => ("tasks_owner", vec![is("owner", owner)]),
+        (None, None) => ("tasks_status", Vec::new()),
     };
-    if let Some((index, mut wanted)) = by_session {
-        let any_of = |column: &str, words: Vec<&str>| {
-            let marks = vec!["?"; words.len()].join(", ");
-            (format!("{column} IN ({marks})"), words.into_iter().map(text).collect::<Vec<_>>())
-        };
-        if !query.statuses.is_empty() {
-            wanted.push(any_of("status", query.statuses.iter().map(|it| it.word()).collect()));
-        }
-        if !query.kinds.is_empty() {
-            wanted.push(any_of("kind", query.kinds.iter().map(|it| it.word()).collect()));
-        }
-        return vec![statement(index, wanted, query)];
-    }
     let statuses: BTreeSet<Status> = some_or_all(&query.statuses, Status::ALL);
     let kinds: BTreeSet<Kind> = some_or_all(&query.kinds, Kind::ALL);
-    if (statuses.len(), kinds.len()) == (Status::ALL.len(), Kind::ALL.len()) {
+    if sessions.is_empty() && (statuses.len(), kinds.len()) == (Status::ALL.len(), Kind::ALL.len()) {
         return vec![statement("tasks_all", Vec::new(), query)];
     }
     let pairs = statuses.iter().flat_map(|status| kinds.iter().map(move |kind| (*status, *kind)));
     pairs
         .map(|(status, kind)| {
-            let wanted = ("status = ? AND kind = ?".to_owned(), vec![text(status.word()), text(kind.word())]);
-            statement("tasks_status", vec![wanted], query)
+            let so = ("status = ? AND kind = ?".to_owned(), vec![text(status.word()), text(kind.word())]);
+            statement(index, sessions.iter().cloned().chain([so]).collect(), query)
         })
         .collect()
 }
@@ -108,21 +102,19 @@ fn some_or_all<T: Ord + Copy>(some: &[T], all: &[T]) -> BTreeSet<T> {
     if some.is_empty() { all } else { some }.iter().copied().collect()
 }
 
-/// One more place than the page has, to know whether there is a next one.
 fn statement(index: &str, mut wanted: Vec<Sql>, query: &TaskQuery) -> Sql {
     if let Some(after) = &query.after {
         let place = vec![stored(after.created_at_ms).into(), after.task_id.as_str().to_owned().into()];
         wanted.push(("(created_at_ms, task_id) < (?, ?)".to_owned(), place));
     }
-    let (texts, values): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
-    let which = if texts.is_empty() { "TRUE".to_owned() } else { texts.join(" AND ") };
-    let mut values = values.concat();
-    values.push(stored(query.limit.saturating_add(1) as u64).into());
+    let (mut texts, values): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
+    texts.push("created_at_ms >= ?".to_owned());
     let sql = format!(
-        "SELECT created_at_ms, task_id FROM tasks INDEXED BY {index} WHERE {which}
-         ORDER BY created_at_ms DESC, task_id DESC LIMIT ?"
+        "SELECT created_at_ms, task_id FROM tasks INDEXED BY {index} WHERE {}
+         ORDER BY created_at_ms DESC, task_id DESC LIMIT ?",
+        texts.join(" AND ")
     );
-    (sql, values)
+    (sql, values.concat())
 }
 
 pub(super) fn find(db: &Connection, text: &str) -> Result<Found, Trouble> {
@@ -136,34 +128,36 @@ pub(super) fn find(db: &Connection, text: &str) -> Result<Found, Trouble> {
 }
 
 /// A session that did work is asked for that; one that only owns work, for what it owns.
-fn of_session(db: &Connection, key: &str) -> Result<Found, Trouble> {
-    let did = newest(db, "tasks_child", "child", key)?;
-    let meant = did.iter().find(|(_, status)| *status == Status::Running).or(did.first());
-    if let Some((id, _)) = meant {
-        return whole(db, id);
+fn of_session(db: &Connection, text: &str) -> Result<Found, Trouble> {
+    let Some(key) = text.parse().ok().filter(|key: &SessionKey| key.as_str() == text) else {
+        return Ok(Found::None);
+    };
+    let newest = |query: TaskQuery, statuses: &[Status], limit: usize| {
+        let places = places(db, &TaskQuery { statuses: statuses.to_vec(), limit, ..query })?;
+        places.iter().rev().take(limit).map(|(_, id)| parsed(id)).collect::<Result<Vec<TaskId>, Trouble>>()
+    };
+    if has_any(db, "tasks_child", "child", text)? {
+        let did = TaskQuery { child: Some(key), ..TaskQuery::default() };
+        let running = newest(did.clone(), &[Status::Running], 1)?;
+        let meant = if running.is_empty() { newest(did, &[], 1)? } else { running };
+        return meant.first().map_or(Ok(Found::None), |id| whole(db, id));
     }
-    let owns = newest(db, "tasks_owner", "owner", key)?;
-    let live: Vec<_> = owns.iter().filter(|(_, status)| !status.is_terminal()).collect();
-    match (live.as_slice(), owns.first()) {
-        ([], None) => Ok(Found::None),
-        ([(id, _)], _) | ([], Some((id, _))) => whole(db, id),
-        (several, _) => Ok(Found::Several(several.iter().take(NAMED).map(|(id, _)| id.clone()).collect())),
+    if !has_any(db, "tasks_owner", "owner", text)? {
+        return Ok(Found::None);
+    }
+    let owns = TaskQuery { owner: Some(key), ..TaskQuery::default() };
+    let live = newest(owns.clone(), &[Status::Queued, Status::Running], NAMED)?;
+    match live.as_slice() {
+        [id] => whole(db, id),
+        [] => newest(owns, &[], 1)?.first().map_or(Ok(Found::None), |id| whole(db, id)),
+        _ => Ok(Found::Several(live)),
     }
 }
 
-/// The newest tasks of a session, as its index has them.
-fn newest(db: &Connection, index: &str, column: &str, key: &str) -> Result<Vec<(TaskId, Status)>, Trouble> {
-    let mut statement = db.prepare_cached(&format!(
-        "SELECT task_id, status FROM tasks INDEXED BY {index} WHERE {column} = ?1
-         ORDER BY created_at_ms DESC, task_id DESC LIMIT {NEWEST}"
-    ))?;
-    let mut rows = statement.query([key])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (id, status): (String, String) = (row.get(0)?, row.get(1)?);
-        found.push((parsed(&id)?, parsed(&status)?));
-    }
-    Ok(found)
+/// Whether a session has any task in this index: most texts are no session's.
+fn has_any(db: &Connection, index: &str, column: &str, key: &str) -> Result<bool, Trouble> {
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY {index} WHERE {column} = ?1)");
+    Ok(db.prepare_cached(&sql)?.query_row([key], |row| row.get(0))?)
 }
 
 /// One task with its events, if it can be read.

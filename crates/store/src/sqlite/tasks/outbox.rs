@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
 use tenure_core::task::text::line;
-use tenure_core::task::{DeliveryStatus, Destination, Due, NoticeKey, Standing, TaskRow};
+use tenure_core::task::{DeliveryStatus, Destination, Due, NoticeKey, NotifyPolicy, Standing, TaskRow};
 
 /// How much of an error is kept.
 const ERROR_CHARS: usize = 400;
@@ -104,8 +104,13 @@ pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) 
     let Some((task, purpose)) = found else { return Ok(false) };
     let row = rows::by_id(db, &crate::sqlite::columns::parsed(&task)?)?;
     let is_change = purpose == "change";
+    // Whoever has asked for silence meanwhile does not hear it at the next try either.
+    let is_unwanted = row.as_ref().is_some_and(|row| row.policy == NotifyPolicy::Silent);
     let (state, error, next_at_ms, delivery) = match tried {
         Tried::Delivered => ("delivered", None, at_ms, Some(DeliveryStatus::Delivered)),
+        Tried::Again { error, .. } | Tried::GivenUp { error } if is_unwanted => {
+            ("dropped", Some(error), at_ms, Some(DeliveryStatus::NotApplicable))
+        }
         Tried::Again { error, at_ms } => ("due", Some(error), *at_ms, None),
         // Nobody wants to read later how it went then.
         Tried::GivenUp { error } if is_change => ("dropped", Some(error), at_ms, None),
@@ -176,10 +181,11 @@ pub(super) fn stand(
     Ok(())
 }
 
+/// A try that nobody carried through is none: however often daemons die, a channel has all its tries.
 pub(super) fn release(db: &Connection, of: &InstanceId, now_ms: u64) -> Result<u64, Trouble> {
     let changed = db
         .prepare_cached(
-            "UPDATE outbox INDEXED BY outbox_claimed SET claimed_by = NULL, next_at_ms = ?2
+            "UPDATE outbox INDEXED BY outbox_claimed SET claimed_by = NULL, next_at_ms = ?2, tries = max(tries - 1, 0)
              WHERE claimed_by = ?1 AND state = 'due'",
         )?
         .execute((of.as_str(), stored(now_ms)))?;

@@ -102,7 +102,7 @@ pub(super) fn by_turn(db: &Connection, turn: &TurnId) -> Result<Option<TaskRow>,
 
 /// The task that tracks a run itself, not the turn that the run carries out.
 pub(super) fn by_tracked_run(db: &Connection, run: &RunId) -> Result<Option<TaskRow>, Trouble> {
-    one(db, "INDEXED BY tasks_tracked_run WHERE t.run_id = ?1 AND t.turn_id IS NULL", [run.as_str()])
+    one(db, "INDEXED BY tasks_run WHERE t.run_id = ?1 AND t.turn_id IS NULL", [run.as_str()])
 }
 
 pub(super) fn tracked(db: &Connection, which: &Tracked) -> Result<Option<TaskRow>, Trouble> {

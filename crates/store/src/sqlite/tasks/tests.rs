@@ -1,7 +1,7 @@
 //! What cannot be seen through the front: that every statement is served by its index, and what becomes of rows that are
 //! not as they should be.
 
-use super::lists::{Sql, statements};
+use super::lists::{Sql, page, statements};
 use super::{outbox, rows, sweep};
 use crate::sqlite::Trouble;
 use crate::tasks::{Sweep, TaskCursor, TaskQuery};
@@ -48,14 +48,81 @@ fn query(mask: u32) -> TaskQuery {
 fn a_page_is_read_from_an_index_in_its_order() {
     let db = database();
     for mask in 0..64 {
-        for sql in statements(&query(mask)) {
-            let plan = plan(&db, &sql);
-            assert!(plan.contains("USING COVERING INDEX tasks_"), "{mask}: {plan}");
+        let query = query(mask);
+        for (sql, mut values) in statements(&query) {
+            values.extend([1_i64.into(), 51_i64.into()]);
+            let plan = plan(&db, &(sql, values));
+            assert!(plan.starts_with("SEARCH tasks USING COVERING INDEX tasks_"), "{mask}: {plan}");
             assert!(!plan.contains("TEMP B-TREE"), "{mask}: {plan}");
-            assert!(mask % 16 == 0 || plan.starts_with("SEARCH"), "{mask}: {plan}");
+            assert!(plan.contains("created_at_ms>?"), "no more than a page of others: {mask}: {plan}");
+            assert_eq!(plan.contains("<(?,?)"), query.after.is_some(), "{mask}: {plan}");
+            let all = plan.contains("tasks_all (");
+            assert!(
+                all || plan.contains("status=? AND kind=?"),
+                "what is not asked for is read: {mask}: {plan}"
+            );
         }
     }
+    assert_eq!(statements(&query(0)).len(), 1);
     assert_eq!(statements(&query(1)).len(), 2 * Kind::ALL.len());
+}
+
+/// Tasks of several sessions, kinds and statuses, two of each moment.
+fn mixture() -> Vec<TaskRow> {
+    let session = |n: usize| ["a", "b", "c"].get(n % 4).map(|it| it.parse().unwrap());
+    let row = |n: u8| {
+        let of = usize::from(n).wrapping_mul(7) ^ (usize::from(n) >> 3);
+        TaskRow {
+            kind: Kind::ALL[of % Kind::ALL.len()],
+            status: Status::ALL[(of / 5) % Status::ALL.len()],
+            owner: session(of / 3),
+            child: session(of / 11),
+            created_at_ms: u64::from(n / 2),
+            ..over(n)
+        }
+    };
+    (0..=u8::MAX).map(row).collect()
+}
+
+fn is_asked_for(query: &TaskQuery, row: &TaskRow) -> bool {
+    (query.statuses.is_empty() || query.statuses.contains(&row.status))
+        && (query.kinds.is_empty() || query.kinds.contains(&row.kind))
+        && (query.owner.is_none() || row.owner == query.owner)
+        && (query.child.is_none() || row.child == query.child)
+        && (query.of.is_none() || row.owner == query.of || row.child == query.of)
+}
+
+/// With a session, nothing is listed that it is not told of and did not do itself, whatever else there is.
+#[test]
+fn the_pages_of_a_list_are_all_that_is_asked_for() {
+    let db = database();
+    let mut rows = mixture();
+    for row in &rows {
+        assert!(put(&db, row).is_ok());
+    }
+    rows.sort_by(|a, b| (b.created_at_ms, &b.id).cmp(&(a.created_at_ms, &a.id)));
+    // A session is asked for in one way.
+    let masks = (0..64).filter(|mask| mask & 0b10_0000 == 0 || mask & 0b1100 == 0);
+    for (mask, limit) in masks.flat_map(|mask| [7, 300].map(|limit| (mask, limit))) {
+        let mut query = TaskQuery { after: None, limit, ..query(mask) };
+        let expected: Vec<_> =
+            rows.iter().filter(|row| is_asked_for(&query, row)).map(|row| row.id.clone()).collect();
+        let mut found = Vec::new();
+        loop {
+            let page = page(&db, &query).unwrap();
+            assert!(page.tasks.len() <= limit, "{query:?}");
+            found.extend(page.tasks.into_iter().map(|task| task.id));
+            query.after = page.next;
+            if query.after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "{query:?}");
+        assert!(
+            !expected.is_empty() || mask & 0b11 != 0 || mask & 0b1100 == 0b1100,
+            "{mask}: nothing to go by"
+        );
+    }
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub(super) fn set_policy(
     let Some(mut row) = rows::by_id(db, task)? else { return Ok(None) };
     if row.policy != policy {
         let event = row.set_policy(policy, at_ms);
+        if policy != NotifyPolicy::StateChanges {
+            outbox::drop_changes(db, task, at_ms)?;
+        }
         if !row.status.is_terminal() {
             row.delivery = promise(&row, standing(db, row.owner.as_ref())?);
         } else if policy == NotifyPolicy::Silent && withdraw(db, task, "dropped", IS_WAITING, at_ms)? {
@@ -95,7 +98,8 @@ pub(super) fn retry(db: &Connection, task: &TaskId, at_ms: u64) -> Result<u64, T
         .prepare_cached(
             "UPDATE outbox INDEXED BY outbox_of_task
              SET state = 'due', tries = 0, next_at_ms = ?2, settled_at_ms = NULL, claimed_by = NULL
-             WHERE task_id = ?1 AND purpose <> 'change' AND channel IS NOT NULL AND state IN ('failed', 'queued')",
+             WHERE task_id = ?1 AND purpose <> 'change' AND channel IS NOT NULL
+                 AND (state IN ('failed', 'queued') OR state = 'due' AND claimed_by IS NULL AND attempts > 0)",
         )?
         .execute((task.as_str(), stored(at_ms)))?;
     if changed > 0 {

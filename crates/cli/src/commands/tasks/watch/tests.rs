@@ -55,8 +55,10 @@ fn one_that_left_the_list_is_told_of_once_if_it_is_another_now() {
 #[test]
 fn what_is_drawn_covers_what_was_there_and_fits() {
     let lines = ["one", "two", "three"].map(str::to_owned);
-    assert_eq!(drawn(&lines[..2], 24, true), "\x1b[2J\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J");
-    assert!(drawn(&lines, 4, false).starts_with("\x1b[Hone\x1b[K\n"));
-    assert_eq!(drawn(&lines, 3, false), "\x1b[Hone\x1b[K\n… 2 more lines\x1b[K\n\x1b[J");
-    assert_eq!(drawn(&lines, 0, false), "\x1b[H… 3 more lines\x1b[K\n\x1b[J");
+    let within = |frame: &str| format!("\x1b[H\x1b[?7l{frame}\x1b[J\x1b[?7h");
+    assert_eq!(drawn(&lines[..2], 24, true), format!("\x1b[2J{}", within("one\x1b[K\ntwo\x1b[K\n")));
+    assert!(drawn(&lines, 4, false).contains("three"));
+    assert_eq!(drawn(&lines, 3, false), within("one\x1b[K\n… 2 more lines\x1b[K\n"));
+    assert_eq!(drawn(&lines, 0, false), within("… 3 more lines\x1b[K\n"));
+    assert_eq!(drawn(&lines[..1], usize::MAX, false), "\x1b[Hone\x1b[K\n\x1b[J", "an end is left whole");
 }
