@@ -49,7 +49,12 @@ fn begin(home: &Home, api: &Api, session: &str, script: &str) -> String {
 fn helper(home: &Home) -> String {
     let path = home.dir().join("ask.py");
     let script = r#"
-import http.client, json, os, socket, sys
+import http.client, json, os, socket, sys, time
+def wait_for(path):
+    for _ in range(5000):
+        if os.path.exists(path): return
+        time.sleep(0.01)
+    sys.exit("no " + path)
 def connect():
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(50)
@@ -159,7 +164,7 @@ fn however_it_connects_it_is_known() {
     let gone = handed.replace("STAYS", "pass").replace("WAIT", "os.wait()");
     // Its parent is gone, it leads a session of its own and has no environment but the address.
     let loose = format!(
-        "{headers}\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        path = os.environ[\"S\"]\n        os.environ.clear()\n        os.environ[\"S\"] = path\n        s = connect()\n        s.sendall({ask})\n        open(\"loose.part\", \"w\").write(answer(s))\n        os.rename(\"loose.part\", \"loose\")\n    os._exit(0)\nos.wait()\nimport time\nwhile not os.path.exists(\"loose\"): time.sleep(0.01)\nprint(open(\"loose\").read())"
+        "{headers}\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        path = os.environ[\"S\"]\n        os.environ.clear()\n        os.environ[\"S\"] = path\n        s = connect()\n        s.sendall({ask})\n        open(\"loose.part\", \"w\").write(answer(s))\n        os.rename(\"loose.part\", \"loose\")\n    os._exit(0)\nos.wait()\nwait_for(\"loose\")\nprint(open(\"loose\").read())"
     );
     // The connection is older than the program that uses it.
     let again = format!(
@@ -189,7 +194,7 @@ fn who_is_gone_before_it_is_looked_at_is_nobody() {
     spawn(&api, &json!({"sessionKey": THEIRS, "backend": "exec"}));
     let import = helper(&home);
     let program = format!(
-        "open(\"ready.part\", \"w\").write(str(os.getpid()))\nos.rename(\"ready.part\", \"ready\")\nimport time\nwhile not os.path.exists(\"go\"): time.sleep(0.01)\nfor path, body in [(\"/v1/sessions\", {{\"action\": \"send\", \"sessionKey\": \"{THEIRS}\", \"text\": \"touch sent\"}}), (\"/v1/sessions\", {{\"backend\": \"exec\", \"sessionKey\": \"made\"}}), (\"/v1/sessions\", {{\"action\": \"close\", \"sessionKey\": \"{THEIRS}\"}}), (\"/v1/runs\", {{\"command\": [\"true\"], \"session\": \"{THEIRS}\"}}), (\"/v1/exec\", {{\"command\": \"true\", \"sessionKey\": \"{THEIRS}\"}})]:\n    connect().sendall(request(body, path))\nopen(\"asked\", \"w\")"
+        "open(\"ready.part\", \"w\").write(str(os.getpid()))\nos.rename(\"ready.part\", \"ready\")\nwait_for(\"go\")\nfor path, body in [(\"/v1/sessions\", {{\"action\": \"send\", \"sessionKey\": \"{THEIRS}\", \"text\": \"touch sent\"}}), (\"/v1/sessions\", {{\"backend\": \"exec\", \"sessionKey\": \"made\"}}), (\"/v1/sessions\", {{\"action\": \"close\", \"sessionKey\": \"{THEIRS}\"}}), (\"/v1/runs\", {{\"command\": [\"true\"], \"session\": \"{THEIRS}\"}}), (\"/v1/exec\", {{\"command\": \"true\", \"sessionKey\": \"{THEIRS}\"}})]:\n    connect().sendall(request(body, path))\nopen(\"asked\", \"w\")"
     );
     let run = begin(&home, &api, MINE, &python(&import, &program));
     let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));
@@ -221,7 +226,7 @@ fn a_connection_of_one_that_is_gone_makes_nobody_a_client() {
     let import = helper(&home);
     // The one that connected hands the connection to its parent and goes, while the daemon stands still.
     let program = format!(
-        "open(\"ready\", \"w\")\nimport time\nwhile not os.path.exists(\"go\"): time.sleep(0.01)\na, b = socket.socketpair()\nif os.fork() == 0:\n    conns = [connect() for _ in range(3)]\n    socket.send_fds(a, [b\"x\"], [s.fileno() for s in conns])\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, 3)\nos.wait()\nopen(\"asked\", \"w\")\nup = [\"Connection: upgrade\", \"Upgrade: tenure-mcp\"]\nfor fd, path, body in zip(fds, [\"/v1/mcp\", \"/v1/mcp\", \"/mcp\"], [{{\"sessionKey\": \"{THEIRS}\"}}, {{}}, {{}}]):\n    s = socket.socket(fileno=fd)\n    s.sendall(request(body, path, up))\n    print(answer(s))"
+        "open(\"ready\", \"w\")\nwait_for(\"go\")\na, b = socket.socketpair()\nif os.fork() == 0:\n    conns = [connect() for _ in range(3)]\n    socket.send_fds(a, [b\"x\"], [s.fileno() for s in conns])\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, 3)\nos.wait()\nopen(\"asked\", \"w\")\nup = [\"Connection: upgrade\", \"Upgrade: tenure-mcp\"]\nfor fd, path, body in zip(fds, [\"/v1/mcp\", \"/v1/mcp\", \"/mcp\"], [{{\"sessionKey\": \"{THEIRS}\"}}, {{}}, {{}}]):\n    s = socket.socket(fileno=fd)\n    s.sendall(request(body, path, up))\n    print(answer(s))"
     );
     let run = begin(&home, &api, MINE, &python(&import, &program));
     let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));

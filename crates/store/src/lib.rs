@@ -25,8 +25,8 @@ pub use sessions::{
 pub use talks::{EntryPage, TalkRegistry};
 pub use tally::kind;
 pub use tasks::{
-    Audited, Backlog, CancelAsked, Claim, Claimed, Found, NewTask, NoticeRow, Queued, Sweep, Swept,
-    TaskCursor, TaskPage, TaskQuery, TaskRegistry, Tracked, Tried,
+    Audited, Backlog, CancelAsked, Claim, Claimed, Found, NewTask, Queued, Sweep, Swept, TaskCursor,
+    TaskPage, TaskQuery, TaskRegistry, Tracked, Tried,
 };
 pub use tenure_core::session::TurnState;
 pub use tools::{

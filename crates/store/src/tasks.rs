@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::ids::{InstanceId, RunId, TaskId, TurnId};
 use tenure_core::session::{Origin, SessionKey};
 use tenure_core::task::{Finding, Kind, Notice, NoticeKey, NotifyPolicy, Status, TaskRow};
+use tenure_core::tools::tasks::TaskNotice;
 
 /// A task that is asked for with what it tracks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,30 +144,6 @@ pub struct Queued {
     pub last_error: Option<String>,
 }
 
-/// A notice as it stands, for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NoticeRow {
-    /// What it is called.
-    pub key: NoticeKey,
-    /// What it is for: `change`, `terminal` or `correction`.
-    pub purpose: String,
-    /// On which channel; none for one that went to the queue at once.
-    pub channel: Option<String>,
-    /// What became of it: `due`, `queued`, `delivered`, `taken`, `acknowledged`, `dropped` or `failed`.
-    pub state: String,
-    /// How often it was tried.
-    pub attempts: u64,
-    /// When it was made.
-    pub created_at_ms: u64,
-    /// When it is tried next, if it is due.
-    pub next_at_ms: u64,
-    /// When that became of it.
-    pub settled_at_ms: Option<u64>,
-    /// What went wrong last.
-    pub last_error: Option<String>,
-}
-
 /// How much is not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
@@ -263,7 +240,7 @@ pub trait TaskRegistry: Send + Sync + 'static {
     /// The session has got these of its notices. How many it had not.
     fn take_notices(&self, session: SessionKey, keys: Vec<NoticeKey>, at_ms: u64) -> Reply<u64>;
     /// The notices of a task, the oldest first.
-    fn task_notices(&self, task: TaskId) -> Reply<Vec<NoticeRow>>;
+    fn task_notices(&self, task: TaskId) -> Reply<Vec<TaskNotice>>;
     /// How much is not settled.
     fn backlog(&self) -> Reply<Backlog>;
 

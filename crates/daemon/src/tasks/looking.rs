@@ -7,8 +7,8 @@ use crate::sessions::{Asker, key};
 use tenure_core::ids::TaskId;
 use tenure_core::session::{Action, SessionKey};
 use tenure_core::task::TaskRow;
-use tenure_core::tools::tasks::{TaskNotice, TasksReply, TasksRequest};
-use tenure_store::{Found, NoticeRow, TaskCursor, TaskQuery, Tracked};
+use tenure_core::tools::tasks::{TasksReply, TasksRequest};
+use tenure_store::{Found, TaskCursor, TaskQuery, Tracked};
 
 /// How many tasks are shown at once, if nothing is said, and at most.
 const PAGE: (u64, u64) = (50, 500);
@@ -82,8 +82,7 @@ impl Daemon {
     ) -> Result<TasksReply, Refusal> {
         let task = self.task_meant(request, asker).await?;
         let notices = self.registry.task_notices(task.id.clone()).await?;
-        let notices = Some(notices.into_iter().map(noticed).collect());
-        Ok(TasksReply { task: Some(task), notices, ..TasksReply::default() })
+        Ok(TasksReply { task: Some(task), notices: Some(notices), ..TasksReply::default() })
     }
 
     /// A task is seen by whom it is told, and by who may see the session that is told or does the work.
@@ -138,21 +137,6 @@ impl Daemon {
     pub(super) async fn task_called(&self, id: &TaskId) -> Result<TaskRow, Refusal> {
         let task = self.registry.task(Tracked::Task(id.clone())).await?;
         task.ok_or_else(|| no_such_task(id.as_str()))
-    }
-}
-
-fn noticed(row: NoticeRow) -> TaskNotice {
-    let is_due = row.state == "due";
-    TaskNotice {
-        key: row.key,
-        purpose: row.purpose,
-        channel: row.channel,
-        state: row.state,
-        attempts: row.attempts,
-        created_at_ms: row.created_at_ms,
-        next_at_ms: is_due.then_some(row.next_at_ms),
-        settled_at_ms: row.settled_at_ms,
-        last_error: row.last_error,
     }
 }
 

@@ -21,12 +21,13 @@ pub(super) use queue::hand_over;
 use super::Sqlite;
 use crate::Reply;
 use crate::tasks::{
-    Audited, Backlog, CancelAsked, Claim, Claimed, Found, NoticeRow, Queued, Sweep, Swept, TaskPage,
-    TaskQuery, TaskRegistry, Tracked, Tried,
+    Audited, Backlog, CancelAsked, Claim, Claimed, Found, Queued, Sweep, Swept, TaskPage, TaskQuery,
+    TaskRegistry, Tracked, Tried,
 };
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
 use tenure_core::task::{NoticeKey, NotifyPolicy, TaskRow};
+use tenure_core::tools::tasks::TaskNotice;
 
 impl TaskRegistry for Sqlite {
     fn task(&self, which: Tracked) -> Reply<Option<TaskRow>> {
@@ -96,7 +97,7 @@ impl TaskRegistry for Sqlite {
         self.write(move |db| queue::take(db, &session, &keys, at_ms))
     }
 
-    fn task_notices(&self, task: TaskId) -> Reply<Vec<NoticeRow>> {
+    fn task_notices(&self, task: TaskId) -> Reply<Vec<TaskNotice>> {
         self.read(move |db| outbox::of_task(db, &task))
     }
 

@@ -6,12 +6,13 @@ use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, stored};
 use crate::sqlite::events::tell;
 use crate::tally::tasks as told;
-use crate::tasks::{Backlog, Claim, Claimed, NoticeRow, Tried};
+use crate::tasks::{Backlog, Claim, Claimed, Tried};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
 use tenure_core::task::text::line;
 use tenure_core::task::{DeliveryStatus, Destination, Due, NoticeKey, NotifyPolicy, Standing, TaskRow};
+use tenure_core::tools::tasks::TaskNotice;
 
 /// How much of an error is kept.
 const ERROR_CHARS: usize = 400;
@@ -209,20 +210,21 @@ pub(super) fn next(db: &Connection) -> Result<Vec<(String, u64)>, Trouble> {
     }
 }
 
-pub(super) fn of_task(db: &Connection, task: &TaskId) -> Result<Vec<NoticeRow>, Trouble> {
+pub(super) fn of_task(db: &Connection, task: &TaskId) -> Result<Vec<TaskNotice>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT key, purpose, channel, state, attempts, created_at_ms, next_at_ms, settled_at_ms, last_error
          FROM outbox INDEXED BY outbox_of_task WHERE task_id = ?1 ORDER BY seq",
     )?;
     let rows = statement.query_map([task.as_str()], |row| {
-        Ok(NoticeRow {
+        let state: String = row.get(3)?;
+        Ok(TaskNotice {
             key: NoticeKey::stored(row.get(0)?),
             purpose: row.get(1)?,
             channel: row.get(2)?,
-            state: row.get(3)?,
+            next_at_ms: (state == "due").then_some(number(row.get(6)?)),
+            state,
             attempts: number(row.get(4)?),
             created_at_ms: number(row.get(5)?),
-            next_at_ms: number(row.get(6)?),
             settled_at_ms: row.get::<_, Option<i64>>(7)?.map(number),
             last_error: row.get(8)?,
         })
