@@ -4,22 +4,7 @@ use crate::schema::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, SelectedPermissionOutcome, ToolKind,
 };
-use serde::{Deserialize, Serialize};
-
-/// How requests for permission are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Permissions {
-    /// Everything is allowed.
-    ApproveAll,
-    /// What only looks is allowed; the rest is refused.
-    #[default]
-    ApproveReads,
-    /// Nothing is allowed.
-    DenyAll,
-    /// Somebody is asked.
-    Ask,
-}
+use tenure_core::session::Permissions;
 
 /// What is answered.
 #[must_use]

@@ -40,8 +40,14 @@ impl Daemon {
             Action::List => self.list_sessions(&request, &asker).await.map(Answered::plain),
             Action::History => self.history(&request, &asker).await,
             Action::Status => self.session_status(&request, &asker).await.map(Answered::plain),
+            Action::Entries => self.entries(&request, &asker).await.map(Answered::plain),
             Action::Wait => self.await_turn(&request, &asker).await,
-            Action::Spawn | Action::Send | Action::Cancel | Action::Close => {
+            Action::Spawn
+            | Action::Send
+            | Action::Cancel
+            | Action::Close
+            | Action::SetMode
+            | Action::SetOption => {
                 // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
                 let daemon = Arc::clone(self);
                 let doing = tokio::spawn(async move { daemon.change_sessions(request, &asker).await });
@@ -59,6 +65,7 @@ impl Daemon {
             Action::Spawn => self.spawn_for(request, asker).await,
             Action::Send => self.send(request, asker).await,
             Action::Cancel => self.cancel_turn(&request, asker).await,
+            Action::SetMode | Action::SetOption => self.adjust(&request, asker).await,
             _ => self.close_for(request, asker).await,
         }
     }

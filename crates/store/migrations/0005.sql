@@ -58,3 +58,6 @@ CREATE TABLE entries (
     body    TEXT NOT NULL,
     PRIMARY KEY (session, number)
 ) STRICT, WITHOUT ROWID;
+
+-- Why the turn of an agent that goes on stopped.
+ALTER TABLE turns ADD COLUMN stop TEXT;

@@ -145,7 +145,7 @@ impl Daemon {
             if !self.turns.cancel(&turn.asked.id) {
                 let outcome = if turn.run.is_some() { Outcome::Lost } else { Outcome::Cancelled };
                 let (at_ms, error) = (clock::unix_ms(), Some("its session was closed".to_owned()));
-                let end = TurnEnd { outcome, at_ms, text: None, error, resume: None };
+                let end = TurnEnd { outcome, at_ms, stop: None, text: None, error, resume: None };
                 self.registry.end_turn(turn.asked.id.clone(), end).await?;
                 self.turns.put_down(&turn.asked.id);
                 continue;

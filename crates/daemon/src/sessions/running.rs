@@ -197,5 +197,5 @@ fn not_begun() -> Stopped {
 
 fn ended(outcome: Outcome, why: &str) -> Stopped {
     let (at_ms, error) = (clock::unix_ms(), Some(why.to_owned()));
-    Stopped::Ended(TurnEnd { outcome, at_ms, text: None, error, resume: None })
+    Stopped::Ended(TurnEnd { outcome, at_ms, stop: None, text: None, error, resume: None })
 }

@@ -76,7 +76,12 @@ impl Daemon {
             origin: request.origin,
             interaction: request.interaction,
             sandboxed: request.sandbox.unwrap_or(false) || asker.is_sandboxed(),
-            work: Work { cwd, model: request.model, timeout_ms: request.timeout_ms.filter(|&ms| ms > 0) },
+            work: Work {
+                cwd,
+                model: request.model,
+                timeout_ms: request.timeout_ms.filter(|&ms| ms > 0),
+                permissions: request.permissions,
+            },
             now_ms: clock::unix_ms(),
         };
         let label = named("label", request.label.as_ref())?;

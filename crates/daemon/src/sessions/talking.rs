@@ -227,3 +227,15 @@ impl Daemon {
         Ok(SessionsReply { turn: Some(looking::shown(turn, SHOWN)), ..SessionsReply::default() })
     }
 }
+
+impl Daemon {
+    /// Has an ACP agent work in another mode, or with another option.
+    pub(super) async fn adjust(
+        self: &Arc<Self>,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::Send).await?;
+        Err(Refusal::wrong_state(format!("session {} is no ACP agent's", session.row.key)))
+    }
+}

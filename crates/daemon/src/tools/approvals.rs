@@ -208,6 +208,8 @@ fn without_question(row: &ApprovalRow) -> Approval {
         why: String::new(),
         programs: Vec::new(),
         once_only: None,
+        options: Vec::new(),
+        option: None,
         created_at_ms: row.approval.created_at_ms,
         expires_at_ms: row.approval.expires_at_ms,
         answered_at_ms: row.answered_at_ms,

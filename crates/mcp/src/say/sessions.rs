@@ -17,7 +17,8 @@ pub(crate) fn sessions(action: Action, key: &str, reply: &SessionsReply) -> Stri
         Action::Spawn | Action::Send => sent(&mut text, action, key, reply),
         Action::List => list(&mut text, reply),
         Action::History => history(&mut text, reply),
-        Action::Status => status(&mut text, reply),
+        Action::Entries => entries(&mut text, reply),
+        Action::Status | Action::SetMode | Action::SetOption => status(&mut text, reply),
         Action::Wait => wait(&mut text, key, reply),
         Action::Cancel => match &reply.turn {
             Some(turn) => text.line(format_args!("[{}]", turn_status(turn))),
@@ -26,6 +27,14 @@ pub(crate) fn sessions(action: Action, key: &str, reply: &SessionsReply) -> Stri
         Action::Close => close(&mut text, reply.closed.as_ref()),
     }
     text.0
+}
+
+/// What happened in a session, one line each.
+fn entries(text: &mut Text, reply: &SessionsReply) {
+    for entry in reply.entries.iter().flatten() {
+        text.line(format_args!("{} {}: {}", entry.number, entry.kind, entry.body));
+    }
+    more(text, reply.next.as_deref());
 }
 
 /// A session that was made, or a message that was taken.
