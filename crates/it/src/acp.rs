@@ -125,6 +125,14 @@ impl Acp {
         Known::hold(pid).unwrap_or_else(|| panic!("pid {pid} is gone"))
     }
 
+    /// Waits until the process of a start is gone.
+    #[track_caller]
+    pub fn process_is_gone(&self, start: usize) {
+        if let Some(process) = Known::hold(self.pid(start)) {
+            process.wait_dead(crate::PATIENCE);
+        }
+    }
+
     /// Its pid.
     #[track_caller]
     pub fn pid(&self, start: usize) -> i32 {
@@ -213,7 +221,7 @@ impl Acp {
         let sessions = self.api.post("/v1/sessions", &json!({"action": "list", "limit": 200})).is(200).json();
         for session in sessions["sessions"].as_array().expect("sessions") {
             if session["state"] != "closed" {
-                let closed = self.close(&text(&session["sessionKey"]));
+                let closed = self.close(&text(&session["key"]));
                 assert_eq!(closed["unconfirmed"], json!([]), "{closed}");
             }
         }

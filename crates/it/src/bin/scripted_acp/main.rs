@@ -29,7 +29,7 @@ const HOLD: &str = "hold";
 fn main() -> ExitCode {
     let argv: Vec<String> = std::env::args().skip(1).collect();
     let flags = Flags::read(&argv);
-    if flags.ignore_term && std::env::var_os("SIGNALS_BLOCKED").is_none() {
+    if flags.has("--ignore-term") && std::env::var_os("SIGNALS_BLOCKED").is_none() {
         // Who blocks a signal is not ended by it, and it stays to be seen.
         let own = std::env::current_exe().expect("own path");
         let mut command = Command::new("env");
@@ -64,7 +64,7 @@ fn read(agent: &Arc<Agent>) {
         Agent::hear(agent, &message);
     }
     wire::note("heard", &json!({"pid": std::process::id(), "eof": true}));
-    if !agent.flags.ignore_eof {
+    if !agent.flags.has("--ignore-eof") {
         agent.exit(0);
     }
 }

@@ -125,7 +125,7 @@ impl Agent {
         let session = params["sessionId"].as_str().unwrap_or_default();
         match method {
             "initialize" => {
-                if self.flags.slow {
+                if self.flags.has("--slow") {
                     eventually("a start", || Path::new("started").exists().then_some(()));
                 }
                 wire::answer(id, &self.abilities());
@@ -136,14 +136,14 @@ impl Agent {
                 if offered { wire::answer(id, &json!({})) } else { wire::fail(id, REFUSED, "no such method") }
             }
             "session/new" | "session/load" | "session/resume" => self.open(id, method, session),
-            "session/list" if self.flags.list => {
+            "session/list" if self.flags.has("--list") => {
                 let cwd = std::env::current_dir().expect("a directory");
                 let listed =
                     sessions::all().into_iter().map(|session| json!({"sessionId": session, "cwd": cwd}));
                 wire::answer(id, &json!({"sessions": listed.collect::<Vec<_>>()}));
             }
-            "session/close" if self.flags.close => wire::answer(id, &json!({})),
-            "session/set_mode" if self.flags.modes => {
+            "session/close" if self.flags.has("--close") => wire::answer(id, &json!({})),
+            "session/set_mode" if self.flags.has("--modes") => {
                 let mode = params["modeId"].as_str().expect("a mode");
                 if !MODES.iter().any(|(known, _)| *known == mode) {
                     return wire::fail(id, REFUSED, "no such mode");
@@ -151,7 +151,7 @@ impl Agent {
                 mode.clone_into(&mut self.mode.lock().expect("a mode"));
                 wire::answer(id, &json!({}));
             }
-            "session/set_config_option" if self.flags.options => {
+            "session/set_config_option" if self.flags.has("--options") => {
                 let word = |name: &str| params[name].as_str().expect("a word").to_owned();
                 let mut options = self.options.lock().expect("options");
                 if options.insert(word("configId"), word("value")).is_none() {
@@ -167,7 +167,11 @@ impl Agent {
 
     fn abilities(&self) -> Value {
         let flags = &self.flags;
-        let offered = [("resume", flags.resume), ("close", flags.close), ("list", flags.list)];
+        let offered = [
+            ("resume", flags.has("--resume")),
+            ("close", flags.has("--close")),
+            ("list", flags.has("--list")),
+        ];
         let offered = offered.into_iter().filter(|(_, is_offered)| *is_offered);
         let session: serde_json::Map<String, Value> =
             offered.map(|(name, _)| (name.to_owned(), json!({}))).collect();
@@ -175,14 +179,14 @@ impl Agent {
         json!({
             "protocolVersion": flags.protocol.unwrap_or(1),
             "agentInfo": {"name": "scripted-acp", "version": "1.0.0"},
-            "agentCapabilities": {"loadSession": flags.load, "sessionCapabilities": session},
+            "agentCapabilities": {"loadSession": flags.has("--load"), "sessionCapabilities": session},
             "authMethods": auth.collect::<Vec<_>>(),
         })
     }
 
     /// Begins a session, or goes on with one. One that is loaded is told from its beginning.
     fn open(&self, id: &Value, method: &str, session: &str) {
-        if self.flags.needs_auth && !self.authenticated.load(Ordering::SeqCst) {
+        if self.flags.has("--needs-auth") && !self.authenticated.load(Ordering::SeqCst) {
             return wire::fail(id, NEEDS_AUTH, "Authentication required");
         }
         let session = match method {
@@ -191,8 +195,10 @@ impl Agent {
                 sessions::make(&session);
                 session
             }
-            "session/load" if !self.flags.load => return wire::fail(id, UNKNOWN_METHOD, "Method not found"),
-            "session/resume" if !self.flags.resume => {
+            "session/load" if !self.flags.has("--load") => {
+                return wire::fail(id, UNKNOWN_METHOD, "Method not found");
+            }
+            "session/resume" if !self.flags.has("--resume") => {
                 return wire::fail(id, UNKNOWN_METHOD, "Method not found");
             }
             _ => {
@@ -210,12 +216,12 @@ impl Agent {
         if method == "session/new" {
             opened["sessionId"] = session.into();
         }
-        if self.flags.modes {
+        if self.flags.has("--modes") {
             let modes = MODES.map(|(id, name)| json!({"id": id, "name": name}));
             let mode = self.mode.lock().expect("a mode").clone();
             opened["modes"] = json!({"currentModeId": mode, "availableModes": modes});
         }
-        if self.flags.options {
+        if self.flags.has("--options") {
             opened["configOptions"] = self.config_options();
         }
         wire::answer(id, &opened);
