@@ -191,7 +191,7 @@ fn hear(db: &Connection, run: &RunId, step: &Advance, at_ms: u64) -> Result<(), 
         "INSERT INTO asked (run_id, id, method, params, at_ms) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
     )?;
     for asked in &step.asked {
-        ask.execute((run.as_str(), &asked.id, &asked.method, &asked.params, stored(asked.at_ms.min(at_ms))))?;
+        ask.execute((run.as_str(), &asked.id, &asked.method, &asked.params, stored(asked.at_ms)))?;
     }
     let mut drop = db.prepare_cached("DELETE FROM asked WHERE run_id = ?1 AND id = ?2")?;
     for id in &step.answered {

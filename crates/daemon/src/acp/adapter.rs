@@ -1,0 +1,69 @@
+//! The adapters that this daemon speaks with.
+
+use super::updates::Updates;
+use crate::daemon::lock;
+use crate::scopes::Scopes;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use tenure_acp::handle::Handle;
+use tenure_acp::schema::SessionId;
+use tenure_core::ids::RunId;
+use tenure_core::session::SessionKey;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// An adapter whose conversation is open.
+#[derive(Debug)]
+pub(crate) struct Adapter {
+    pub(super) run: RunId,
+    pub(super) handle: Handle,
+    /// What the agent calls the conversation.
+    pub(super) session: SessionId,
+    /// Whether its driver has stopped.
+    pub(super) over: watch::Receiver<bool>,
+    /// Since when nobody has wanted anything of it.
+    pub(super) idle_since: Mutex<Instant>,
+    /// Whether it left a turn without an answer: it is not to be used again.
+    pub(super) wedged: watch::Sender<bool>,
+}
+
+impl Adapter {
+    pub(super) fn is_usable(&self) -> bool {
+        !*self.over.borrow() && !*self.wedged.borrow()
+    }
+
+    pub(super) fn was_used(&self) {
+        *lock(&self.idle_since) = Instant::now();
+    }
+}
+
+/// The adapters that this daemon speaks with, by their sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Adapters {
+    live: Mutex<HashMap<SessionKey, Arc<Adapter>>>,
+    /// One at a time looks for a session's adapter, or lets go of it.
+    pub(super) gates: Scopes,
+    pub(super) updates: Updates,
+}
+
+impl Adapters {
+    pub(super) fn get(&self, key: &SessionKey) -> Option<Arc<Adapter>> {
+        lock(&self.live).get(key).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<(SessionKey, Arc<Adapter>)> {
+        lock(&self.live).iter().map(|(key, adapter)| (key.clone(), Arc::clone(adapter))).collect()
+    }
+
+    pub(super) fn put(&self, key: SessionKey, adapter: Arc<Adapter>) {
+        lock(&self.live).insert(key, adapter);
+    }
+
+    /// Forgets a session's adapter, if it is this one.
+    pub(super) fn forget(&self, key: &SessionKey, run: &RunId) {
+        let mut live = lock(&self.live);
+        if live.get(key).is_some_and(|known| known.run == *run) {
+            live.remove(key);
+        }
+    }
+}
