@@ -128,9 +128,7 @@ fn what_an_agent_asks_while_no_daemon_is_there_is_answered_by_the_next() {
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let sent = acp.send(
         KEY,
-        &format!(
-            "!say ready \n!await go\n!ask edit mend|{OPTIONS}\n!read there\n!write new more\n!say on it goes"
-        ),
+        &format!("!say ready \n!await go\n!ask edit mend|{OPTIONS}\n!read there\n!say on it goes"),
     );
     acp.wait_text(KEY, "ready");
     acp.kill();
@@ -140,7 +138,6 @@ fn what_an_agent_asks_while_no_daemon_is_there_is_answered_by_the_next() {
     let _ = ends_well(&acp, &sent);
     assert_eq!(acp.answers("mend")[0]["result"]["outcome"]["optionId"], "no");
     assert_eq!(acp.answers("read there")[0]["result"]["content"], "words");
-    assert_eq!(std::fs::read_to_string(acp.dir().join("new")).expect("a file"), "more");
     acp.finish();
 }
 
@@ -262,6 +259,50 @@ fn a_turn_that_is_killed_at_any_point_is_said_once_and_ends_once() {
     }
 }
 
+/// The points between what is recorded and what is said; a daemon comes by them many times in a turn.
+#[test]
+fn a_death_between_recording_and_saying_loses_and_doubles_nothing() {
+    for point in ["daemon-acp-before-record", "daemon-acp-after-record", "daemon-acp-before-give"] {
+        for earlier in 0..3_usize {
+            eprintln!("{point} {earlier}");
+            let acp = acp();
+            std::fs::write(acp.dir().join("there"), "words").expect("a file");
+            acp.open(KEY);
+            let _ = acp.itself(KEY);
+            let stopped = acp.tenure(&["daemon", "stop"]);
+            assert!(stopped.status.success(), "{stopped:?}");
+            acp.begin_paused(point);
+            let words = format!(
+                "!count 1 30\n!ask edit mend|{OPTIONS}\n!read there\n!terminal echo hi\n!exited\n!count 31 60"
+            );
+            let _unanswered = acp.begin_asking("send", KEY, &json!({"text": words}));
+            let daemon = acp.locked().expect("a daemon");
+            for more in (0..=earlier).rev() {
+                eventually(&format!("a daemon at {point}\n{}", acp.log()), || {
+                    (proc::is_stopped(daemon.pid) || acp.answers("exited").len() == 1).then_some(())
+                });
+                if more > 0 {
+                    daemon.send(Signal::CONT);
+                }
+            }
+            daemon.send(Signal::KILL);
+            daemon.wait_dead(PATIENCE);
+            acp.begin();
+            let turns = eventually(&format!("the end of both turns\n{}", acp.log()), || {
+                let turns = acp.history(KEY);
+                (turns.len() == 2 && turns[1]["state"] != "running").then_some(turns)
+            });
+            assert_eq!(turns[1]["stop"], "end-turn", "{point}: {turns:#?}");
+            assert!(acp.said(KEY).ends_with(&counted(60)), "{point}: {}", acp.said(KEY));
+            for name in ["mend", "read there", "terminal", "exited"] {
+                assert_eq!(acp.answers(name).len(), 1, "{point}: {name}");
+            }
+            assert_eq!((acp.times("session/prompt"), acp.starts().len()), (2, 1), "{point}");
+            acp.finish();
+        }
+    }
+}
+
 #[test]
 fn a_prompt_that_was_half_given_is_given_to_its_end_and_nothing_twice() {
     let acp = acp();
@@ -298,6 +339,29 @@ fn a_start_that_a_death_interrupts_is_gone_on_with() {
     assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
     assert_eq!((acp.times("session/prompt"), acp.times("session/new")), (1, 1));
     assert_eq!(acp.history(KEY).len(), 1);
+    acp.finish();
+}
+
+#[test]
+fn what_somebody_has_set_stays_set_after_a_death() {
+    let acp =
+        Acp::without_daemon(Install::new(), &["--modes", "--options"], "mode = 'act'\nmodel = 'large'", "");
+    acp.begin();
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    let _ = acp.does("set-mode", KEY, &json!({"agentMode": "ask"}));
+    let _ = acp.does("set-option", KEY, &json!({"option": "model", "value": "small"}));
+    let sent = acp.send(KEY, "!say busy \n!await go");
+    acp.wait_text(KEY, "busy");
+    acp.kill();
+    acp.begin();
+    acp.let_go("go");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    let answer = acp.itself(KEY);
+    assert_eq!((&answer["mode"], &answer["options"]["model"]), (&"ask".into(), &"small".into()), "{answer}");
+    let adapter = acp.adapter(KEY);
+    assert_eq!(adapter["mode"], "ask", "{adapter}");
+    assert_eq!((acp.times("session/set_mode"), acp.times("session/set_config_option")), (2, 2));
     acp.finish();
 }
 

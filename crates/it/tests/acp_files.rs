@@ -92,6 +92,48 @@ fn odd_files_are_answered_with_an_error_and_the_agent_goes_on() {
 }
 
 #[test]
+fn what_an_agent_does_without_asking_is_permitted_like_what_it_asks_for() {
+    for (policy, reads, writes) in
+        [("approve-all", true, true), ("approve-reads", true, false), ("deny-all", false, false)]
+    {
+        let acp = Acp::new(&[]);
+        std::fs::write(acp.dir().join("there"), "words").expect("a file");
+        acp.open_with(KEY, json!({"permissions": policy}));
+        let _ = acp.ended(KEY, "!read there\n!write new words\n!terminal touch ran");
+        let is_done = |name: &str| answer(&acp, name)["error"].is_null();
+        assert_eq!((is_done("read there"), is_done("write new")), (reads, writes), "{policy}");
+        assert_eq!(is_done("terminal"), writes, "{policy}");
+        assert_eq!(acp.dir().join("new").exists(), writes, "{policy}");
+        if !writes {
+            assert!(!acp.dir().join("ran").exists(), "{policy}");
+        }
+        let told = acp.bodies(KEY, "permission");
+        let refused = [reads, writes, writes].iter().filter(|allowed| !**allowed).count();
+        assert_eq!(told.len(), refused, "what is refused is told: {told:?}");
+        assert!(told.iter().all(|entry| entry["by"] == policy), "{told:?}");
+        acp.finish();
+    }
+}
+
+#[test]
+fn somebody_is_asked_before_a_file_is_written() {
+    let acp = Acp::new(&[]);
+    std::fs::write(acp.dir().join("there"), "words").expect("a file");
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let sent = acp.send(KEY, "!read there\n!write yes words\n!write no words");
+    let _ = acp
+        .api
+        .post(&format!("/v1/approvals/{}/allow-once", text(&acp.question()["id"])), &json!({}))
+        .is(200);
+    acp.wait_file("yes");
+    let _ = acp.api.post(&format!("/v1/approvals/{}/deny", text(&acp.question()["id"])), &json!({})).is(200);
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    assert_eq!(answer(&acp, "read there")["result"]["content"], "words");
+    assert!(answer(&acp, "write no")["error"].is_object() && !acp.dir().join("no").exists());
+    acp.finish();
+}
+
+#[test]
 fn a_terminal_is_a_run_of_the_session() {
     let acp = Acp::new(&[]);
     acp.open_with(KEY, json!({"permissions": "approve-all"}));
