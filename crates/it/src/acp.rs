@@ -243,3 +243,8 @@ impl Deref for Acp {
 pub fn told(turn: &Value) -> Value {
     serde_json::from_str(&text(&turn["text"])).unwrap_or_else(|why| panic!("{why}: {turn}"))
 }
+
+/// The numbers up to this one, as the agent counts.
+pub fn counted(to: u64) -> String {
+    (1..=to).fold(String::new(), |said, number| said + &format!("{number} "))
+}
