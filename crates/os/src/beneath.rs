@@ -38,7 +38,10 @@ impl Beneath {
         let mut bytes = Vec::new();
         file.take(most + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > most {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes")));
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("it has more than {most} bytes"),
+            ));
         }
         Ok(bytes)
     }
