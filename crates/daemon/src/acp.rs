@@ -16,5 +16,5 @@ mod updates;
 mod wants;
 
 pub(crate) use adapter::Adapters;
-pub(crate) use permits::Permission;
+pub(crate) use permits::{Choice, Permission};
 pub(crate) use updates::{Followed, Update};

@@ -19,9 +19,11 @@ impl Hosting {
     pub(super) async fn read_file(&self, wanted: ReadTextFileRequest) -> Answer {
         let root = self.bounds.root.clone();
         let reading = spawn_blocking(move || {
-            let bytes = beneath(&root, &wanted.path)?.read(MOST).map_err(|error| told(&wanted.path, &error))?;
-            let text = String::from_utf8(bytes).map_err(|_| refused(format!("{} is no text", wanted.path.display())))?;
-            Ok(lines(text, wanted.line, wanted.limit))
+            let bytes =
+                beneath(&root, &wanted.path)?.read(MOST).map_err(|error| told(&wanted.path, &error))?;
+            let text = String::from_utf8(bytes)
+                .map_err(|_| refused(format!("{} is no text", wanted.path.display())))?;
+            Ok::<_, Error>(lines(text, wanted.line, wanted.limit))
         });
         let text = reading.await.map_err(|error| refused(error.to_string()))??;
         Ok(raw(&ReadTextFileResponse::new(text)))

@@ -173,7 +173,11 @@ impl Host for Hosting {
         loop {
             pause::point("daemon-acp-before-record");
             let (daemon, at_ms) = (&self.daemon, clock::unix_ms());
-            match daemon.registry.advance_talk(self.run().clone(), daemon.instance.clone(), step.clone(), at_ms).await {
+            match daemon
+                .registry
+                .advance_talk(self.run().clone(), daemon.instance.clone(), step.clone(), at_ms)
+                .await
+            {
                 Ok(Some(done)) => {
                     pause::point("daemon-acp-after-record");
                     self.tell(&step, &done);

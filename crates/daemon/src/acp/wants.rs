@@ -8,7 +8,9 @@ use tenure_acp::conversation::{Asked, Want};
 use tenure_acp::host::{Answer, Reply};
 use tenure_acp::message::raw;
 use tenure_acp::permission::{self, Decision};
-use tenure_acp::schema::{Error, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse};
+use tenure_acp::schema::{
+    Error, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+};
 use tenure_agents::Adapter as Description;
 use tenure_core::session::Permissions;
 

@@ -77,6 +77,7 @@ impl Daemon {
             }
         }
         self.something_happened();
+        self.a_turn_changed(&turn.asked.session);
         true
     }
 

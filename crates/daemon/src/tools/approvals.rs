@@ -9,6 +9,7 @@ mod starting;
 use super::judge::{Line, Question};
 use super::question::is_visible;
 use super::wanted::Wanted;
+use crate::acp::Permission;
 use crate::daemon::{Daemon, lock};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -101,7 +102,7 @@ pub(crate) struct Waiting {
 }
 
 impl Daemon {
-    async fn tell_of(&self, id: &RunId, session: Option<String>, kind: &str, detail: Value) {
+    pub(crate) async fn tell_of(&self, id: &RunId, session: Option<String>, kind: &str, detail: Value) {
         self.tell(NewEvent {
             at_ms: clock::unix_ms(),
             kind: kind.to_owned(),
@@ -181,6 +182,9 @@ fn word(state: ApprovalState) -> String {
 }
 
 fn json_of(row: &ApprovalRow) -> Result<Approval, Refusal> {
+    if let Some(permission) = Permission::read(row) {
+        return Ok(permission.shown(without_question(row)));
+    }
     let asked = Recorded::read(row)?;
     // Whoever is to decide reads all of it; afterwards nobody needs its secrets.
     let decides = row.state == ApprovalState::Pending;

@@ -21,6 +21,10 @@ impl TalkRegistry for Sqlite {
         self.read(move |db| open(db, &session))
     }
 
+    fn open_talks(&self, of: InstanceId) -> Reply<Vec<Talk>> {
+        self.read(move |db| open_talks(db, &of))
+    }
+
     fn lines_from(&self, run: RunId, at: u64) -> Reply<Vec<Line>> {
         self.read(move |db| lines_from(db, &run, at))
     }
@@ -102,6 +106,18 @@ fn open(db: &Connection, session: &SessionKey) -> Result<Option<OpenTalk>, Troub
     Ok(Some(OpenTalk { talk, questions, asked }))
 }
 
+fn open_talks(db: &Connection, of: &InstanceId) -> Result<Vec<Talk>, Trouble> {
+    let mut statement = db.prepare_cached(&format!(
+        "{TALK} t WHERE over_at_ms IS NULL AND EXISTS (SELECT 1 FROM runs r WHERE r.run_id = t.run_id AND r.owner = ?1)"
+    ))?;
+    let mut rows = statement.query([of.as_str()])?;
+    let mut talks = Vec::new();
+    while let Some(row) = rows.next()? {
+        talks.push(talk_row(row)?);
+    }
+    Ok(talks)
+}
+
 /// The lines of a conversation of which this is true.
 fn lines(db: &Connection, run: &RunId, index: &str, which: &str) -> Result<Vec<Line>, Trouble> {
     let mut statement =
@@ -161,7 +177,7 @@ fn advance(
     let found = statement.query((run.as_str(), by.as_str()))?.next()?.map(talk_row).transpose()?;
     let Some(mut talk) = found else { return Ok(None) };
     let mut done = Advanced::default();
-    hear(db, run, step, at_ms)?;
+    hear(db, run, step)?;
     say(db, &mut talk, &step.lines, &mut done)?;
     tell(db, &talk.session, &step.told, at_ms, &mut done)?;
     db.prepare_cached(
@@ -181,7 +197,7 @@ fn advance(
 }
 
 /// Writes what the agent answered and asks, and what of that is answered with this step.
-fn hear(db: &Connection, run: &RunId, step: &Advance, at_ms: u64) -> Result<(), Trouble> {
+fn hear(db: &Connection, run: &RunId, step: &Advance) -> Result<(), Trouble> {
     let mut answer =
         db.prepare_cached("UPDATE said SET answer = ?3 WHERE run_id = ?1 AND id = ?2 AND answer IS NULL")?;
     for (id, text) in &step.answers {

@@ -1,0 +1,280 @@
+//! One turn of an ACP agent: its prompt is asked once, whoever goes on with it, and its end is what the agent answers. A
+//! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
+
+use super::adapter::Adapter;
+use super::updates::Update;
+use crate::daemon::{Daemon, Phase, until};
+use crate::refusal::Refusal;
+use crate::sessions::Stopped;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_acp::history::Kind;
+use tenure_acp::host::{Answer, Over, answer_of};
+use tenure_acp::schema::{ContentBlock, PromptRequest};
+use tenure_acp::turn as acp;
+use tenure_core::session::{AgentId, SessionKey, Stop};
+use tenure_core::talk::Entry;
+use tenure_os::{clock, pause};
+use tenure_store::{FinalText, Outcome, Session, Side, Turn, TurnEnd};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+/// How long an agent may take to confirm that it has ended its turn.
+const CONFIRM: Duration = Duration::from_secs(15);
+/// How many of a turn's last entries are looked through for what was said at last.
+const LAST: usize = 200;
+
+/// What became of a prompt.
+enum Came {
+    /// The agent answered.
+    Answer(Answer),
+    /// It did not confirm that it ended the turn.
+    Unconfirmed,
+    /// The adapter has ended.
+    Over,
+}
+
+/// Why a turn is ended before the agent ends it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Early {
+    Cancelled,
+    TimedOut,
+}
+
+impl Daemon {
+    /// Tells whoever looks on that a turn has begun or ended.
+    pub(crate) fn a_turn_changed(&self, key: &SessionKey) {
+        self.adapters.updates.tell(key, Update::Turn);
+    }
+
+    /// Carries out a turn of an ACP agent, or goes on with one.
+    pub(crate) async fn see_acp_through(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        mut cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        let key = &turn.asked.session;
+        self.a_turn_changed(key);
+        let limit = self.turn_limit(&session, turn);
+        let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
+        if let Some(asked) = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?
+            && let Some(answer) = asked.answer
+        {
+            return Ok(self.ended(turn, acp_end(&answer_of(&answer)), None).await);
+        }
+        let was_asked = self.was_asked(turn).await?;
+        let mut leaving = self.phase.subscribe();
+        let ensuring = self.ensure_adapter(session);
+        let (adapter, notes) = tokio::select! {
+            biased;
+            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+            () = until(&mut cancelled, |is| *is) => {
+                return Ok(self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, None), None).await);
+            }
+            ensured = ensuring => match ensured {
+                Ok(ensured) => ensured,
+                Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
+                Err(refusal) => return Ok(self.not_ensured(turn, &refusal, was_asked).await),
+            },
+        };
+        // The adapter that was asked has ended: nobody else can answer.
+        if was_asked && turn.run.as_ref() != Some(&adapter.run) {
+            let why = match &turn.run {
+                Some(run) => self.how_it_ended(run, &name).await,
+                None => format!("{name} is gone"),
+            };
+            return Ok(self.ended(turn, (Outcome::Failed, Stop::Crashed, Some(why)), None).await);
+        }
+        if !self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await.map_err(failed)? {
+            return Ok(self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, None), None).await);
+        }
+        pause::point("daemon-acp-before-prompt");
+        let asking = self.prompt(turn, &adapter, notes);
+        let (came, early) = tokio::select! {
+            biased;
+            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+            ended = until_answered(&adapter, asking, &mut cancelled, limit) => ended,
+        };
+        adapter.was_used();
+        Ok(self.came(turn, &adapter, (came, early), &name).await)
+    }
+
+    /// Whether an earlier daemon, or this one, has asked the prompt.
+    async fn was_asked(&self, turn: &Turn) -> Result<bool, Stopped> {
+        Ok(self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?.is_some())
+    }
+
+    /// When a turn is to be ended; never, if it has no limit.
+    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Duration> {
+        let of_agent = || session.row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
+        let limit = session.row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
+        let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
+        Some(limit.saturating_sub(since))
+    }
+
+    /// Asks the prompt, unless that was done; and waits for the answer.
+    async fn prompt(&self, turn: &Turn, adapter: &Adapter, notes: Vec<String>) -> Result<Answer, Over> {
+        // Who reads in vain now finds the adapter's end next.
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.ok().flatten();
+        match asked.map(|line| (line.answer, line.asks)) {
+            Some((Some(answer), _)) => Ok(answer_of(&answer)),
+            Some((None, Some(asks))) => adapter.handle.answer_to(asks.id).await,
+            Some((None, None)) | None => {
+                let text = turn.asked.message.clone();
+                let notes = notes.into_iter().map(|note| (Kind::Note, json!({ "text": note })));
+                let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
+                let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
+                adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
+            }
+        }
+    }
+
+    /// The end of a turn by what became of its prompt.
+    async fn came(
+        self: &Arc<Self>,
+        turn: &Turn,
+        adapter: &Adapter,
+        (came, early): (Came, Option<Early>),
+        name: &str,
+    ) -> TurnEnd {
+        let end = match (came, early) {
+            (Came::Answer(answer), early) => after(acp_end(&answer), early),
+            (Came::Unconfirmed, Some(Early::TimedOut)) => {
+                let key = &turn.asked.session;
+                let why = "its turn had no time left, and it did not stop";
+                if let Err(refusal) = self.let_go_of(key, &adapter.run, why).await {
+                    tracing::warn!(run = %adapter.run, why = refusal.detail, "an adapter does not end");
+                }
+                let why = format!("{name} had no time left and did not stop, so its process was ended");
+                (Outcome::TimedOut, Stop::TimedOut, Some(why))
+            }
+            (Came::Unconfirmed, _) => {
+                adapter.wedged.send_replace(true);
+                let why = format!(
+                    "{name} was told to stop and has not said that it did; its process goes on until the next turn or the close"
+                );
+                (Outcome::Cancelled, Stop::Cancelled, Some(why))
+            }
+            (Came::Over, Some(Early::Cancelled)) => {
+                (Outcome::Cancelled, Stop::Cancelled, Some(self.how_it_ended(&adapter.run, name).await))
+            }
+            (Came::Over, Some(Early::TimedOut)) => {
+                (Outcome::TimedOut, Stop::TimedOut, Some(self.how_it_ended(&adapter.run, name).await))
+            }
+            (Came::Over, None) => {
+                (Outcome::Failed, Stop::Crashed, Some(self.how_it_ended(&adapter.run, name).await))
+            }
+        };
+        self.ended(turn, end, Some(adapter.session.0.to_string())).await
+    }
+
+    async fn not_ensured(self: &Arc<Self>, turn: &Turn, refusal: &Refusal, was_asked: bool) -> TurnEnd {
+        let stop = if was_asked { Stop::Crashed } else { Stop::Error };
+        let outcome = if refusal.code == "session-closed" { Outcome::Cancelled } else { Outcome::Failed };
+        self.ended(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
+    }
+
+    async fn ended(
+        &self,
+        turn: &Turn,
+        (outcome, stop, error): (Outcome, Stop, Option<String>),
+        resume: Option<String>,
+    ) -> TurnEnd {
+        let text = self.said_at_last(turn).await;
+        TurnEnd { outcome, stop: Some(stop), at_ms: clock::unix_ms(), text, error, resume }
+    }
+
+    /// What the agent said after the last thing that it did.
+    async fn said_at_last(&self, turn: &Turn) -> Option<FinalText> {
+        let newest = Side::Before(u64::MAX);
+        let page = self.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await.ok()?;
+        let of_turn = page.entries.into_iter().filter(|entry| entry.turn.as_ref() == Some(&turn.asked.id));
+        let says = |entry: &Entry| entry.kind == Kind::Agent.word();
+        let mut pieces: Vec<String> = of_turn
+            .skip_while(|entry| !says(entry))
+            .take_while(says)
+            .filter_map(|entry| text_of(&entry))
+            .collect();
+        pieces.reverse();
+        (!pieces.is_empty()).then(|| FinalText::whole(pieces.concat()))
+    }
+
+    /// What an agent has said or done last, in a turn that is under way.
+    pub(crate) async fn acp_progress(&self, key: &SessionKey) -> String {
+        let page = self.registry.entries(key.clone(), Side::Before(u64::MAX), 20, 64 << 10).await;
+        let entries = page.map(|page| page.entries).unwrap_or_default();
+        let told = |entry: &Entry| match entry.kind.as_str() {
+            "agent" => text_of(entry),
+            "tool" => {
+                let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
+                body["title"].as_str().map(str::to_owned)
+            }
+            _ => None,
+        };
+        entries.iter().find_map(told).unwrap_or_default()
+    }
+}
+
+fn text_of(entry: &Entry) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
+    body["text"].as_str().map(str::to_owned)
+}
+
+/// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
+async fn until_answered(
+    adapter: &Adapter,
+    asking: impl Future<Output = Result<Answer, Over>>,
+    cancelled: &mut watch::Receiver<bool>,
+    limit: Option<Duration>,
+) -> (Came, Option<Early>) {
+    tokio::pin!(asking);
+    let time_is_up = async {
+        match limit {
+            Some(limit) => sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    let early = tokio::select! {
+        answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
+        () = until(cancelled, |is| *is) => Early::Cancelled,
+        () = time_is_up => Early::TimedOut,
+    };
+    adapter.handle.cancel(adapter.session.clone());
+    let came = match timeout(CONFIRM, asking).await {
+        Ok(Ok(answer)) => Came::Answer(answer),
+        Ok(Err(Over)) => Came::Over,
+        Err(_) => Came::Unconfirmed,
+    };
+    (came, Some(early))
+}
+
+type End = (Outcome, Stop, Option<String>);
+
+/// How a turn ended by what the agent answered.
+fn acp_end(answer: &Answer) -> End {
+    match acp::over(answer.as_ref().map(AsRef::as_ref)) {
+        acp::Over::Done => (Outcome::Done, Stop::EndTurn, None),
+        acp::Over::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
+        acp::Over::Refused => (Outcome::Failed, Stop::Refusal, Some("the agent refuses to do it".to_owned())),
+        acp::Over::Cancelled => (Outcome::Cancelled, Stop::Cancelled, None),
+        acp::Over::Failed(why) => (Outcome::Failed, Stop::Error, Some(why)),
+    }
+}
+
+/// What an answer means of a turn that was to be ended early.
+fn after((outcome, stop, error): End, early: Option<Early>) -> End {
+    match early {
+        None => (outcome, stop, error),
+        Some(Early::TimedOut) => {
+            (Outcome::TimedOut, Stop::TimedOut, Some("its turn had no time left".to_owned()))
+        }
+        // Some agents call it an error that they were told to stop, others the end.
+        Some(Early::Cancelled) => (Outcome::Cancelled, Stop::Cancelled, error),
+    }
+}
+
+fn failed(error: tenure_store::Failed) -> Stopped {
+    Stopped::failed(&error.into())
+}
