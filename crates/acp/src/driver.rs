@@ -228,6 +228,10 @@ impl<H: Host> Driver<H> {
             Order::Ask { verb, params, turn, told, reply } => {
                 if turn.is_some() {
                     self.turn.clone_from(&turn);
+                    if !self.abilities.is_set_up {
+                        self.abilities.is_set_up = true;
+                        self.step.abilities = Some(self.abilities.text());
+                    }
                 }
                 told.into_iter().for_each(|(kind, body)| self.history.note(kind, body));
                 let question = self.conversation.ask(verb, &params);
