@@ -2,6 +2,7 @@
 //! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
 
 use super::adapter::Adapter;
+use super::ensuring::Ensured;
 use super::updates::Update;
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
@@ -53,40 +54,50 @@ impl Daemon {
         self: &Arc<Self>,
         session: Session,
         turn: &Turn,
+        cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        let asks = self.asks_somebody(&session.row);
+        let end = self.see_to_its_end(session, turn, cancelled).await?;
+        if asks {
+            self.withdraw_permissions(&turn.asked.session).await;
+        }
+        Ok(end)
+    }
+
+    async fn see_to_its_end(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
         mut cancelled: watch::Receiver<bool>,
     ) -> Result<TurnEnd, Stopped> {
         let key = &turn.asked.session;
         self.a_turn_changed(key);
         let limit = self.turn_limit(&session, turn);
         let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-        if let Some(asked) = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?
-            && let Some(answer) = asked.answer
-        {
-            return Ok(self.ended(turn, acp_end(&answer_of(&answer)), None).await);
+        if let Some(answer) = self.answer_to(turn).await? {
+            return Ok(self.ended(turn, acp_end(&answer), None).await);
         }
         let was_asked = self.was_asked(turn).await?;
         let mut leaving = self.phase.subscribe();
-        let ensuring = self.ensure_adapter(session);
-        let (adapter, notes) = tokio::select! {
+        let ensuring = self.ensure_asked(session, turn, was_asked);
+        let ensured = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
             () = until(&mut cancelled, |is| *is) => {
                 return Ok(self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, None), None).await);
             }
-            ensured = ensuring => match ensured {
-                Ok(ensured) => ensured,
-                Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
-                Err(refusal) => return Ok(self.not_ensured(turn, &refusal, was_asked).await),
-            },
+            () = time_is_up(limit) => {
+                let why = format!("{name} was not ready for its turn before that had no time left");
+                return Ok(self.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
+            }
+            ensured = ensuring => ensured,
         };
-        // The adapter that was asked has ended: nobody else can answer.
-        if was_asked && turn.run.as_ref() != Some(&adapter.run) {
-            let why = match &turn.run {
-                Some(run) => self.how_it_ended(run, &name).await,
-                None => format!("{name} is gone"),
-            };
-            return Ok(self.ended(turn, (Outcome::Failed, Stop::Crashed, Some(why)), None).await);
-        }
+        let (adapter, notes) = match ensured {
+            Ok(Some(ensured)) => ensured,
+            Ok(None) => return self.came_of_the_gone(turn, &name).await,
+            Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
+            Err(refusal) => return Ok(self.not_ensured(turn, &refusal, was_asked).await),
+        };
         if !self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await.map_err(failed)? {
             return Ok(self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, None), None).await);
         }
@@ -99,6 +110,39 @@ impl Daemon {
         };
         adapter.was_used();
         Ok(self.came(turn, &adapter, (came, early), &name).await)
+    }
+
+    /// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
+    async fn ensure_asked(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        was_asked: bool,
+    ) -> Result<Option<Ensured>, Refusal> {
+        if was_asked
+            && let Some(run) = &turn.run
+            && self.adapter_run(run).await?.is_none()
+        {
+            self.hear_out_of(&session.row.key, run).await?;
+            return Ok(None);
+        }
+        self.ensure_adapter(session).await.map(Some)
+    }
+
+    /// The end of a turn whose adapter has ended: what it answered before that counts.
+    async fn came_of_the_gone(self: &Arc<Self>, turn: &Turn, name: &str) -> Result<TurnEnd, Stopped> {
+        let end = match (self.answer_to(turn).await?, &turn.run) {
+            (Some(answer), _) => acp_end(&answer),
+            (None, Some(run)) => (Outcome::Failed, Stop::Crashed, Some(self.how_it_ended(run, name).await)),
+            (None, None) => (Outcome::Failed, Stop::Crashed, Some(format!("{name} is gone"))),
+        };
+        Ok(self.ended(turn, end, None).await)
+    }
+
+    /// What the agent answered to a turn's prompt, if it did.
+    async fn answer_to(&self, turn: &Turn) -> Result<Option<Answer>, Stopped> {
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        Ok(asked.and_then(|asked| asked.answer).map(|answer| answer_of(&answer)))
     }
 
     /// Whether an earlier daemon, or this one, has asked the prompt.
@@ -222,6 +266,14 @@ fn text_of(entry: &Entry) -> Option<String> {
     body["text"].as_str().map(str::to_owned)
 }
 
+/// Waits until nothing is left of a time limit, if there is one.
+async fn time_is_up(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
 async fn until_answered(
     adapter: &Adapter,
@@ -230,16 +282,10 @@ async fn until_answered(
     limit: Option<Duration>,
 ) -> (Came, Option<Early>) {
     tokio::pin!(asking);
-    let time_is_up = async {
-        match limit {
-            Some(limit) => sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
     let early = tokio::select! {
         answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
         () = until(cancelled, |is| *is) => Early::Cancelled,
-        () = time_is_up => Early::TimedOut,
+        () = time_is_up(limit) => Early::TimedOut,
     };
     adapter.handle.cancel(adapter.session.clone());
     let came = match timeout(CONFIRM, asking).await {
