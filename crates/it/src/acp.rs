@@ -37,7 +37,7 @@ impl Acp {
     pub fn without_daemon(install: Install, flags: &[&str], of_adapter: &str, more: &str) -> Self {
         let flags = flags.iter().fold(String::new(), |list, flag| list + &format!("'{flag}', "));
         let more = format!(
-            "{more}\n[agents.helper.acp]\ncommand = '{}'\nargs = [{flags}]\nenv-pass = ['ACTOR_WITNESS']\n{of_adapter}\n",
+            "{more}\n[agents.helper.acp]\ncommand = '{}'\nargs = [{flags}]\nenv-pass = ['ACTOR_WITNESS', 'PASSED_*']\n{of_adapter}\n",
             scripted_acp().display()
         );
         Self { talks: Talks::without_daemon(install, "", &more) }
@@ -137,6 +137,14 @@ impl Acp {
     #[track_caller]
     pub fn pid(&self, start: usize) -> i32 {
         i32::try_from(self.starts()[start]["pid"].as_i64().expect("a pid")).expect("a pid")
+    }
+
+    /// At each start, no process of an earlier one was alive.
+    #[track_caller]
+    pub fn assert_never_two(&self) {
+        for start in self.starts() {
+            assert_eq!(start["alive"], json!([]), "an earlier adapter lived: {start}");
+        }
     }
 
     /// The lines of one of the agent's notes.

@@ -194,6 +194,23 @@ fn an_agent_that_dies_while_no_daemon_is_there_is_told_with_its_true_exit() {
 }
 
 #[test]
+fn an_answer_counts_though_its_agent_was_gone_before_anybody_heard_it() {
+    let acp = acp();
+    acp.open(KEY);
+    let sent = acp.send(KEY, "!say before \n!await go\n!count 1 9\n!answered\n!exit 3 bye");
+    acp.wait_text(KEY, "before");
+    let process = acp.process(0);
+    acp.kill();
+    acp.let_go("go");
+    process.wait_dead(PATIENCE);
+    acp.begin();
+    let _ = ends_well(&acp, &sent);
+    assert_eq!(acp.said(KEY), format!("before {}", counted(9)));
+    assert_eq!(acp.itself(KEY)["loaded"], true);
+    acp.finish();
+}
+
+#[test]
 fn what_waits_when_the_daemon_is_killed_comes_in_its_order_to_the_same_process() {
     let acp = acp();
     acp.open(KEY);

@@ -139,7 +139,7 @@ fn a_terminal_is_a_run_of_the_session() {
     acp.open_with(KEY, json!({"permissions": "approve-all"}));
     let sent = acp.send(
         KEY,
-        "!terminal echo begun; read line; echo never\n!output\n!touch made\n!await go\n!kill\n!exited\n!output\n!release\n\
+        "!terminal echo begun; exec sleep 1000\n!output\n!touch made\n!await go\n!kill\n!exited\n!output\n!release\n\
          !output\n!terminal echo out; echo err >&2; exit 3\n!exited\n!output\n!release",
     );
     acp.wait_file("made");
@@ -147,7 +147,7 @@ fn a_terminal_is_a_run_of_the_session() {
     assert_eq!(live.len(), 2, "the adapter and the terminal: {live:?}");
     let adapter = acp.adapter(KEY)["runId"].clone();
     let terminal = text(live.iter().find(|run| **run != adapter).expect("a terminal"));
-    assert_eq!(acp.show(&terminal)["sessionKey"], KEY);
+    assert_eq!(acp.show(&terminal)["sessionId"], KEY);
     acp.wait_for_output(&terminal, "begun");
     acp.let_go("go");
     assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");

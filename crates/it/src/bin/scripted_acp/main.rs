@@ -21,7 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
-use tenure_it::eventually;
+use tenure_it::{eventually, proc};
 
 /// While there is a file of this name, nothing is read.
 const HOLD: &str = "hold";
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     // Whoever waits for the end of all processes of a test waits for this one.
     let _witness = std::env::var_os("ACTOR_WITNESS")
         .map(|fifo| std::fs::OpenOptions::new().write(true).open(fifo).expect("the witness"));
-    wire::note("starts", &json!({"pid": std::process::id(), "argv": argv}));
+    wire::note("starts", &json!({"pid": std::process::id(), "argv": argv, "alive": alive()}));
     if let Some(code) = flags.crash {
         eprintln!("the agent will not start");
         return ExitCode::from(code);
@@ -48,6 +48,14 @@ fn main() -> ExitCode {
     let agent = Arc::new(agent);
     std::thread::spawn(move || read(&agent));
     exits.recv().expect("it is told to exit")
+}
+
+/// The processes of earlier starts that live.
+fn alive() -> Vec<i32> {
+    let starts = std::fs::read_to_string("starts").unwrap_or_default();
+    let starts = starts.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let pids = starts.filter_map(|start| i32::try_from(start["pid"].as_i64()?).ok());
+    pids.filter(|pid| proc::runs(*pid)).collect()
 }
 
 /// Reads messages until there are no more.

@@ -50,6 +50,8 @@ impl Turn {
                 return Then::Stop("end_turn".to_owned());
             }
             "twice" => self.twice = true,
+            // It answers, and has more to do.
+            "answered" => self.answer(&Then::Stop("end_turn".to_owned())),
             "text-id" => self.id = self.id.to_string().into(),
             "stop" => return Then::Stop(rest.to_owned()),
             "error" => {

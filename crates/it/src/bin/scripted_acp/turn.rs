@@ -58,7 +58,7 @@ impl Turn {
         self.answer(&then.unwrap_or(Then::Stop("end_turn".to_owned())));
     }
 
-    fn answer(&self, then: &Then) {
+    pub(crate) fn answer(&self, then: &Then) {
         for _ in 0..=u8::from(self.twice) {
             match then {
                 Then::GoOn | Then::Silence => {}
