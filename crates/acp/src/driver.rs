@@ -45,6 +45,8 @@ struct Driver<H> {
     due: Option<Instant>,
     /// Who waits for which answer.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// The answers that came before anybody waited for them.
+    unclaimed: HashMap<i64, String>,
     /// The answers that are being found, by what they are to name.
     finding: HashMap<RequestId, AbortHandle>,
     found: JoinSet<(RequestId, Reply)>,
@@ -78,6 +80,7 @@ pub fn go_on<H: Host>(
         step: Advance { heard_to, ..Advance::default() },
         due: None,
         waiting: HashMap::new(),
+        unclaimed: HashMap::new(),
         finding: HashMap::new(),
         found: JoinSet::new(),
         writer,
@@ -243,7 +246,13 @@ impl<H: Host> Driver<H> {
                 self.waiting.insert(question.id, reply);
                 self.is_due(true);
             }
-            Order::Await { id, reply } => drop(self.waiting.insert(id, reply)),
+            Order::Await { id, reply } => match self.unclaimed.remove(&id) {
+                // One who has left finds it in the record.
+                Some(answer) => drop(reply.send(answer_of(&answer))),
+                None if self.conversation.waits_for_answer(id) => drop(self.waiting.insert(id, reply)),
+                // An earlier driver has heard it, and recorded.
+                None => drop(reply),
+            },
             Order::Cancel(session) => {
                 self.step.lines.push((cancel(&session), None));
                 self.cancelled = self.conversation.waits_for(Verb::Prompt);
@@ -321,9 +330,10 @@ impl<H: Host> Driver<H> {
             }
         }
         for (id, text) in step.answers {
-            if let Some(reply) = self.waiting.remove(&id) {
+            match self.waiting.remove(&id) {
                 // One who has left finds it in the record.
-                let _ = reply.send(answer_of(&text));
+                Some(reply) => drop(reply.send(answer_of(&text))),
+                None => drop(self.unclaimed.insert(id, text)),
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use crate::daemon::lock;
 use crate::scopes::Scopes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tenure_acp::handle::Handle;
 use tenure_acp::schema::SessionId;
 use tenure_core::ids::RunId;
@@ -23,13 +24,22 @@ pub(crate) struct Adapter {
     pub(super) over: watch::Receiver<bool>,
     /// Since when nobody has wanted anything of it.
     pub(super) idle_since: Mutex<Instant>,
-    /// Whether it left a turn without an answer: it is not to be used again.
-    pub(super) wedged: watch::Sender<bool>,
+    /// How long it is kept then.
+    pub(super) idle: Option<Duration>,
+    /// How long a turn may take that has no limit of its own.
+    pub(super) timeout: Option<Duration>,
+    /// Whether somebody is asked what it may do.
+    pub(super) asks: bool,
 }
 
 impl Adapter {
-    pub(super) fn is_usable(&self) -> bool {
-        !*self.over.borrow() && !*self.wedged.borrow()
+    pub(super) fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// Whether it has been idle for too long.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.idle.is_some_and(|limit| lock(&self.idle_since).elapsed() >= limit)
     }
 
     pub(super) fn was_used(&self) {

@@ -232,6 +232,7 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ApprovalState::{AllowedAlways, AllowedOnce, Denied};
 
     fn permission(options: &[(&str, &str)]) -> Permission {
         let option = |(id, kind): &(&str, &str)| PermissionJson {
@@ -253,7 +254,6 @@ mod tests {
         ]);
         let chosen =
             |choice: Choice<'_>| all.choose(&choice).map(|(option, state)| (option.unwrap(), state)).unwrap();
-        use ApprovalState::{AllowedAlways, AllowedOnce, Denied};
         assert_eq!(chosen(Choice::Like(AllowedOnce)), ("b".to_owned(), AllowedOnce));
         assert_eq!(chosen(Choice::Like(AllowedAlways)), ("a".to_owned(), AllowedAlways));
         assert_eq!(chosen(Choice::Like(Denied)), ("d".to_owned(), Denied));

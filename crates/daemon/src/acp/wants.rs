@@ -90,10 +90,9 @@ impl Hosting {
     async fn if_permitted(&self, asked: &Asked, deed: &Deed, doing: impl Future<Output = Answer>) -> Reply {
         let (allowed, by) = match self.bounds.permissions {
             Permissions::ApproveAll => return doing.await.into(),
-            Permissions::ApproveReads if deed.only_looks => return doing.await.into(),
+            Permissions::ApproveReads | Permissions::Ask if deed.only_looks => return doing.await.into(),
             Permissions::ApproveReads => (false, Permissions::ApproveReads.word().to_owned()),
             Permissions::DenyAll => (false, Permissions::DenyAll.word().to_owned()),
-            Permissions::Ask if deed.only_looks => return doing.await.into(),
             Permissions::Ask => {
                 let answered = self.ask_person(asked.name(self.run()), &Question::of_deed(&deed.title)).await;
                 (answered.option.as_deref() == Some("allow"), answered.by)
