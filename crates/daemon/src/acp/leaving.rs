@@ -156,8 +156,7 @@ impl Daemon {
         }
         let row = self.registry.run(run.clone()).await?;
         if row.is_none_or(|row| row.ending.is_some()) {
-            self.registry.end_talk(run.clone(), clock::unix_ms()).await?;
-            return Ok(());
+            return self.hear_out_of(key, run).await;
         }
         self.ensure_adapter(session).await.map(drop)
     }

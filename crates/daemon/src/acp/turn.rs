@@ -2,6 +2,7 @@
 //! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
 
 use super::adapter::Adapter;
+use super::ensuring::Ensured;
 use super::updates::Update;
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
@@ -16,11 +17,11 @@ use tenure_acp::turn as acp;
 use tenure_core::ending::Reason;
 use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionKey, Stop};
-use tenure_core::talk::{Asks, Entry, Line};
+use tenure_core::talk::{Asks, Entry};
 use tenure_os::{clock, pause};
 use tenure_store::{FinalText, Outcome, Session, Side, Turn, TurnEnd};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How long an agent may take to confirm that it has ended its turn.
 const CONFIRM: Duration = Duration::from_secs(15);
@@ -55,27 +56,47 @@ impl Daemon {
         self: &Arc<Self>,
         session: Session,
         turn: &Turn,
+        cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        let asks = self.asks_somebody(&session.row);
+        let end = self.see_to_its_end(session, turn, cancelled).await?;
+        if asks {
+            self.withdraw_permissions(&turn.asked.session).await;
+        }
+        Ok(end)
+    }
+
+    async fn see_to_its_end(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
         mut cancelled: watch::Receiver<bool>,
     ) -> Result<TurnEnd, Stopped> {
         self.a_turn_changed(&turn.asked.session);
         let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-        let own_limit = session.row.work.timeout_ms.map(Duration::from_millis);
-        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
-        if let Some(end) = self.ended_before(turn, asked.as_ref(), &name).await? {
-            return Ok(end);
+        if let Some(answer) = self.answer_to(turn).await? {
+            return Ok(self.ended(turn, acp_end(&answer), None).await);
         }
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        let limit = self.turn_limit(&session, turn);
         let mut leaving = self.phase.subscribe();
-        let ensuring = self.ensure_adapter(session);
-        let (adapter, notes) = tokio::select! {
+        let ensuring = self.ensure_asked(session, turn, asked.is_some());
+        let ensured = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
             // What the agent was asked it has to be told of.
             () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(self.not_asked(turn).await),
-            ensured = ensuring => match ensured {
-                Ok(ensured) => ensured,
-                Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
-                Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
-            },
+            () = time_is_up(limit) => {
+                let why = format!("{name} was not ready for its turn before that had no time left");
+                return Ok(self.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
+            }
+            ensured = ensuring => ensured,
+        };
+        let (adapter, notes) = match ensured {
+            Ok(Some(ensured)) => ensured,
+            Ok(None) => return self.came_of_the_gone(turn, &name).await,
+            Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
+            Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
         };
         let is_noted =
             self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await.map_err(failed)?;
@@ -84,8 +105,6 @@ impl Daemon {
         }
         pause::point("daemon-acp-before-prompt");
         let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks), notes);
-        let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
-        let limit = own_limit.or(adapter.timeout).map(|limit| limit.saturating_sub(since));
         let came = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
@@ -95,25 +114,46 @@ impl Daemon {
         Ok(self.came(turn, &adapter, came, &name).await)
     }
 
-    /// The end of a turn whose prompt was asked by an earlier daemon, if it is known by now.
-    async fn ended_before(
+    /// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
+    async fn ensure_asked(
         self: &Arc<Self>,
+        session: Session,
         turn: &Turn,
-        asked: Option<&Line>,
-        name: &str,
-    ) -> Result<Option<TurnEnd>, Stopped> {
-        let Some(asked) = asked else { return Ok(None) };
-        if let Some(answer) = &asked.answer {
-            return Ok(Some(self.ended(turn, acp_end(&answer_of(answer)), None).await));
-        }
-        let Some(run) = &turn.run else { return Ok(None) };
-        let row = self.registry.run(run.clone()).await.map_err(failed)?;
-        if row.is_some_and(|row| row.ending.is_none()) {
+        was_asked: bool,
+    ) -> Result<Option<Ensured>, Refusal> {
+        if was_asked
+            && let Some(run) = &turn.run
+            && self.adapter_run(run).await?.is_none()
+        {
+            self.hear_out_of(&session.row.key, run).await?;
             return Ok(None);
         }
-        // The adapter that was asked has ended: nobody else can answer.
-        let end = self.after_its_end(run, None, name).await;
-        Ok(Some(self.ended(turn, end, None).await))
+        self.ensure_adapter(session).await.map(Some)
+    }
+
+    /// The end of a turn whose adapter has ended: what it answered before that counts.
+    async fn came_of_the_gone(self: &Arc<Self>, turn: &Turn, name: &str) -> Result<TurnEnd, Stopped> {
+        let end = match (self.answer_to(turn).await?, &turn.run) {
+            (Some(answer), _) => acp_end(&answer),
+            (None, Some(run)) => self.after_its_end(run, None, name).await,
+            (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
+        };
+        Ok(self.ended(turn, end, None).await)
+    }
+
+    /// What the agent answered to a turn's prompt, if it did.
+    async fn answer_to(&self, turn: &Turn) -> Result<Option<Answer>, Stopped> {
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        Ok(asked.and_then(|asked| asked.answer).map(|answer| answer_of(&answer)))
+    }
+
+    /// When a turn is to be ended; never, if it has no limit.
+    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Instant> {
+        let row = &session.row;
+        let of_agent = || row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
+        let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
+        let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
+        Some(Instant::now() + limit.saturating_sub(since))
     }
 
     /// The end of a turn by what became of its prompt.
@@ -236,26 +276,28 @@ fn text_of(entry: &Entry) -> Option<String> {
     body["text"].as_str().map(str::to_owned)
 }
 
+/// Waits until then, if that is ever.
+async fn time_is_up(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
 async fn until_answered(
     adapter: &Adapter,
     asking: impl Future<Output = Result<Answer, Over>>,
     cancelled: &mut watch::Receiver<bool>,
-    limit: Option<Duration>,
+    limit: Option<Instant>,
 ) -> (Came, Option<Early>) {
     tokio::pin!(asking);
-    let time_is_up = async {
-        match limit {
-            Some(limit) => sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
     let early = tokio::select! {
         biased;
         // First, so that a cancel comes after what it cancels.
         answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
         () = until(cancelled, |is| *is) => Early::Cancelled,
-        () = time_is_up => Early::TimedOut,
+        () = time_is_up(limit) => Early::TimedOut,
     };
     adapter.handle.cancel(adapter.session.clone());
     let came = match timeout(CONFIRM, asking).await {

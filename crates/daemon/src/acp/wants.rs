@@ -71,7 +71,9 @@ impl Hosting {
             Decision::Ask => {
                 let answered = self.ask_person(asked.name(self.run()), &Question::of_request(wanted)).await;
                 let decision = answered.option.and_then(|option| permission::chosen(wanted, &option));
-                (decision.unwrap_or(Decision::Cancel), answered.by)
+                // Nobody said yes: what the agent offers as a no is it, rather than the end of its turn.
+                let refusal = || permission::decide(Permissions::DenyAll, wanted, false);
+                (decision.unwrap_or_else(refusal), answered.by)
             }
             decision => (decision, self.bounds.permissions.word().to_owned()),
         };
