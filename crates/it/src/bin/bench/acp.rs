@@ -120,7 +120,7 @@ fn fill(state: &Path, entries: u64) -> io::Result<()> {
          INSERT INTO entries (session, number, turn, at_ms, kind, body)
          SELECT session, number + 2 * i, turn, at_ms, kind, body FROM n CROSS JOIN
              (SELECT * FROM entries WHERE number <= 2)",
-        [entries / 2],
+        [i64::try_from(entries / 2).map_err(io::Error::other)?],
     )
     .map(drop)
     .map_err(io::Error::other)
