@@ -232,11 +232,6 @@ impl Conversation {
         self.waiting.values().any(|waiting| *waiting == verb)
     }
 
-    /// Whether this question is not answered.
-    pub fn waits_for_answer(&self, id: i64) -> bool {
-        self.waiting.contains_key(&id)
-    }
-
     /// What the agent wants and has not got.
     pub fn asked(&self) -> impl Iterator<Item = &Asked> {
         self.asked.values()

@@ -45,7 +45,7 @@ struct Driver<H> {
     due: Option<Instant>,
     /// Who waits for which answer.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,
-    /// The answers that came before anybody waited for them.
+    /// What was answered before anybody waited for it.
     unclaimed: HashMap<i64, String>,
     /// The answers that are being found, by what they are to name.
     finding: HashMap<RequestId, AbortHandle>,
@@ -247,11 +247,8 @@ impl<H: Host> Driver<H> {
                 self.is_due(true);
             }
             Order::Await { id, reply } => match self.unclaimed.remove(&id) {
-                // One who has left finds it in the record.
-                Some(answer) => drop(reply.send(answer_of(&answer))),
-                None if self.conversation.waits_for_answer(id) => drop(self.waiting.insert(id, reply)),
-                // An earlier driver has heard it, and recorded.
-                None => drop(reply),
+                Some(text) => drop(reply.send(answer_of(&text))),
+                None => drop(self.waiting.insert(id, reply)),
             },
             Order::Cancel(session) => {
                 self.step.lines.push((cancel(&session), None));

@@ -3,13 +3,16 @@
 use super::updates::Updates;
 use crate::daemon::lock;
 use crate::scopes::Scopes;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenure_acp::handle::Handle;
 use tenure_acp::schema::SessionId;
+use tenure_agents::Adapter as Description;
 use tenure_core::ids::RunId;
-use tenure_core::session::SessionKey;
+use tenure_core::session::{AgentId, SessionKey};
+use tenure_settings::Settings;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -26,10 +29,6 @@ pub(crate) struct Adapter {
     pub(super) idle_since: Mutex<Instant>,
     /// How long it is kept then.
     pub(super) idle: Option<Duration>,
-    /// How long a turn may take that has no limit of its own.
-    pub(super) timeout: Option<Duration>,
-    /// Whether somebody is asked what it may do.
-    pub(super) asks: bool,
 }
 
 impl Adapter {
@@ -54,9 +53,22 @@ pub(crate) struct Adapters {
     /// One at a time looks for a session's adapter, or lets go of it.
     pub(super) gates: Scopes,
     pub(super) updates: Updates,
+    /// How they are described, once that was read.
+    descriptions: OnceLock<Result<Descriptions, String>>,
 }
 
+type Descriptions = BTreeMap<AgentId, Description>;
+
 impl Adapters {
+    /// How adapters are described: read once.
+    pub(super) fn described(&self, settings: &Settings) -> Result<&Descriptions, &String> {
+        let read = || {
+            let file = settings.config().unwrap_or(Path::new("config.toml"));
+            tenure_agents::adapters(file, settings.agents()).map_err(|error| error.to_string())
+        };
+        self.descriptions.get_or_init(read).as_ref()
+    }
+
     pub(super) fn get(&self, key: &SessionKey) -> Option<Arc<Adapter>> {
         lock(&self.live).get(key).cloned()
     }

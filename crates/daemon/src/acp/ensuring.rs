@@ -10,7 +10,7 @@ use crate::held::Held;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::dress;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_acp::driver;
@@ -21,7 +21,7 @@ use tenure_agents::Adapter as Description;
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
-use tenure_core::session::{AgentId, Backend, SessionRow};
+use tenure_core::session::{AgentId, Backend, Permissions, SessionRow};
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::talk::OpenTalk;
 use tenure_os::{clock, pause, random};
@@ -51,17 +51,27 @@ fn root_of(row: &SessionRow) -> PathBuf {
     PathBuf::from(row.work.cwd.clone().unwrap_or_else(asked::home))
 }
 
+/// How the agent of a session is answered when it asks before it does something.
+fn permissions_of(row: &SessionRow, description: &Description) -> Permissions {
+    row.work.permissions.unwrap_or(description.permissions)
+}
+
 impl Daemon {
+    /// Whether somebody is asked what the agent of a session may do.
+    pub(super) fn asks_somebody(&self, row: &SessionRow) -> bool {
+        self.description_of(row).is_ok_and(|it| permissions_of(row, &it) == Permissions::Ask)
+    }
+
     /// The description of an agent's adapter.
     pub(crate) fn adapter_of(&self, name: &AgentId) -> Result<Description, Refusal> {
-        let file = self.settings.config().unwrap_or(Path::new("config.toml"));
-        let mut all = tenure_agents::adapters(file, self.settings.agents()).map_err(Refusal::invalid)?;
-        let known = || all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
-        let unknown = format!(
-            "there is no agent {name} with an ACP adapter: there are {}; describe it in config.toml as [agents.{name}.acp]",
-            known()
-        );
-        all.remove(name).ok_or_else(|| Refusal::invalid(unknown))
+        let all = self.adapters.described(&self.settings).map_err(Refusal::invalid)?;
+        all.get(name).cloned().ok_or_else(|| {
+            let known = all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+            Refusal::invalid(format!(
+                "there is no agent {name} with an ACP adapter: there are {known}; describe it in config.toml as \
+                 [agents.{name}.acp]"
+            ))
+        })
     }
 
     /// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.
@@ -208,11 +218,10 @@ impl Daemon {
         let description = self.description_of(row)?;
         let root = root_of(row);
         let bounds = Bounds {
-            permissions: row.work.permissions.unwrap_or(description.permissions),
+            permissions: permissions_of(row, &description),
             root: root.clone(),
             description: description.clone(),
         };
-        let asks = bounds.asks_somebody();
         let wanted = Wanted {
             cwd: &root,
             resume: session.resume.as_deref(),
@@ -241,8 +250,6 @@ impl Daemon {
             over,
             idle_since: Mutex::new(Instant::now()),
             idle: description.idle,
-            timeout: description.timeout,
-            asks,
         });
         self.adapters.put(row.key.clone(), Arc::clone(&adapter));
         Ok((adapter, notes))

@@ -21,12 +21,10 @@ use tenure_core::talk::{Asks, Entry};
 use tenure_os::{clock, pause};
 use tenure_store::{FinalText, Outcome, Session, Side, Turn, TurnEnd};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How long an agent may take to confirm that it has ended its turn.
 const CONFIRM: Duration = Duration::from_secs(15);
-/// How long an adapter that is there takes at most until it is known to be.
-const MOMENT: Duration = Duration::from_millis(500);
 /// How many of a turn's last entries are looked through for what was said at last.
 const LAST: usize = 200;
 
@@ -58,28 +56,41 @@ impl Daemon {
         self: &Arc<Self>,
         session: Session,
         turn: &Turn,
+        cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        let asks = self.asks_somebody(&session.row);
+        let end = self.see_to_its_end(session, turn, cancelled).await?;
+        if asks {
+            self.withdraw_permissions(&turn.asked.session).await;
+        }
+        Ok(end)
+    }
+
+    async fn see_to_its_end(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
         mut cancelled: watch::Receiver<bool>,
     ) -> Result<TurnEnd, Stopped> {
         self.a_turn_changed(&turn.asked.session);
         let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-        let own_limit = session.row.work.timeout_ms.map(Duration::from_millis);
-        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
-        if let Some(answer) = asked.as_ref().and_then(|line| line.answer.as_ref()) {
-            return Ok(self.ended(turn, acp_end(&answer_of(answer)), None).await);
+        if let Some(answer) = self.answer_to(turn).await? {
+            return Ok(self.ended(turn, acp_end(&answer), None).await);
         }
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        let limit = self.turn_limit(&session, turn);
         let mut leaving = self.phase.subscribe();
-        let overdue = self.overdue(session.row.agent.clone(), own_limit, turn);
         let ensuring = self.ensure_asked(session, turn, asked.is_some());
         let ensured = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
             // What the agent was asked it has to be told of.
             () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(self.not_asked(turn).await),
-            ensured = ensuring => ensured,
-            () = overdue, if asked.is_none() => {
+            () = time_is_up(limit) => {
                 let why = format!("{name} was not ready for its turn before that had no time left");
                 return Ok(self.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
             }
+            ensured = ensuring => ensured,
         };
         let (adapter, notes) = match ensured {
             Ok(Some(ensured)) => ensured,
@@ -94,21 +105,13 @@ impl Daemon {
         }
         pause::point("daemon-acp-before-prompt");
         let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks), notes);
-        let limit = own_limit.or(adapter.timeout).map(|limit| limit.saturating_sub(since(turn)));
         let came = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
             came = until_answered(&adapter, asking, &mut cancelled, limit) => came,
         };
         adapter.was_used();
-        let end = match came {
-            (Came::Over, None) => self.came_of_the_gone(turn, &name).await?,
-            came => self.came(turn, &adapter, came, &name).await,
-        };
-        if adapter.asks {
-            self.withdraw_permissions(&turn.asked.session).await;
-        }
-        Ok(end)
+        Ok(self.came(turn, &adapter, came, &name).await)
     }
 
     /// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
@@ -125,33 +128,32 @@ impl Daemon {
             self.hear_out_of(&session.row.key, run).await?;
             return Ok(None);
         }
-        let (adapter, notes) = self.ensure_adapter(session).await?;
-        let is_other = was_asked && turn.run.as_ref() != Some(&adapter.run);
-        Ok((!is_other).then_some((adapter, notes)))
-    }
-
-    /// Waits until a turn whose adapter is not ready has no time left.
-    async fn overdue(&self, agent: Option<AgentId>, own_limit: Option<Duration>, turn: &Turn) {
-        // Most are ready at once, and need no description.
-        sleep(MOMENT).await;
-        let described = || agent.and_then(|name| self.adapter_of(&name).ok()?.timeout);
-        match own_limit.or_else(described) {
-            Some(limit) => sleep(limit.saturating_sub(since(turn))).await,
-            None => std::future::pending().await,
-        }
+        self.ensure_adapter(session).await.map(Some)
     }
 
     /// The end of a turn whose adapter has ended: what it answered before that counts.
     async fn came_of_the_gone(self: &Arc<Self>, turn: &Turn, name: &str) -> Result<TurnEnd, Stopped> {
-        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
-        let run = self.registry.turn(turn.asked.id.clone()).await.map_err(failed)?.and_then(|turn| turn.run);
-        let end = match (asked.and_then(|line| line.answer), run) {
-            (Some(answer), _) => acp_end(&answer_of(&answer)),
-            (None, Some(run)) => self.after_its_end(&run, None, name).await,
-            (None, None) => (Outcome::Failed, Stop::Crashed, Some(format!("{name} is gone"))),
+        let end = match (self.answer_to(turn).await?, &turn.run) {
+            (Some(answer), _) => acp_end(&answer),
+            (None, Some(run)) => self.after_its_end(run, None, name).await,
+            (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
         };
-        self.withdraw_permissions(&turn.asked.session).await;
         Ok(self.ended(turn, end, None).await)
+    }
+
+    /// What the agent answered to a turn's prompt, if it did.
+    async fn answer_to(&self, turn: &Turn) -> Result<Option<Answer>, Stopped> {
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        Ok(asked.and_then(|asked| asked.answer).map(|answer| answer_of(&answer)))
+    }
+
+    /// When a turn is to be ended; never, if it has no limit.
+    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Instant> {
+        let row = &session.row;
+        let of_agent = || row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
+        let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
+        let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
+        Some(Instant::now() + limit.saturating_sub(since))
     }
 
     /// The end of a turn by what became of its prompt.
@@ -269,14 +271,17 @@ async fn prompt(
     adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
 }
 
-/// How long a turn has taken.
-fn since(turn: &Turn) -> Duration {
-    Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms))
-}
-
 fn text_of(entry: &Entry) -> Option<String> {
     let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
     body["text"].as_str().map(str::to_owned)
+}
+
+/// Waits until then, if that is ever.
+async fn time_is_up(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
@@ -284,21 +289,15 @@ async fn until_answered(
     adapter: &Adapter,
     asking: impl Future<Output = Result<Answer, Over>>,
     cancelled: &mut watch::Receiver<bool>,
-    limit: Option<Duration>,
+    limit: Option<Instant>,
 ) -> (Came, Option<Early>) {
     tokio::pin!(asking);
-    let time_is_up = async {
-        match limit {
-            Some(limit) => sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
     let early = tokio::select! {
         biased;
         // First, so that a cancel comes after what it cancels.
         answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
         () = until(cancelled, |is| *is) => Early::Cancelled,
-        () = time_is_up => Early::TimedOut,
+        () = time_is_up(limit) => Early::TimedOut,
     };
     adapter.handle.cancel(adapter.session.clone());
     let came = match timeout(CONFIRM, asking).await {
