@@ -256,27 +256,30 @@ struct Typist {
     /// The question that they are asked.
     asked: Option<String>,
     typed: UnboundedReceiver<String>,
-    types: UnboundedSender<String>,
+    keyboard: UnboundedSender<String>,
     reads: bool,
 }
 
 impl Typist {
     fn new(json: bool) -> Self {
-        let (types, typed) = unbounded_channel();
+        let (keyboard, typed) = unbounded_channel();
         let sees = stdout().is_terminal() || stderr().is_terminal();
         let can_ask = !json && sees && stdin().is_terminal() && terminal::in_foreground(terminal::stdin());
-        Self { can_ask, asked: None, typed, types, reads: false }
+        Self { can_ask, asked: None, typed, keyboard, reads: false }
     }
 
-    /// Reads what is typed from here on. The thread ends with the process: nothing else can wake it.
+    /// Reads what is typed from here on: what was typed before answers no question. The thread ends with the process:
+    /// nothing else can wake it.
     fn begin(&mut self) {
+        terminal::forget_typed(terminal::stdin());
+        while self.typed.try_recv().is_ok() {}
         if std::mem::replace(&mut self.reads, true) {
             return;
         }
-        let types = self.types.clone();
+        let keyboard = self.keyboard.clone();
         std::thread::spawn(move || {
             for line in stdin().lock().lines().map_while(Result::ok) {
-                if types.send(line).is_err() {
+                if keyboard.send(line).is_err() {
                     return;
                 }
             }

@@ -78,8 +78,14 @@ fn thoughts_and_answers_stand_apart() {
     let mut all = terminal();
     all.entry(&entry(1, "thought", json!({"text": "Hm."})));
     all.entry(&entry(2, "agent", json!({"text": "Yes."})));
+    all.entry(&tool(3, "pending"));
+    all.entry(&entry(4, "agent", json!({"text": "Well.\n\n"})));
+    all.entry(&entry(5, "mode", json!({"mode": "plan"})));
     all.settle();
-    assert_eq!(shown(&mut all), "Hm.\n\nYes.\n");
+    let tool = "• execute Run tests  pending\n";
+    let expected =
+        format!("Hm.\n\nYes.\n\n{tool}\x1b[1A\x1b[JWell.\n\nmode: plan\n{tool}\x1b[1A\x1b[J{tool}");
+    assert_eq!(shown(&mut all), expected, "there is one empty line between them, and not two");
     let face = Face { width: 80, colour: true };
     let mut all = Happened::new(Style { face, live: true, split: false, echo: true });
     all.entry(&entry(1, "user", json!({"text": "a\nb"})));

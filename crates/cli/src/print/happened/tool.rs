@@ -31,7 +31,7 @@ pub(super) struct Tool {
 impl Tool {
     /// Takes what is told of it. Whether its end is to be shown now.
     pub(super) fn told(&mut self, body: &Value) -> bool {
-        self.id = body["toolCallId"].as_str().unwrap_or_default().to_owned();
+        body["toolCallId"].as_str().unwrap_or_default().clone_into(&mut self.id);
         self.kind = body["kind"].as_str().map_or_else(|| "other".to_owned(), plain);
         self.title = text_of(&body["title"]);
         self.status = body["status"].as_str().map_or_else(|| "pending".to_owned(), plain);
