@@ -218,3 +218,17 @@ fn usage_is_kept_for_the_end() {
     ));
     assert_eq!((shown(&mut all).as_str(), all.usage()), ("", Some("5 of 10 tokens, 0.12 USD")));
 }
+
+#[test]
+fn a_tool_call_that_changes_in_place_fits_on_one_line() {
+    let mut all = terminal();
+    for title in ["x".repeat(500), "日本語".repeat(100)] {
+        let body = json!({"toolCallId": "x", "title": title, "kind": "switch_mode", "status": "in_progress"});
+        all.entry(&entry(1, "tool", body));
+    }
+    let text = shown(&mut all).replace("\u{1b}[1A\u{1b}[J", "");
+    for line in text.lines() {
+        let columns: usize = line.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
+        assert!(columns <= 80 && line.contains('…'), "{columns}: {line}");
+    }
+}

@@ -11,8 +11,8 @@ pub(super) const CHANGING_MOST: usize = 6;
 const CHANGE_LINES: usize = 60;
 /// How many lines of what went wrong are shown.
 const WRONG_LINES: usize = 8;
-/// How much of a line is for the words around the title.
-const AROUND_TITLE: usize = 26;
+/// How many columns of a line are for the words around the title.
+const AROUND_TITLE: usize = 30;
 
 /// A tool call, as it was told last.
 #[derive(Debug, Default)]
@@ -106,12 +106,18 @@ fn changed(body: &Value, face: Face) -> Vec<String> {
     lines
 }
 
+/// A text of so many columns at most: a line that is longer than the terminal is wide cannot change in place.
 fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
+    // Characters of other scripts may take two.
+    let columns = |c: char| if c.is_ascii() { 1 } else { 2 };
+    let mut short = String::new();
+    let mut left = most.saturating_sub(2);
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(columns(c)) else { return format!("{short}…") };
+        left = rest;
+        short.push(c);
     }
-    let short: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{short}…")
+    short
 }
 
 /// How much of its memory an agent has used, and what it cost.
