@@ -10,6 +10,8 @@ use crate::schema::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use tenure_core::hash::fnv64;
+use tenure_core::ids::RunId;
 
 /// What we ask of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,6 +40,16 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// Its frozen word.
+    pub fn word(self) -> String {
+        raw(&self).get().trim_matches('"').to_owned()
+    }
+
+    /// The verb with this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
+    }
+
     /// Its name in the protocol.
     pub fn method(self) -> &'static str {
         match self {
@@ -108,12 +120,24 @@ pub struct Asked {
     pub method: String,
     /// More of that, as it came: this is what a record keeps.
     pub params: Option<Box<RawValue>>,
+    /// When it was heard.
+    pub at_ms: u64,
 }
 
 impl Asked {
     /// What it wants.
     pub fn want(&self) -> Want {
         Want::read(&self.method, self.params.as_deref())
+    }
+
+    /// An id for what comes of it, the run of a command or the question to somebody: the same, whoever goes on with it.
+    pub fn name(&self, adapter: &RunId) -> RunId {
+        let text = format!("{adapter} {} {}", raw(&self.id).get(), self.at_ms);
+        let (one, two) = (fnv64(text.as_bytes()), fnv64(format!("{text} ").as_bytes()));
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&one.to_be_bytes());
+        bytes[8..].copy_from_slice(&two.to_be_bytes()[..4]);
+        RunId::from_random(bytes)
     }
 }
 
@@ -213,14 +237,14 @@ impl Conversation {
         self.asked.values()
     }
 
-    /// Takes a message of the agent.
-    pub fn hear(&mut self, message: Message) -> Heard {
+    /// Takes a message of the agent, which came then.
+    pub fn hear(&mut self, message: Message, at_ms: u64) -> Heard {
         match message {
             Message::Request { id, method, params } => {
                 if self.asked.contains_key(&id) {
                     return Heard::Ignored(Ignored::Repeated(id));
                 }
-                let asked = Asked { id: id.clone(), method, params };
+                let asked = Asked { id: id.clone(), method, params, at_ms };
                 self.asked.insert(id, asked.clone());
                 Heard::Asked(asked)
             }

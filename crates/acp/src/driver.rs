@@ -1,21 +1,23 @@
 //! Drives one conversation: hears what the adapter prints, records each step, and only then does what follows from it. A
 //! driver that is dropped at any moment can be followed by another one, made from the record.
 
-use crate::conversation::{Asked, Conversation, Heard, Verb, cancel};
-use crate::history::{History, Kind};
-use crate::host::{Answer, Host, Output, Over, answer_of, answer_text};
-use crate::message::raw;
-use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionId};
+use crate::abilities::Abilities;
+use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
+use crate::handle::{Handle, Order};
+use crate::history::History;
+use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
+use crate::message::{Message, raw};
+use crate::permission;
+use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse};
 use crate::stream::{Said, Stream};
-use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TurnId;
-use tenure_core::talk::{Advance, AskedOfUs, Asks, OpenTalk, Told};
+use tenure_core::talk::{Advance, AskedOfUs, Asks, Line, OpenTalk, Told};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
@@ -23,68 +25,15 @@ use tokio::time::{Instant, sleep_until};
 /// How long what was said may wait to be recorded with more of it.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// What a driver is told.
-enum Order {
-    Ask {
-        verb: Verb,
-        params: Box<RawValue>,
-        turn: Option<TurnId>,
-        told: Vec<(Kind, Value)>,
-        reply: oneshot::Sender<Answer>,
-    },
-    Await {
-        id: i64,
-        reply: oneshot::Sender<Answer>,
-    },
-    Cancel(SessionId),
-}
-
-/// Speaks to a driver. The driver ends when the last of these is gone, and the adapter goes on.
-#[derive(Debug, Clone)]
-pub struct Handle(mpsc::UnboundedSender<Order>);
-
-impl Handle {
-    /// Asks the agent something, and waits for the answer.
-    pub async fn ask(&self, verb: Verb, params: &impl Serialize) -> Result<Answer, Over> {
-        let (reply, answer) = oneshot::channel();
-        let params = raw(params);
-        self.0.send(Order::Ask { verb, params, turn: None, told: Vec::new(), reply }).map_err(|_| Over)?;
-        answer.await.map_err(|_| Over)
-    }
-
-    /// Begins a turn, and waits for its end. What is told of it first is what was said to the agent.
-    pub async fn prompt(
-        &self,
-        turn: TurnId,
-        params: &impl Serialize,
-        told: Vec<(Kind, Value)>,
-    ) -> Result<Answer, Over> {
-        let (reply, answer) = oneshot::channel();
-        let order = Order::Ask { verb: Verb::Prompt, params: raw(params), turn: Some(turn), told, reply };
-        self.0.send(order).map_err(|_| Over)?;
-        answer.await.map_err(|_| Over)
-    }
-
-    /// Waits for the answer to a question that an earlier driver asked.
-    pub async fn answer_to(&self, id: i64) -> Result<Answer, Over> {
-        let (reply, answer) = oneshot::channel();
-        self.0.send(Order::Await { id, reply }).map_err(|_| Over)?;
-        answer.await.map_err(|_| Over)
-    }
-
-    /// Has the agent end its turn. It is the agent that does; nothing is signalled.
-    pub fn cancel(&self, session: SessionId) {
-        // One that is over has no turn.
-        let _ = self.0.send(Order::Cancel(session));
-    }
-}
-
 /// One conversation under way.
 struct Driver<H> {
     host: Arc<H>,
     stream: Stream,
     conversation: Conversation,
     history: History,
+    abilities: Abilities,
+    /// The parameters of what was asked about the session.
+    params: HashMap<i64, Box<RawValue>>,
     turn: Option<TurnId>,
     /// Whether the turn is being cancelled: nothing is permitted any more.
     cancelled: bool,
@@ -96,9 +45,11 @@ struct Driver<H> {
     due: Option<Instant>,
     /// Who waits for which answer.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// What was answered before anybody waited for it.
+    unclaimed: HashMap<i64, String>,
     /// The answers that are being found, by what they are to name.
     finding: HashMap<RequestId, AbortHandle>,
-    found: JoinSet<(RequestId, Answer)>,
+    found: JoinSet<(RequestId, Reply)>,
     writer: mpsc::UnboundedSender<(u64, String)>,
 }
 
@@ -111,7 +62,7 @@ pub fn go_on<H: Host>(
     let asked: Vec<Asked> = open.asked.iter().filter_map(asked_before).collect();
     let questions = open.questions.iter().filter_map(|line| line.asks.as_ref());
     let turn = questions.clone().find_map(|asks| asks.turn.clone());
-    let verbs = questions.filter_map(|asks| Some((asks.id, verb(&asks.verb)?)));
+    let verbs = questions.filter_map(|asks| Some((asks.id, Verb::of_word(&asks.verb)?)));
     let conversation = Conversation::resumed(open.talk.last_id, verbs, asked.iter().cloned());
     let (orders, receiver) = mpsc::unbounded_channel();
     let (writer, lines) = mpsc::unbounded_channel();
@@ -121,12 +72,15 @@ pub fn go_on<H: Host>(
         stream: Stream::default(),
         conversation,
         history,
+        abilities: Abilities::recorded(open.talk.abilities.as_deref()),
+        params: open.questions.iter().filter_map(params_before).collect(),
         turn,
         cancelled: false,
         read_to: heard_to,
         step: Advance { heard_to, ..Advance::default() },
         due: None,
         waiting: HashMap::new(),
+        unclaimed: HashMap::new(),
         finding: HashMap::new(),
         found: JoinSet::new(),
         writer,
@@ -184,8 +138,8 @@ impl<H: Host> Driver<H> {
                 }
                 Some(found) = self.found.join_next() => {
                     // One that was given up is answered already.
-                    if let Ok((id, answer)) = found {
-                        self.answer(&id, answer);
+                    if let Ok((id, reply)) = found {
+                        self.answer(&id, reply);
                     }
                 }
                 () = sleep_until(due), if self.due.is_some() => {}
@@ -209,7 +163,7 @@ impl<H: Host> Driver<H> {
         self.stream.feed(at, bytes, |one| said.push(one));
         for Said { what, end } in said {
             for message in what.into_iter().flatten() {
-                let heard = self.conversation.hear(message);
+                let heard = self.conversation.hear(message, self.host.now_ms());
                 self.take(heard);
             }
             self.step.heard_to = end;
@@ -219,26 +173,56 @@ impl<H: Host> Driver<H> {
     fn take(&mut self, heard: Heard) {
         match heard {
             Heard::Update(update) => {
-                if self.history.take(update.update) {
+                if self.abilities.updated(&update.update) {
+                    self.step.abilities = Some(self.abilities.text());
+                    self.is_due(false);
+                }
+                // What is told again is in the history already.
+                let is_told_again = self.conversation.waits_for(Verb::LoadSession);
+                if !is_told_again && self.history.take(update.update) {
                     self.is_due(false);
                 }
             }
             Heard::Asked(asked) => {
-                let at_ms = self.host.now_ms();
+                if let Want::Permission(wanted) = asked.want() {
+                    let question = self.host.question(&asked);
+                    self.history.asks(permission::told(&id_text(&asked.id), &wanted, question.as_ref()));
+                }
                 self.step.asked.push(AskedOfUs {
                     id: id_text(&asked.id),
                     method: asked.method,
                     params: asked.params.map(|params| params.get().to_owned()),
-                    at_ms,
+                    at_ms: asked.at_ms,
                 });
                 self.is_due(true);
             }
             Heard::Answered { id, answer, verb } => {
                 self.cancelled &= verb != Verb::Prompt;
+                self.learn(verb, id, &answer);
                 self.step.answers.push((id, answer_text(&answer)));
                 self.is_due(true);
             }
             Heard::Ignored(_) => {}
+        }
+    }
+
+    /// Keeps what an answer says about the agent and its session.
+    fn learn(&mut self, verb: Verb, id: i64, answer: &Answer) {
+        let asked = self.params.remove(&id);
+        let Ok(result) = answer else { return };
+        if self.abilities.answered(verb, asked.as_deref(), result) {
+            self.step.abilities = Some(self.abilities.text());
+        }
+        let session_of = |json: &RawValue| {
+            let value: Value = serde_json::from_str(json.get()).ok()?;
+            value["sessionId"].as_str().map(str::to_owned)
+        };
+        match verb {
+            Verb::NewSession => self.step.agent_session = session_of(result),
+            Verb::LoadSession | Verb::ResumeSession => {
+                self.step.agent_session = asked.as_deref().and_then(session_of);
+            }
+            _ => {}
         }
     }
 
@@ -247,15 +231,25 @@ impl<H: Host> Driver<H> {
             Order::Ask { verb, params, turn, told, reply } => {
                 if turn.is_some() {
                     self.turn.clone_from(&turn);
+                    if !self.abilities.is_set_up {
+                        self.abilities.is_set_up = true;
+                        self.step.abilities = Some(self.abilities.text());
+                    }
                 }
                 told.into_iter().for_each(|(kind, body)| self.history.note(kind, body));
                 let question = self.conversation.ask(verb, &params);
-                let verb = word(verb);
+                if verb != Verb::Prompt {
+                    self.params.insert(question.id, params);
+                }
+                let verb = verb.word();
                 self.step.lines.push((question.line, Some(Asks { id: question.id, verb, turn })));
                 self.waiting.insert(question.id, reply);
                 self.is_due(true);
             }
-            Order::Await { id, reply } => drop(self.waiting.insert(id, reply)),
+            Order::Await { id, reply } => match self.unclaimed.remove(&id) {
+                Some(text) => drop(reply.send(answer_of(&text))),
+                None => drop(self.waiting.insert(id, reply)),
+            },
             Order::Cancel(session) => {
                 self.step.lines.push((cancel(&session), None));
                 self.cancelled = self.conversation.waits_for(Verb::Prompt);
@@ -274,7 +268,8 @@ impl<H: Host> Driver<H> {
         });
         if is_permission {
             let cancelled = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
-            self.answer(id, Ok(raw(&cancelled)));
+            let told = Some(json!({ "outcome": "cancelled", "by": "cancel" }));
+            self.answer(id, Reply { answer: Ok(raw(&cancelled)), told });
         }
     }
 
@@ -288,11 +283,14 @@ impl<H: Host> Driver<H> {
         }
     }
 
-    fn answer(&mut self, id: &RequestId, answer: Answer) {
+    fn answer(&mut self, id: &RequestId, reply: Reply) {
         if let Some(finding) = self.finding.remove(id) {
             finding.abort();
         }
-        if let Some(line) = self.conversation.answer(id, answer) {
+        if let Some(line) = self.conversation.answer(id, reply.answer) {
+            if let Some(how) = reply.told {
+                self.history.permitted(&id_text(id), how);
+            }
             self.step.answered.push(id_text(id));
             self.step.lines.push((line, None));
             self.is_due(true);
@@ -329,9 +327,10 @@ impl<H: Host> Driver<H> {
             }
         }
         for (id, text) in step.answers {
-            if let Some(reply) = self.waiting.remove(&id) {
+            match self.waiting.remove(&id) {
                 // One who has left finds it in the record.
-                let _ = reply.send(answer_of(&text));
+                Some(reply) => drop(reply.send(answer_of(&text))),
+                None => drop(self.unclaimed.insert(id, text)),
             }
         }
         Ok(())
@@ -341,20 +340,21 @@ impl<H: Host> Driver<H> {
 /// What the agent asked, as it was recorded.
 fn asked_before(asked: &AskedOfUs) -> Option<Asked> {
     let params = asked.params.clone().map(RawValue::from_string).transpose().ok()?;
-    Some(Asked { id: serde_json::from_str(&asked.id).ok()?, method: asked.method.clone(), params })
+    let id = serde_json::from_str(&asked.id).ok()?;
+    Some(Asked { id, method: asked.method.clone(), params, at_ms: asked.at_ms })
+}
+
+/// The parameters of a question, as it was recorded.
+fn params_before(line: &Line) -> Option<(i64, Box<RawValue>)> {
+    let asks = line.asks.as_ref().filter(|asks| Verb::of_word(&asks.verb) != Some(Verb::Prompt))?;
+    match Message::read(line.text.trim_end().as_bytes()).ok()?.into_iter().next()? {
+        Message::Request { params, .. } => Some((asks.id, params?)),
+        _ => None,
+    }
 }
 
 fn id_text(id: &RequestId) -> String {
     raw(id).get().to_owned()
-}
-
-/// A verb's frozen word.
-fn word(verb: Verb) -> String {
-    raw(&verb).get().trim_matches('"').to_owned()
-}
-
-fn verb(word: &str) -> Option<Verb> {
-    serde_json::from_value(Value::String(word.to_owned())).ok()
 }
 
 #[cfg(test)]

@@ -75,11 +75,21 @@ struct Open {
 
 #[derive(Debug, Clone)]
 enum What {
-    Text { kind: Kind, text: String, message: Option<MessageId>, grows: bool },
+    Text {
+        kind: Kind,
+        text: String,
+        message: Option<MessageId>,
+        grows: bool,
+    },
     Tool(Box<ToolCall>),
     Plan(Value),
     Usage(Value),
-    Other { kind: Kind, body: Value },
+    /// What the agent wants to do, by the id of its request.
+    Permission(Value),
+    Other {
+        kind: Kind,
+        body: Value,
+    },
 }
 
 impl What {
@@ -89,6 +99,7 @@ impl What {
             Self::Tool(_) => Kind::Tool,
             Self::Plan(_) => Kind::Plan,
             Self::Usage(_) => Kind::Usage,
+            Self::Permission(_) => Kind::Permission,
         }
     }
 
@@ -97,7 +108,9 @@ impl What {
             Self::Text { text, .. } => json!({ "text": text }),
             // The protocol's types are JSON.
             Self::Tool(call) => serde_json::to_value(call).unwrap_or_default(),
-            Self::Plan(body) | Self::Usage(body) | Self::Other { body, .. } => body.clone(),
+            Self::Plan(body) | Self::Usage(body) | Self::Permission(body) | Self::Other { body, .. } => {
+                body.clone()
+            }
         }
     }
 
@@ -107,6 +120,7 @@ impl What {
             Self::Text { grows, .. } => !grows,
             Self::Tool(call) => matches!(call.status, ToolCallStatus::Completed | ToolCallStatus::Failed),
             Self::Plan(_) | Self::Usage(_) => false,
+            Self::Permission(body) => body.get("outcome").is_some(),
             Self::Other { .. } => true,
         }
     }
@@ -125,6 +139,7 @@ impl History {
             let what = match kind {
                 "tool" => What::Tool(serde_json::from_str(body).ok()?),
                 "plan" => What::Plan(serde_json::from_str(body).ok()?),
+                "permission" => What::Permission(serde_json::from_str(body).ok()?),
                 "usage" => What::Usage(serde_json::from_str(body).ok()?),
                 _ => return None,
             };
@@ -167,6 +182,28 @@ impl History {
     pub fn note(&mut self, kind: Kind, body: Value) {
         self.settle_texts();
         self.open.push(Open { number: None, changed: true, what: What::Other { kind, body } });
+    }
+
+    /// The agent wants to do something: what is told of that, with the id of its request.
+    pub fn asks(&mut self, body: Value) {
+        self.settle_texts();
+        self.open.push(Open { number: None, changed: true, what: What::Permission(body) });
+    }
+
+    /// It was answered so.
+    pub fn permitted(&mut self, request: &str, how: Value) {
+        let of_request =
+            |open: &&mut Open| matches!(&open.what, What::Permission(body) if body["request"] == request);
+        match (self.open.iter_mut().find(of_request), how) {
+            (Some(Open { changed, what: What::Permission(body), .. }), Value::Object(how)) => {
+                if let Some(body) = body.as_object_mut() {
+                    body.extend(how);
+                }
+                *changed = true;
+            }
+            // It did not ask.
+            (_, how) => self.note(Kind::Permission, how),
+        }
     }
 
     /// What is new or has changed since the last time, in the order of its beginning. A text that is interrupted by something

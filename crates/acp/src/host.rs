@@ -6,10 +6,26 @@ use crate::schema::Error;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::future::Future;
+use tenure_core::ids::RunId;
 use tenure_core::talk::{Advance, Advanced, Line};
 
-/// What the agent answered.
+/// What is answered, by the agent or to it.
 pub type Answer = Result<Box<RawValue>, Error>;
+
+/// What the agent is answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// What.
+    pub answer: Answer,
+    /// What is told of it, if something was permitted or refused.
+    pub told: Option<Value>,
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Self { answer, told: None }
+    }
+}
 
 /// The conversation is over: the adapter has ended, or is another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +66,9 @@ pub trait Host: Send + Sync + 'static {
     /// Records a step.
     fn record(&self, step: Advance) -> impl Future<Output = Result<Advanced, Over>> + Send;
     /// What the agent is answered. It may take as long as a person takes.
-    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, asked: Asked) -> impl Future<Output = Reply> + Send;
+    /// The question that somebody else is asked about that, if somebody is.
+    fn question(&self, asked: &Asked) -> Option<RunId>;
     /// When it is, in Unix milliseconds.
     fn now_ms(&self) -> u64;
 }

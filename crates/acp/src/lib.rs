@@ -6,11 +6,14 @@
 //! The official types of the protocol are used. Its connection is not: a conversation here outlives the daemon that
 //! began it, so what is pending is kept in rows and loaded again, and the bytes have offsets.
 
+pub mod abilities;
 pub mod conversation;
 pub mod driver;
+pub mod handle;
 pub mod history;
 pub mod host;
 pub mod message;
+pub mod opening;
 pub mod permission;
 pub mod stream;
 pub mod turn;

@@ -4,6 +4,9 @@ use crate::schema::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, SelectedPermissionOutcome, ToolKind,
 };
+use serde_json::{Value, json};
+use tenure_core::api::PermissionJson;
+use tenure_core::ids::RunId;
 use tenure_core::session::Permissions;
 
 /// What is answered.
@@ -43,6 +46,33 @@ pub fn decide(policy: Permissions, asked: &RequestPermissionRequest, is_cancelle
         Permissions::ApproveReads if only_looks(asked.tool_call.fields.kind) => allow(&asked.options),
         Permissions::ApproveReads | Permissions::DenyAll => refuse(&asked.options),
     }
+}
+
+/// What is told of a request for permission, before it is answered.
+pub fn told(request: &str, asked: &RequestPermissionRequest, question: Option<&RunId>) -> Value {
+    let options = offered(asked);
+    let tool = &asked.tool_call;
+    let title = tool.fields.title.as_deref().unwrap_or("something that it does not name");
+    let mut told =
+        json!({ "request": request, "tool": title, "toolCallId": tool.tool_call_id, "options": options });
+    if let Some(question) = question {
+        told["question"] = json!(question);
+    }
+    told
+}
+
+/// What an agent offers as answers.
+pub fn offered(asked: &RequestPermissionRequest) -> Vec<PermissionJson> {
+    let word = |kind: PermissionOptionKind| match serde_json::to_value(kind) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    };
+    let one = |offered: &PermissionOption| PermissionJson {
+        id: offered.option_id.0.to_string(),
+        name: offered.name.clone(),
+        kind: word(offered.kind),
+    };
+    asked.options.iter().map(one).collect()
 }
 
 /// What somebody said, by the option's id. One that is not offered is no answer.

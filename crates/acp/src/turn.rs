@@ -2,6 +2,7 @@
 
 use crate::schema::{Error, PromptResponse, StopReason};
 use serde_json::value::RawValue;
+use tenure_core::session::Stop;
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +10,7 @@ pub enum Over {
     /// The agent said what it had to say.
     Done,
     /// The agent stopped before it was done, for this reason.
-    Cut(&'static str),
+    Cut(Stop, &'static str),
     /// The agent will not do it.
     Refused,
     /// Somebody had it ended.
@@ -25,8 +26,10 @@ pub fn over(answer: Result<&RawValue, &Error>) -> Over {
         Err(error) => return Over::Failed(said(error)),
     };
     match response.map(|response| response.stop_reason) {
-        Ok(StopReason::MaxTokens) => Over::Cut("it has used up its tokens"),
-        Ok(StopReason::MaxTurnRequests) => Over::Cut("it has asked its model as often as it may in a turn"),
+        Ok(StopReason::MaxTokens) => Over::Cut(Stop::MaxTokens, "it has used up its tokens"),
+        Ok(StopReason::MaxTurnRequests) => {
+            Over::Cut(Stop::MaxTurnRequests, "it has asked its model as often as it may in a turn")
+        }
         Ok(StopReason::Refusal) => Over::Refused,
         Ok(StopReason::Cancelled) => Over::Cancelled,
         // `end_turn`; of a reason of a later version, only that the agent is done is known.
@@ -61,8 +64,11 @@ mod tests {
     fn every_reason_to_stop_is_told_apart() {
         for (reason, expected) in [
             ("end_turn", Over::Done),
-            ("max_tokens", Over::Cut("it has used up its tokens")),
-            ("max_turn_requests", Over::Cut("it has asked its model as often as it may in a turn")),
+            ("max_tokens", Over::Cut(Stop::MaxTokens, "it has used up its tokens")),
+            (
+                "max_turn_requests",
+                Over::Cut(Stop::MaxTurnRequests, "it has asked its model as often as it may in a turn"),
+            ),
             ("refusal", Over::Refused),
             ("cancelled", Over::Cancelled),
         ] {

@@ -13,8 +13,12 @@ mod spawning;
 mod talking;
 mod turns;
 
+pub(crate) use answer::last_words;
 pub(crate) use asker::Asker;
 pub(crate) use closing::Why;
+pub(crate) use job::dress;
+pub(crate) use looking::{entry, shown};
+pub(crate) use running::Stopped;
 pub(crate) use turns::Turns;
 
 use crate::asked::named;
@@ -54,6 +58,16 @@ impl Daemon {
                 doing.await.map_err(Refusal::internal)?.map(Answered::plain)
             }
         }
+    }
+
+    /// The session whose history somebody wants to follow, if they may.
+    pub(crate) async fn follows(
+        &self,
+        request: &SessionsRequest,
+        who: &Requester,
+    ) -> Result<SessionKey, Refusal> {
+        let asker = self.asker(request, who).await?;
+        Ok(self.seen(request, &asker, core::Action::History).await?.row.key)
     }
 
     async fn change_sessions(

@@ -8,6 +8,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("Tenure runs on Linux");
 
+pub mod beneath;
 pub mod buffer;
 pub mod cgroup;
 pub mod clock;

@@ -1,6 +1,7 @@
 //! What the facades promise, tried on the real system. Tests that fork, lock or list a whole tree need a process of
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
+mod beneath;
 mod cgroup;
 mod file;
 mod pty;

@@ -23,6 +23,8 @@ pub trait TalkRegistry: Send + Sync + 'static {
     fn begin_talk(&self, run: RunId, session: SessionKey, at_ms: u64) -> Reply<bool>;
     /// What is open of a session's conversation, if there is one.
     fn open_talk(&self, session: SessionKey) -> Reply<Option<OpenTalk>>;
+    /// The conversations that are not over and whose adapters are this instance's.
+    fn open_talks(&self, of: InstanceId) -> Reply<Vec<Talk>>;
     /// What was said from this place in the adapter's input on: the line that is there, and those after it.
     fn lines_from(&self, run: RunId, at: u64) -> Reply<Vec<Line>>;
     /// The newest conversation of a session, over or not: for what the agent called it.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::schema::{Error, PromptRequest};
+use crate::history::Kind;
+use crate::schema::{Error, PromptRequest, SessionId};
 use serde_json::json;
 use std::pin::pin;
 use std::sync::Mutex;
@@ -221,13 +222,18 @@ impl Host for World {
         Ok(done)
     }
 
-    async fn answer(&self, asked: Asked) -> Answer {
+    async fn answer(&self, asked: Asked) -> Reply {
         assert!(matches!(asked.want(), crate::conversation::Want::Permission(_)));
         if !self.answers {
             std::future::pending::<()>().await;
         }
         self.dawdle().await;
-        Ok(raw(&json!({"outcome": {"outcome": "selected", "optionId": "yes"}})))
+        let answer = Ok(raw(&json!({"outcome": {"outcome": "selected", "optionId": "yes"}})));
+        Reply { answer, told: Some(json!({"outcome": "yes", "by": "a test"})) }
+    }
+
+    fn question(&self, asked: &Asked) -> Option<RunId> {
+        Some(asked.name(&self.state.lock().unwrap().talk.run))
     }
 
     fn now_ms(&self) -> u64 {
@@ -249,7 +255,11 @@ fn story(world: &World) -> Vec<(String, String)> {
     let mut story: Vec<(String, String)> = Vec::new();
     for (kind, body) in world.bodies() {
         let body: Value = serde_json::from_str(&body).unwrap();
-        let text = body["text"].as_str().or(body["status"].as_str()).unwrap_or_default().to_owned();
+        let text = ["text", "status", "outcome"]
+            .iter()
+            .find_map(|name| body[*name].as_str())
+            .unwrap_or_default()
+            .to_owned();
         match story.last_mut() {
             Some((of, before)) if *of == kind && kind == "agent" => before.push_str(&text),
             _ => story.push((kind, text)),
@@ -259,7 +269,7 @@ fn story(world: &World) -> Vec<(String, String)> {
 }
 
 fn whole() -> Vec<(String, String)> {
-    [("user", "hi"), ("agent", "Hello"), ("tool", "completed"), ("agent", "Done.")]
+    [("user", "hi"), ("agent", "Hello"), ("tool", "completed"), ("permission", "yes"), ("agent", "Done.")]
         .map(|(kind, text)| (kind.to_owned(), text.to_owned()))
         .to_vec()
 }

@@ -120,7 +120,7 @@ fn of_command(dir: &Path) -> Option<FinalText> {
 }
 
 /// The last of the standard error, as text.
-fn last_words(dir: &Path) -> String {
+pub(crate) fn last_words(dir: &Path) -> String {
     let mut kept: Vec<u8> = Vec::new();
     each(dir, Stream::Stderr, |bytes| {
         kept.extend_from_slice(bytes);

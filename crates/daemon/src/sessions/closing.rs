@@ -110,6 +110,7 @@ impl Daemon {
     /// process is known to be.
     async fn end_session(self: &Arc<Self>, key: &SessionKey) -> Result<(Vec<RunId>, Vec<RunId>), Refusal> {
         let deadline = Instant::now() + self.settings.run.grace + PATIENCE;
+        self.say_farewell(key).await;
         if let Some(turn) = self.registry.active_turn(key.clone()).await? {
             self.turns.cancel(&turn.asked.id);
         }
@@ -133,6 +134,7 @@ impl Daemon {
             }
         }
         self.await_end_of_turn(key, deadline).await?;
+        self.end_talks(key).await?;
         Ok((ended, unconfirmed))
     }
 

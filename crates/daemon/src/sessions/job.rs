@@ -37,8 +37,8 @@ pub(super) enum Reads {
 /// Only what carries out turns takes messages.
 pub(super) fn check_takes_messages(key: &SessionKey, backend: Backend) -> Result<(), Refusal> {
     match backend {
-        Backend::Cli | Backend::Exec => Ok(()),
-        Backend::Run | Backend::Acp => Err(Refusal::wrong_state(format!(
+        Backend::Cli | Backend::Exec | Backend::Acp => Ok(()),
+        Backend::Run => Err(Refusal::wrong_state(format!(
             "session {key} is carried on elsewhere: Tenure holds its runs, and nothing here reads messages to it"
         ))),
     }
@@ -150,7 +150,7 @@ impl Daemon {
 }
 
 /// Gives an agent the environment that its description says.
-pub(super) fn dress(process: &mut Process, environment: &Environment) -> Result<(), Refusal> {
+pub(crate) fn dress(process: &mut Process, environment: &Environment) -> Result<(), Refusal> {
     for (name, value) in asked::own_variables().filter(|(name, _)| environment.passes(name)) {
         process.set(&name, &value)?;
     }

@@ -76,6 +76,7 @@ impl Daemon {
         let session = SessionJson {
             active_turn: active.map(|turn| shown(turn, TEXT.0)),
             live_runs: Some(runs),
+            adapter: self.adapter_json(&key).await,
             ..view(session)
         };
         Ok(SessionsReply { session: Some(session), ..SessionsReply::default() })
@@ -197,7 +198,7 @@ pub(super) fn view(session: Session) -> SessionJson {
 }
 
 /// A turn as every face shows it, with at most so many bytes of each text.
-pub(super) fn shown(turn: Turn, most: u64) -> TurnJson {
+pub(crate) fn shown(turn: Turn, most: u64) -> TurnJson {
     let Turn { asked, number, state, stop, run, began_at_ms, ended_at_ms, text, error, instance: _ } = turn;
     let (message, message_cut_bytes) = cut(asked.message, most);
     let (text, text_cut_bytes) = match text {

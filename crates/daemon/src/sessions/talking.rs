@@ -1,7 +1,8 @@
 //! Saying something to a session, waiting for what comes of it, and ending that.
 
 use super::asker::Asker;
-use super::{job, looking};
+use super::job;
+use super::looking::{self, view};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::tasks::new_task;
@@ -11,7 +12,7 @@ use tenure_core::ids::TurnId;
 use tenure_core::session::{Action, Backend, SessionRow};
 use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
-use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_core::tools::sessions::{Delivery, Sent, SessionJson, SessionsReply, SessionsRequest, WhenBusy};
 use tenure_mcp::{Answered, Written};
 use tenure_os::{clock, pause, random};
 use tenure_store::{Failed, NewTask, NewTurn, Side, Tracked, Turn, TurnState};
@@ -236,6 +237,12 @@ impl Daemon {
         asker: &Asker,
     ) -> Result<SessionsReply, Refusal> {
         let session = self.seen(request, asker, Action::Send).await?;
-        Err(Refusal::wrong_state(format!("session {} is no ACP agent's", session.row.key)))
+        asker.own(&session.row)?;
+        let key = session.row.key.clone();
+        self.adjust_agent(request, session).await?;
+        let session = view(self.session_called(&key).await?);
+        let adapter = self.adapter_json(&key).await;
+        let session = Some(SessionJson { adapter, ..session });
+        Ok(SessionsReply { session, ..SessionsReply::default() })
     }
 }

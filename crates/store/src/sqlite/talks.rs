@@ -21,6 +21,10 @@ impl TalkRegistry for Sqlite {
         self.read(move |db| open(db, &session))
     }
 
+    fn open_talks(&self, of: InstanceId) -> Reply<Vec<Talk>> {
+        self.read(move |db| open_talks(db, &of))
+    }
+
     fn lines_from(&self, run: RunId, at: u64) -> Reply<Vec<Line>> {
         self.read(move |db| lines_from(db, &run, at))
     }
@@ -45,6 +49,9 @@ impl TalkRegistry for Sqlite {
         self.read(move |db| entries(db, &session, side, limit, bytes))
     }
 }
+
+/// How many conversations with a session's adapters are kept, the newest.
+const KEPT: i64 = 10;
 
 const TALK: &str = "SELECT run_id, session, began_at_ms, over_at_ms, heard_to, said_to, last_id, agent_session, abilities \
      FROM talks";
@@ -78,6 +85,12 @@ fn begin(db: &Connection, run: &RunId, session: &SessionKey, at_ms: u64) -> Resu
             "INSERT INTO talks (run_id, session, began_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )?
         .execute((run.as_str(), session.as_str(), stored(at_ms)))?;
+    // What was said long ago helps nobody.
+    db.prepare_cached(
+        "DELETE FROM talks WHERE session = ?1 AND over_at_ms IS NOT NULL AND run_id NOT IN
+             (SELECT run_id FROM talks WHERE session = ?1 ORDER BY began_at_ms DESC LIMIT ?2)",
+    )?
+    .execute((session.as_str(), KEPT))?;
     Ok(made > 0)
 }
 
@@ -100,6 +113,18 @@ fn open(db: &Connection, session: &SessionKey) -> Result<Option<OpenTalk>, Troub
     })?;
     let asked = asked.collect::<Result<_, _>>()?;
     Ok(Some(OpenTalk { talk, questions, asked }))
+}
+
+fn open_talks(db: &Connection, of: &InstanceId) -> Result<Vec<Talk>, Trouble> {
+    let mut statement = db.prepare_cached(&format!(
+        "{TALK} t WHERE over_at_ms IS NULL AND EXISTS (SELECT 1 FROM runs r WHERE r.run_id = t.run_id AND r.owner = ?1)"
+    ))?;
+    let mut rows = statement.query([of.as_str()])?;
+    let mut talks = Vec::new();
+    while let Some(row) = rows.next()? {
+        talks.push(talk_row(row)?);
+    }
+    Ok(talks)
 }
 
 /// The lines of a conversation of which this is true.
@@ -161,7 +186,7 @@ fn advance(
     let found = statement.query((run.as_str(), by.as_str()))?.next()?.map(talk_row).transpose()?;
     let Some(mut talk) = found else { return Ok(None) };
     let mut done = Advanced::default();
-    hear(db, run, step, at_ms)?;
+    hear(db, run, step)?;
     say(db, &mut talk, &step.lines, &mut done)?;
     tell(db, &talk.session, &step.told, at_ms, &mut done)?;
     db.prepare_cached(
@@ -181,7 +206,7 @@ fn advance(
 }
 
 /// Writes what the agent answered and asks, and what of that is answered with this step.
-fn hear(db: &Connection, run: &RunId, step: &Advance, at_ms: u64) -> Result<(), Trouble> {
+fn hear(db: &Connection, run: &RunId, step: &Advance) -> Result<(), Trouble> {
     let mut answer =
         db.prepare_cached("UPDATE said SET answer = ?3 WHERE run_id = ?1 AND id = ?2 AND answer IS NULL")?;
     for (id, text) in &step.answers {
@@ -191,7 +216,7 @@ fn hear(db: &Connection, run: &RunId, step: &Advance, at_ms: u64) -> Result<(), 
         "INSERT INTO asked (run_id, id, method, params, at_ms) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
     )?;
     for asked in &step.asked {
-        ask.execute((run.as_str(), &asked.id, &asked.method, &asked.params, stored(asked.at_ms.min(at_ms))))?;
+        ask.execute((run.as_str(), &asked.id, &asked.method, &asked.params, stored(asked.at_ms)))?;
     }
     let mut drop = db.prepare_cached("DELETE FROM asked WHERE run_id = ?1 AND id = ?2")?;
     for id in &step.answered {
