@@ -140,7 +140,7 @@ fn a_terminal_is_a_run_of_the_session() {
     let sent = acp.send(
         KEY,
         "!terminal echo begun; exec sleep 1000\n!output\n!touch made\n!await go\n!kill\n!exited\n!output\n!release\n\
-         !terminal echo out; echo err >&2; exit 3\n!exited\n!output\n!release",
+         !output\n!terminal echo out; echo err >&2; exit 3\n!exited\n!output\n!release",
     );
     acp.wait_file("made");
     let live = acp.status(KEY)["liveRuns"].as_array().expect("runs").clone();
@@ -155,12 +155,13 @@ fn a_terminal_is_a_run_of_the_session() {
     assert!(outputs[0]["result"]["exitStatus"].is_null(), "{outputs:?}");
     assert_eq!(text(&outputs[1]["result"]["output"]).trim(), "begun", "{outputs:?}");
     assert!(outputs[1]["result"]["exitStatus"].is_object(), "{outputs:?}");
+    assert!(outputs[2]["error"].is_object(), "what is released is not known any more: {outputs:?}");
     let ended = acp.answers("exited");
-    assert!(ended[0]["result"]["signal"].is_string(), "{ended:?}");
+    assert_eq!(ended[0]["result"]["signal"], "SIGTERM", "{ended:?}");
     assert_eq!((&ended[1]["result"]["exitCode"], &ended[1]["result"]["signal"]), (&3.into(), &Value::Null));
-    let both = text(&outputs[2]["result"]["output"]);
+    let both = text(&outputs[3]["result"]["output"]);
     assert!(both.contains("out") && both.contains("err"), "{both}");
-    assert_eq!(outputs[2]["result"]["exitStatus"]["exitCode"], 3, "{outputs:?}");
+    assert_eq!(outputs[3]["result"]["exitStatus"]["exitCode"], 3, "{outputs:?}");
     acp.finish();
 }
 
