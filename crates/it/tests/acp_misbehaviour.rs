@@ -21,10 +21,10 @@ fn junk_odd_ids_and_second_answers_are_passed_over() {
 fn a_huge_message_is_kept_and_a_monstrous_one_is_passed_over() {
     let acp = Acp::new(&[]);
     acp.open(KEY);
-    let turn = acp.ended(KEY, "!huge 3000000\n!say end");
+    let turn = acp.ended(KEY, "!huge 1000000\n!say end");
     assert!(text(&turn["text"]).starts_with("xxx"), "it begins with it");
-    assert_eq!(acp.said(KEY).len(), 3_000_003);
-    let turn = acp.turn(KEY, "!say before \n!huge 80000000\n!say after");
+    assert_eq!(acp.said(KEY).len(), 1_000_003);
+    let turn = acp.turn(KEY, "!say before \n!huge 17000000\n!say after");
     assert_eq!(turn["stop"], "end-turn", "{}", turn["error"]);
     let said = acp.said(KEY);
     assert!(said.contains("before ") && said.ends_with("after"), "{} bytes", said.len());
