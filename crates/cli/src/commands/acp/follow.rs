@@ -81,10 +81,11 @@ impl<'a> Follow<'a> {
 
     pub(super) fn until_its_end(mut self) -> Result<Watched, Failure> {
         let watched = reach::try_wait(self.watch())??;
+        if self.json {
+            return Ok(watched);
+        }
         self.happened.settle();
-        if let Watched::Ended(turn) = &watched
-            && !self.json
-        {
+        if let Watched::Ended(turn) = &watched {
             if let Some(text) = turn.text.as_deref().filter(|_| !self.happened.answered()) {
                 self.happened.answer(text);
                 self.happened.settle();
