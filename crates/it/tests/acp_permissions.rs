@@ -177,3 +177,28 @@ fn an_agent_cannot_answer_its_own_question() {
     assert_eq!(outcome(&acp, "mend"), chosen("no"));
     acp.finish();
 }
+
+#[test]
+fn whoever_spawned_an_agent_answers_what_it_asks_and_nobody_else_does() {
+    let acp = Acp::new(&[]);
+    let (parent, other) = ("agent:gateway:main", "agent:gateway:other");
+    acp.open_with(KEY, json!({"permissions": "ask", "as": parent}));
+    let sent = acp.send(KEY, &format!("!ask edit mend|{OPTIONS}"));
+    let id = text(&acp.question()["id"]);
+    let answer = |who: &str, option: &str| {
+        let body =
+            json!({"action": "answer", "sessionKey": KEY, "question": id, "option": option, "as": who});
+        acp.api.post("/v1/sessions", &body)
+    };
+    for who in [other, KEY] {
+        let refused = answer(who, "once");
+        assert_eq!(refused.head.status, 403, "{who}: {}", refused.text());
+    }
+    assert_eq!(answer(parent, "perhaps").head.status, 422);
+    let asked = acp.status(KEY)["questions"].clone();
+    assert_eq!((&asked[0]["id"], &asked[0]["command"]), (&id.as_str().into(), &"mend".into()), "{asked}");
+    assert_eq!(answer(parent, "once-and-more").head.status, 200);
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    assert_eq!(outcome(&acp, "mend"), chosen("once-and-more"));
+    acp.finish();
+}
