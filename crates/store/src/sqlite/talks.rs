@@ -88,7 +88,7 @@ fn begin(db: &Connection, run: &RunId, session: &SessionKey, at_ms: u64) -> Resu
     // What was said long ago helps nobody.
     db.prepare_cached(
         "DELETE FROM talks WHERE session = ?1 AND over_at_ms IS NOT NULL AND run_id NOT IN
-             (SELECT run_id FROM talks WHERE session = ?1 ORDER BY began_at_ms DESC LIMIT ?2)",
+             (SELECT run_id FROM talks WHERE session = ?1 ORDER BY began_at_ms DESC, rowid DESC LIMIT ?2)",
     )?
     .execute((session.as_str(), KEPT))?;
     Ok(made > 0)
@@ -152,7 +152,7 @@ fn lines_from(db: &Connection, run: &RunId, at: u64) -> Result<Vec<Line>, Troubl
 
 fn last(db: &Connection, session: &SessionKey) -> Result<Option<Talk>, Trouble> {
     let mut statement = db.prepare_cached(&format!(
-        "{TALK} INDEXED BY talks_session WHERE session = ?1 ORDER BY began_at_ms DESC LIMIT 1"
+        "{TALK} INDEXED BY talks_session WHERE session = ?1 ORDER BY began_at_ms DESC, rowid DESC LIMIT 1"
     ))?;
     statement.query([session.as_str()])?.next()?.map(talk_row).transpose()
 }

@@ -189,3 +189,40 @@ fn a_session_that_is_forgotten_takes_its_conversations_with_it() {
         assert_eq!(bodies(&registry, Side::After(0), 9, 99).await, (Vec::new(), None));
     });
 }
+
+#[test]
+fn the_conversations_under_way_are_those_whose_adapters_are_the_instances() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        enrolled(&registry).await;
+        begun(&registry).await;
+        let under_way = async |number| {
+            let talks = registry.open_talks(instance(number)).await.unwrap();
+            talks.into_iter().map(|talk| talk.run).collect::<Vec<_>>()
+        };
+        assert_eq!(under_way(1).await, [], "its run is not there yet");
+        registry.create(in_session(1, "a")).await.unwrap();
+        assert_eq!((under_way(1).await, under_way(2).await), (vec![run_id(1)], vec![]));
+        assert!(registry.end_talk(run_id(1), NOW).await.unwrap());
+        assert_eq!(under_way(1).await, []);
+    });
+}
+
+#[test]
+fn conversations_of_long_ago_are_forgotten_and_the_newest_are_not() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        begun(&registry).await;
+        for number in 2..=30 {
+            let at_ms = NOW + u64::from(number);
+            let lines = vec![question(i64::from(number), "{}\n")];
+            let step = Advance { lines, ..Advance::default() };
+            registry.advance_talk(run_id(number - 1), instance(1), step, at_ms).await.unwrap().unwrap();
+            assert!(registry.end_talk(run_id(number - 1), at_ms).await.unwrap());
+            assert!(registry.begin_talk(run_id(number), key("a"), at_ms).await.unwrap());
+        }
+        assert_eq!(registry.lines_from(run_id(1), 0).await.unwrap(), []);
+        assert_eq!(registry.lines_from(run_id(29), 0).await.unwrap().len(), 1);
+        assert_eq!(registry.last_talk(key("a")).await.unwrap().unwrap().run, run_id(30));
+    });
+}
