@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from moves import Call, Request, Shell, Told
+from moves import Call, Request, Shell, Told, Write
 
 PATH = "/v1/messages"
 PREFIX = "mcp__tenure__"
@@ -54,6 +54,8 @@ def called_by(move):
         return PREFIX + move.tool, move.arguments
     if isinstance(move, Shell):
         return "Bash", {"command": move.command, "description": "As the script says"}
+    if isinstance(move, Write):
+        return "Write", {"file_path": move.path, "content": move.text}
     return None
 
 
