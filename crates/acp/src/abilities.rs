@@ -20,6 +20,8 @@ pub struct Abilities {
     pub modes: Option<SessionModeState>,
     /// Its options, and what they are set to.
     pub options: Vec<SessionConfigOption>,
+    /// Whether it was set up and has had a turn: what is set then was set by somebody since.
+    pub is_set_up: bool,
 }
 
 impl Abilities {

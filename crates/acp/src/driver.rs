@@ -45,6 +45,8 @@ struct Driver<H> {
     due: Option<Instant>,
     /// Who waits for which answer.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// What was answered before anybody waited for it.
+    unclaimed: HashMap<i64, String>,
     /// The answers that are being found, by what they are to name.
     finding: HashMap<RequestId, AbortHandle>,
     found: JoinSet<(RequestId, Reply)>,
@@ -78,6 +80,7 @@ pub fn go_on<H: Host>(
         step: Advance { heard_to, ..Advance::default() },
         due: None,
         waiting: HashMap::new(),
+        unclaimed: HashMap::new(),
         finding: HashMap::new(),
         found: JoinSet::new(),
         writer,
@@ -228,6 +231,10 @@ impl<H: Host> Driver<H> {
             Order::Ask { verb, params, turn, told, reply } => {
                 if turn.is_some() {
                     self.turn.clone_from(&turn);
+                    if !self.abilities.is_set_up {
+                        self.abilities.is_set_up = true;
+                        self.step.abilities = Some(self.abilities.text());
+                    }
                 }
                 told.into_iter().for_each(|(kind, body)| self.history.note(kind, body));
                 let question = self.conversation.ask(verb, &params);
@@ -239,7 +246,10 @@ impl<H: Host> Driver<H> {
                 self.waiting.insert(question.id, reply);
                 self.is_due(true);
             }
-            Order::Await { id, reply } => drop(self.waiting.insert(id, reply)),
+            Order::Await { id, reply } => match self.unclaimed.remove(&id) {
+                Some(text) => drop(reply.send(answer_of(&text))),
+                None => drop(self.waiting.insert(id, reply)),
+            },
             Order::Cancel(session) => {
                 self.step.lines.push((cancel(&session), None));
                 self.cancelled = self.conversation.waits_for(Verb::Prompt);
@@ -317,9 +327,10 @@ impl<H: Host> Driver<H> {
             }
         }
         for (id, text) in step.answers {
-            if let Some(reply) = self.waiting.remove(&id) {
+            match self.waiting.remove(&id) {
                 // One who has left finds it in the record.
-                let _ = reply.send(answer_of(&text));
+                Some(reply) => drop(reply.send(answer_of(&text))),
+                None => drop(self.unclaimed.insert(id, text)),
             }
         }
         Ok(())

@@ -76,7 +76,9 @@ pub async fn open(handle: &Handle, recorded: &OpenTalk, wanted: Wanted<'_>) -> R
         Some(session) => SessionId::new(session.clone()),
         None => opening.session(wanted).await?,
     };
-    opening.set_up(&session, wanted).await?;
+    if !opening.abilities.is_set_up {
+        opening.set_up(&session, wanted).await?;
+    }
     Ok(Opened { session, notes: opening.notes })
 }
 

@@ -11,6 +11,7 @@ use tenure_settings::raw::{self, Raw, RawTable, RawValue};
 pub const BUILT_IN: [(&str, &str); BUILT_IN_COUNT] = [
     ("auggie", include_str!("builtin/auggie.toml")),
     ("claude", include_str!("builtin/claude.toml")),
+    ("cline", include_str!("builtin/cline.toml")),
     ("codex", include_str!("builtin/codex.toml")),
     ("copilot", include_str!("builtin/copilot.toml")),
     ("cursor", include_str!("builtin/cursor.toml")),
@@ -19,9 +20,11 @@ pub const BUILT_IN: [(&str, &str); BUILT_IN_COUNT] = [
     ("kimi", include_str!("builtin/kimi.toml")),
     ("kiro", include_str!("builtin/kiro.toml")),
     ("opencode", include_str!("builtin/opencode.toml")),
+    ("pi", include_str!("builtin/pi.toml")),
+    ("qoder", include_str!("builtin/qoder.toml")),
     ("qwen", include_str!("builtin/qwen.toml")),
 ];
-const BUILT_IN_COUNT: usize = 11;
+const BUILT_IN_COUNT: usize = 14;
 
 /// The table in an agent's that describes its adapter.
 pub(crate) const ACP: &str = "acp";

@@ -46,6 +46,7 @@ fn the_built_in_adapters_are_called_as_they_want_it() {
         [
             "auggie|--acp",
             "claude-agent-acp",
+            "cline|--acp",
             "codex-acp",
             "copilot|--acp|--stdio",
             "cursor-agent|acp",
@@ -54,6 +55,8 @@ fn the_built_in_adapters_are_called_as_they_want_it() {
             "kimi|acp",
             "kiro-cli|acp",
             "opencode|acp",
+            "pi-acp",
+            "qodercli|--acp",
             "qwen|--acp",
         ]
     );

@@ -3,12 +3,16 @@
 use super::updates::Updates;
 use crate::daemon::lock;
 use crate::scopes::Scopes;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 use tenure_acp::handle::Handle;
 use tenure_acp::schema::SessionId;
+use tenure_agents::Adapter as Description;
 use tenure_core::ids::RunId;
-use tenure_core::session::SessionKey;
+use tenure_core::session::{AgentId, SessionKey};
+use tenure_settings::Settings;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -23,13 +27,18 @@ pub(crate) struct Adapter {
     pub(super) over: watch::Receiver<bool>,
     /// Since when nobody has wanted anything of it.
     pub(super) idle_since: Mutex<Instant>,
-    /// Whether it left a turn without an answer: it is not to be used again.
-    pub(super) wedged: watch::Sender<bool>,
+    /// How long it is kept then.
+    pub(super) idle: Option<Duration>,
 }
 
 impl Adapter {
-    pub(super) fn is_usable(&self) -> bool {
-        !*self.over.borrow() && !*self.wedged.borrow()
+    pub(super) fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// Whether it has been idle for too long.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.idle.is_some_and(|limit| lock(&self.idle_since).elapsed() >= limit)
     }
 
     pub(super) fn was_used(&self) {
@@ -44,9 +53,22 @@ pub(crate) struct Adapters {
     /// One at a time looks for a session's adapter, or lets go of it.
     pub(super) gates: Scopes,
     pub(super) updates: Updates,
+    /// How they are described, once that was read.
+    descriptions: OnceLock<Result<Descriptions, String>>,
 }
 
+type Descriptions = BTreeMap<AgentId, Description>;
+
 impl Adapters {
+    /// How adapters are described: read once.
+    pub(super) fn described(&self, settings: &Settings) -> Result<&Descriptions, &String> {
+        let read = || {
+            let file = settings.config().unwrap_or(Path::new("config.toml"));
+            tenure_agents::adapters(file, settings.agents()).map_err(|error| error.to_string())
+        };
+        self.descriptions.get_or_init(read).as_ref()
+    }
+
     pub(super) fn get(&self, key: &SessionKey) -> Option<Arc<Adapter>> {
         lock(&self.live).get(key).cloned()
     }

@@ -10,7 +10,7 @@ use crate::held::Held;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::dress;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_acp::driver;
@@ -21,7 +21,7 @@ use tenure_agents::Adapter as Description;
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
-use tenure_core::session::{AgentId, Backend, SessionRow};
+use tenure_core::session::{AgentId, Backend, Permissions, SessionRow};
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::talk::OpenTalk;
 use tenure_os::{clock, pause, random};
@@ -46,17 +46,32 @@ fn scope(row: &SessionRow) -> String {
     format!("acp:{}", row.key)
 }
 
+/// Where a session's agent works.
+fn root_of(row: &SessionRow) -> PathBuf {
+    PathBuf::from(row.work.cwd.clone().unwrap_or_else(asked::home))
+}
+
+/// How the agent of a session is answered when it asks before it does something.
+fn permissions_of(row: &SessionRow, description: &Description) -> Permissions {
+    row.work.permissions.unwrap_or(description.permissions)
+}
+
 impl Daemon {
+    /// Whether somebody is asked what the agent of a session may do.
+    pub(super) fn asks_somebody(&self, row: &SessionRow) -> bool {
+        self.description_of(row).is_ok_and(|it| permissions_of(row, &it) == Permissions::Ask)
+    }
+
     /// The description of an agent's adapter.
     pub(crate) fn adapter_of(&self, name: &AgentId) -> Result<Description, Refusal> {
-        let file = self.settings.config().unwrap_or(Path::new("config.toml"));
-        let mut all = tenure_agents::adapters(file, self.settings.agents()).map_err(Refusal::invalid)?;
-        let known = || all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
-        let unknown = format!(
-            "there is no agent {name} with an ACP adapter: there are {}; describe it in config.toml as [agents.{name}.acp]",
-            known()
-        );
-        all.remove(name).ok_or_else(|| Refusal::invalid(unknown))
+        let all = self.adapters.described(&self.settings).map_err(Refusal::invalid)?;
+        all.get(name).cloned().ok_or_else(|| {
+            let known = all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+            Refusal::invalid(format!(
+                "there is no agent {name} with an ACP adapter: there are {known}; describe it in config.toml as \
+                 [agents.{name}.acp]"
+            ))
+        })
     }
 
     /// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.
@@ -71,18 +86,23 @@ impl Daemon {
 
     async fn find_or_start(self: &Arc<Self>, session: &Session) -> Result<Ensured, Refusal> {
         let key = &session.row.key;
-        if let Some(adapter) = self.adapters.get(key).filter(|adapter| adapter.is_usable()) {
+        let Some(open) = self.registry.open_talk(key.clone()).await? else {
+            return self.start_adapter(session).await;
+        };
+        if self.is_wedged(&open).await? {
+            self.let_go_of(key, &open.talk.run, "it has not answered before").await?;
+            return self.start_adapter(session).await;
+        }
+        let known =
+            self.adapters.get(key).filter(|adapter| adapter.run == open.talk.run && !adapter.is_over());
+        if let Some(adapter) = known {
             adapter.was_used();
             return Ok((adapter, Vec::new()));
         }
-        if let Some(open) = self.registry.open_talk(key.clone()).await? {
-            let is_usable =
-                !self.is_wedged(&open).await? && self.adapters.get(key).is_none_or(|it| it.is_usable());
-            match self.adapter_run(&open.talk.run).await? {
-                Some(held) if is_usable => return self.join(session, &open, held).await,
-                _ => self.let_go_of(key, &open.talk.run, "it cannot be gone on with").await?,
-            }
+        if let Some(held) = self.adapter_run(&open.talk.run).await? {
+            return self.join(session, &open, held).await;
         }
+        self.hear_out(&open).await?;
         self.start_adapter(session).await
     }
 
@@ -94,7 +114,7 @@ impl Daemon {
     }
 
     /// The run of an adapter, if it is alive and ours. One that is not held yet is waited for.
-    async fn adapter_run(&self, run: &RunId) -> Result<Option<Arc<Held>>, Refusal> {
+    pub(super) async fn adapter_run(&self, run: &RunId) -> Result<Option<Arc<Held>>, Refusal> {
         let deadline = Instant::now() + ADOPTION;
         loop {
             if let Some(held) = self.held(run).filter(|held| !held.status().is_over()) {
@@ -157,7 +177,7 @@ impl Daemon {
     ) -> Result<Asked, Refusal> {
         let row = &session.row;
         let mut process = asked::handed_down(&self.state_text());
-        process.cwd = self.root_of(row).into_os_string().into_encoded_bytes();
+        process.cwd = root_of(row).into_os_string().into_encoded_bytes();
         dress(&mut process, &description.env)?;
         let command = description.argv().map_err(Refusal::invalid)?;
         let limits = Limits {
@@ -187,12 +207,6 @@ impl Daemon {
         })
     }
 
-    /// Where a session's agent works.
-    fn root_of(&self, row: &SessionRow) -> PathBuf {
-        let home = || PathBuf::from(String::from_utf8_lossy(&asked::handed_down("").cwd).into_owned());
-        row.work.cwd.as_ref().map_or_else(home, PathBuf::from)
-    }
-
     /// Speaks with an adapter from now on: goes on where the record is, and opens the conversation if it is not.
     async fn join(
         self: &Arc<Self>,
@@ -202,9 +216,9 @@ impl Daemon {
     ) -> Result<Ensured, Refusal> {
         let row = &session.row;
         let description = self.description_of(row)?;
-        let root = self.root_of(row);
+        let root = root_of(row);
         let bounds = Bounds {
-            permissions: row.work.permissions.unwrap_or(description.permissions),
+            permissions: permissions_of(row, &description),
             root: root.clone(),
             description: description.clone(),
         };
@@ -235,7 +249,7 @@ impl Daemon {
             session: agent_session,
             over,
             idle_since: Mutex::new(Instant::now()),
-            wedged: watch::Sender::new(false),
+            idle: description.idle,
         });
         self.adapters.put(row.key.clone(), Arc::clone(&adapter));
         Ok((adapter, notes))
@@ -249,12 +263,7 @@ impl Daemon {
         held: Arc<Held>,
         bounds: Bounds,
     ) -> Result<(Handle, watch::Receiver<bool>), Refusal> {
-        let newest = self.registry.entries(row.key.clone(), Side::Before(u64::MAX), OPEN, u64::MAX).await?;
-        let turn = open.questions.iter().find_map(|line| line.asks.as_ref()?.turn.as_ref());
-        let of_turn =
-            newest.entries.iter().rev().filter(|entry| turn.is_some() && entry.turn.as_ref() == turn);
-        let history =
-            History::resumed(of_turn.map(|entry| (entry.number, entry.kind.as_str(), entry.body.as_str())));
+        let history = self.history_of(open).await?;
         let host = Hosting::new(Arc::clone(self), row.key.clone(), held, bounds);
         let (handle, driving) = driver::go_on(Arc::new(host), open, history);
         let (stopped, over) = watch::channel(false);
@@ -267,12 +276,26 @@ impl Daemon {
         Ok((handle, over))
     }
 
+    /// What can still change of the history of the turn that a conversation is in.
+    pub(super) async fn history_of(&self, open: &OpenTalk) -> Result<History, Refusal> {
+        let key = open.talk.session.clone();
+        let newest = self.registry.entries(key, Side::Before(u64::MAX), OPEN, u64::MAX).await?;
+        let turn = open.questions.iter().find_map(|line| line.asks.as_ref()?.turn.as_ref());
+        let of_turn =
+            newest.entries.iter().rev().filter(|entry| turn.is_some() && entry.turn.as_ref() == turn);
+        Ok(History::resumed(of_turn.map(|entry| (entry.number, entry.kind.as_str(), entry.body.as_str()))))
+    }
+
     /// Why there is no conversation, in words that help. The adapter is of no use then.
     async fn not_opened(self: &Arc<Self>, row: &SessionRow, run: &RunId, why: &NotOpened) -> Refusal {
         let name = row.agent.as_ref().map_or("the agent", AgentId::as_str);
         let said = match why {
-            NotOpened::Over(_) => self.how_it_ended(run, name).await,
-            NotOpened::Refused(_) | NotOpened::Unknown { .. } => format!("{name}: {why}"),
+            NotOpened::Over(_) => self.how_it_ended(run, name).await.1,
+            NotOpened::Refused(_) => format!("{name}: {why}"),
+            NotOpened::Unknown { .. } => {
+                let advice = self.doubted(&row.key).await;
+                format!("{name}: {why}; {advice}")
+            }
         };
         if let Err(refusal) = self.let_go_of(&row.key, run, "its conversation was not opened").await {
             tracing::warn!(%run, why = refusal.detail, "an adapter of no use goes on");

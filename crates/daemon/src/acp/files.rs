@@ -3,7 +3,7 @@
 use super::hosting::Hosting;
 use super::wants::refused;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tenure_acp::host::Answer;
 use tenure_acp::message::raw;
 use tenure_acp::schema::{
@@ -40,7 +40,7 @@ impl Hosting {
     }
 }
 
-fn beneath(root: &Path, path: &PathBuf) -> Result<Beneath, Error> {
+fn beneath(root: &Path, path: &Path) -> Result<Beneath, Error> {
     if !path.is_absolute() {
         return Err(Error::invalid_params().data(format!("{} is not absolute", path.display())));
     }

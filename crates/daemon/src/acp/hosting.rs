@@ -136,11 +136,11 @@ impl Host for Hosting {
         }
     }
 
-    async fn give(&self, at: u64, line: String) -> Result<(), Over> {
+    async fn give(&self, at: u64, text: String) -> Result<(), Over> {
         pause::point("daemon-acp-before-give");
         loop {
             let mut link = self.link().await?;
-            match put_line(&mut link, at, line.as_bytes()).await {
+            match put_line(&mut link, at, text.as_bytes()).await {
                 Ok(()) => {
                     *self.typing.lock().await = Some(link);
                     return Ok(());

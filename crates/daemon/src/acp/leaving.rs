@@ -2,7 +2,7 @@
 //! itself. A turn's cancel is not among these.
 
 use super::adapter::Adapter;
-use crate::daemon::{Daemon, Phase, lock, until};
+use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::last_words;
@@ -74,7 +74,7 @@ impl Daemon {
 
     /// Tells the agent of a session that is closed, if it wants to know. Its adapter is ended afterwards in any case.
     pub(crate) async fn say_farewell(&self, key: &SessionKey) {
-        let Some(adapter) = self.adapters.get(key).filter(|adapter| adapter.is_usable()) else { return };
+        let Some(adapter) = self.adapters.get(key).filter(|adapter| !adapter.is_over()) else { return };
         adapter.handle.cancel(adapter.session.clone());
         if self.abilities_of(key).await.closes() {
             let farewell = CloseSessionRequest::new(adapter.session.clone());
@@ -82,7 +82,6 @@ impl Daemon {
             let _ = timeout(FAREWELL, adapter.handle.ask(Verb::CloseSession, &farewell)).await;
         }
         pause::point("daemon-acp-farewell-said");
-        adapter.wedged.send_replace(true);
     }
 
     /// What an agent said that it can do.
@@ -113,7 +112,7 @@ impl Daemon {
 
     /// Ends the adapters that nobody has wanted anything of for long, if their conversations can be gone on with by others.
     async fn end_idle_adapters(self: &Arc<Self>) {
-        for (key, adapter) in self.adapters.all() {
+        for (key, adapter) in self.adapters.all().into_iter().filter(|(_, adapter)| adapter.is_overdue()) {
             match self.end_if_idle(&key, &adapter).await {
                 Ok(()) => {}
                 Err(refusal) => {
@@ -126,12 +125,8 @@ impl Daemon {
     async fn end_if_idle(self: &Arc<Self>, key: &SessionKey, adapter: &Arc<Adapter>) -> Result<(), Refusal> {
         let _gate = self.adapters.gates.turn(key.as_str()).await;
         let session = self.session_called(key).await?;
-        let Some(limit) = session.row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.idle) else {
-            return Ok(());
-        };
         let is_idle = session.row.state == SessionState::Idle && session.queued == 0;
-        let is_due = lock(&adapter.idle_since).elapsed() >= limit;
-        if is_idle && is_due && self.abilities_of(key).await.outlives_its_process() {
+        if is_idle && adapter.is_overdue() && self.abilities_of(key).await.outlives_its_process() {
             tracing::info!(session = %key, run = %adapter.run, "an idle adapter is ended");
             self.let_go_of(key, &adapter.run, "it was idle for long").await?;
         }
@@ -161,18 +156,17 @@ impl Daemon {
         }
         let row = self.registry.run(run.clone()).await?;
         if row.is_none_or(|row| row.ending.is_some()) {
-            self.registry.end_talk(run.clone(), clock::unix_ms()).await?;
-            return Ok(());
+            return self.hear_out_of(key, run).await;
         }
         self.ensure_adapter(session).await.map(drop)
     }
 
     /// How an adapter ended, in words, with what it said last.
-    pub(super) async fn how_it_ended(self: &Arc<Self>, run: &RunId, name: &str) -> String {
+    pub(super) async fn how_it_ended(self: &Arc<Self>, run: &RunId, name: &str) -> (Option<Reason>, String) {
         let Ok(row) = self.wait(run, Some(Instant::now() + PATIENCE)).await else {
-            return format!("{name} is gone, and how it ended is not known");
+            return (None, format!("{name} is gone, and how it ended is not known"));
         };
-        let Some(ending) = &row.ending else { return format!("{name} stopped to speak, and goes on") };
+        let Some(ending) = &row.ending else { return (None, format!("{name} is not ours any more")) };
         let mut text = match ending.termination.reason {
             Reason::SpawnError => {
                 let description = name.parse().ok().and_then(|name| self.adapter_of(&name).ok());
@@ -190,6 +184,6 @@ impl Daemon {
         {
             text = format!("{text}; its last words: {last}");
         }
-        text
+        (Some(ending.termination.reason), text)
     }
 }

@@ -13,6 +13,7 @@ use tenure_acp::permission::offered;
 use tenure_acp::schema::RequestPermissionRequest;
 use tenure_core::api::{Approval, PermissionJson};
 use tenure_core::ids::RunId;
+use tenure_core::session::SessionKey;
 use tenure_os::{clock, pause};
 use tenure_store::{ApprovalRow, ApprovalState, NewApproval};
 use tokio::time::{sleep, timeout};
@@ -199,6 +200,20 @@ impl Hosting {
 }
 
 impl Daemon {
+    /// Nobody is asked any more what the agent of a session may do: its turn is over.
+    pub(super) async fn withdraw_permissions(&self, key: &SessionKey) {
+        let questions = self.own_questions().await.unwrap_or_else(|refusal| {
+            tracing::warn!(session = %key, why = refusal.detail, "its questions wait until they expire");
+            Vec::new()
+        });
+        for row in questions {
+            if row.approval.session.as_deref() == Some(key.as_str()) && Permission::read(&row).is_some() {
+                // Somebody may be faster.
+                let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), "the turn's end")).await;
+            }
+        }
+    }
+
     /// Answers a question of an agent, once.
     pub(crate) async fn answer_permission(
         self: &Arc<Self>,
@@ -217,6 +232,7 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ApprovalState::{AllowedAlways, AllowedOnce, Denied};
 
     fn permission(options: &[(&str, &str)]) -> Permission {
         let option = |(id, kind): &(&str, &str)| PermissionJson {
@@ -238,7 +254,6 @@ mod tests {
         ]);
         let chosen =
             |choice: Choice<'_>| all.choose(&choice).map(|(option, state)| (option.unwrap(), state)).unwrap();
-        use ApprovalState::{AllowedAlways, AllowedOnce, Denied};
         assert_eq!(chosen(Choice::Like(AllowedOnce)), ("b".to_owned(), AllowedOnce));
         assert_eq!(chosen(Choice::Like(AllowedAlways)), ("a".to_owned(), AllowedAlways));
         assert_eq!(chosen(Choice::Like(Denied)), ("d".to_owned(), Denied));

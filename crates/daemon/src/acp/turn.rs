@@ -2,6 +2,7 @@
 //! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
 
 use super::adapter::Adapter;
+use super::ensuring::Ensured;
 use super::updates::Update;
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
@@ -13,12 +14,14 @@ use tenure_acp::history::Kind;
 use tenure_acp::host::{Answer, Over, answer_of};
 use tenure_acp::schema::{ContentBlock, PromptRequest};
 use tenure_acp::turn as acp;
+use tenure_core::ending::Reason;
+use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionKey, Stop};
-use tenure_core::talk::Entry;
+use tenure_core::talk::{Asks, Entry};
 use tenure_os::{clock, pause};
 use tenure_store::{FinalText, Outcome, Session, Side, Turn, TurnEnd};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How long an agent may take to confirm that it has ended its turn.
 const CONFIRM: Duration = Duration::from_secs(15);
@@ -53,82 +56,104 @@ impl Daemon {
         self: &Arc<Self>,
         session: Session,
         turn: &Turn,
-        mut cancelled: watch::Receiver<bool>,
+        cancelled: watch::Receiver<bool>,
     ) -> Result<TurnEnd, Stopped> {
-        let key = &turn.asked.session;
-        self.a_turn_changed(key);
-        let limit = self.turn_limit(&session, turn);
-        let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-        if let Some(asked) = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?
-            && let Some(answer) = asked.answer
-        {
-            return Ok(self.ended(turn, acp_end(&answer_of(&answer)), None).await);
+        let asks = self.asks_somebody(&session.row);
+        let end = self.see_to_its_end(session, turn, cancelled).await?;
+        if asks {
+            self.withdraw_permissions(&turn.asked.session).await;
         }
-        let was_asked = self.was_asked(turn).await?;
-        let mut leaving = self.phase.subscribe();
-        let ensuring = self.ensure_adapter(session);
-        let (adapter, notes) = tokio::select! {
-            biased;
-            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
-            () = until(&mut cancelled, |is| *is) => {
-                return Ok(self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, None), None).await);
-            }
-            ensured = ensuring => match ensured {
-                Ok(ensured) => ensured,
-                Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
-                Err(refusal) => return Ok(self.not_ensured(turn, &refusal, was_asked).await),
-            },
-        };
-        // The adapter that was asked has ended: nobody else can answer.
-        if was_asked && turn.run.as_ref() != Some(&adapter.run) {
-            let why = match &turn.run {
-                Some(run) => self.how_it_ended(run, &name).await,
-                None => format!("{name} is gone"),
-            };
-            return Ok(self.ended(turn, (Outcome::Failed, Stop::Crashed, Some(why)), None).await);
-        }
-        if !self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await.map_err(failed)? {
-            return Ok(self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, None), None).await);
-        }
-        pause::point("daemon-acp-before-prompt");
-        let asking = self.prompt(turn, &adapter, notes);
-        let (came, early) = tokio::select! {
-            biased;
-            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
-            ended = until_answered(&adapter, asking, &mut cancelled, limit) => ended,
-        };
-        adapter.was_used();
-        Ok(self.came(turn, &adapter, (came, early), &name).await)
+        Ok(end)
     }
 
-    /// Whether an earlier daemon, or this one, has asked the prompt.
-    async fn was_asked(&self, turn: &Turn) -> Result<bool, Stopped> {
-        Ok(self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?.is_some())
+    async fn see_to_its_end(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        mut cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        self.a_turn_changed(&turn.asked.session);
+        let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
+        if let Some(answer) = self.answer_to(turn).await? {
+            return Ok(self.ended(turn, acp_end(&answer), None).await);
+        }
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        let limit = self.turn_limit(&session, turn);
+        let mut leaving = self.phase.subscribe();
+        let ensuring = self.ensure_asked(session, turn, asked.is_some());
+        let ensured = tokio::select! {
+            biased;
+            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+            // What the agent was asked it has to be told of.
+            () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(self.not_asked(turn).await),
+            () = time_is_up(limit) => {
+                let why = format!("{name} was not ready for its turn before that had no time left");
+                return Ok(self.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
+            }
+            ensured = ensuring => ensured,
+        };
+        let (adapter, notes) = match ensured {
+            Ok(Some(ensured)) => ensured,
+            Ok(None) => return self.came_of_the_gone(turn, &name).await,
+            Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
+            Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
+        };
+        let is_noted =
+            self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await.map_err(failed)?;
+        if !is_noted || (asked.is_none() && *cancelled.borrow()) {
+            return Ok(self.not_asked(turn).await);
+        }
+        pause::point("daemon-acp-before-prompt");
+        let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks), notes);
+        let came = tokio::select! {
+            biased;
+            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+            came = until_answered(&adapter, asking, &mut cancelled, limit) => came,
+        };
+        adapter.was_used();
+        Ok(self.came(turn, &adapter, came, &name).await)
+    }
+
+    /// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
+    async fn ensure_asked(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        was_asked: bool,
+    ) -> Result<Option<Ensured>, Refusal> {
+        if was_asked
+            && let Some(run) = &turn.run
+            && self.adapter_run(run).await?.is_none()
+        {
+            self.hear_out_of(&session.row.key, run).await?;
+            return Ok(None);
+        }
+        self.ensure_adapter(session).await.map(Some)
+    }
+
+    /// The end of a turn whose adapter has ended: what it answered before that counts.
+    async fn came_of_the_gone(self: &Arc<Self>, turn: &Turn, name: &str) -> Result<TurnEnd, Stopped> {
+        let end = match (self.answer_to(turn).await?, &turn.run) {
+            (Some(answer), _) => acp_end(&answer),
+            (None, Some(run)) => self.after_its_end(run, None, name).await,
+            (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
+        };
+        Ok(self.ended(turn, end, None).await)
+    }
+
+    /// What the agent answered to a turn's prompt, if it did.
+    async fn answer_to(&self, turn: &Turn) -> Result<Option<Answer>, Stopped> {
+        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
+        Ok(asked.and_then(|asked| asked.answer).map(|answer| answer_of(&answer)))
     }
 
     /// When a turn is to be ended; never, if it has no limit.
-    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Duration> {
-        let of_agent = || session.row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
-        let limit = session.row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
+    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Instant> {
+        let row = &session.row;
+        let of_agent = || row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
+        let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
         let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
-        Some(limit.saturating_sub(since))
-    }
-
-    /// Asks the prompt, unless that was done; and waits for the answer.
-    async fn prompt(&self, turn: &Turn, adapter: &Adapter, notes: Vec<String>) -> Result<Answer, Over> {
-        // Who reads in vain now finds the adapter's end next.
-        let asked = self.registry.question_of(turn.asked.id.clone()).await.ok().flatten();
-        match asked.map(|line| (line.answer, line.asks)) {
-            Some((Some(answer), _)) => Ok(answer_of(&answer)),
-            Some((None, Some(asks))) => adapter.handle.answer_to(asks.id).await,
-            Some((None, None)) | None => {
-                let text = turn.asked.message.clone();
-                let notes = notes.into_iter().map(|note| (Kind::Note, json!({ "text": note })));
-                let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
-                let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
-                adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
-            }
-        }
+        Some(Instant::now() + limit.saturating_sub(since))
     }
 
     /// The end of a turn by what became of its prompt.
@@ -151,29 +176,41 @@ impl Daemon {
                 (Outcome::TimedOut, Stop::TimedOut, Some(why))
             }
             (Came::Unconfirmed, _) => {
-                adapter.wedged.send_replace(true);
                 let why = format!(
                     "{name} was told to stop and has not said that it did; its process goes on until the next turn or the close"
                 );
                 (Outcome::Cancelled, Stop::Cancelled, Some(why))
             }
-            (Came::Over, Some(Early::Cancelled)) => {
-                (Outcome::Cancelled, Stop::Cancelled, Some(self.how_it_ended(&adapter.run, name).await))
-            }
-            (Came::Over, Some(Early::TimedOut)) => {
-                (Outcome::TimedOut, Stop::TimedOut, Some(self.how_it_ended(&adapter.run, name).await))
-            }
-            (Came::Over, None) => {
-                (Outcome::Failed, Stop::Crashed, Some(self.how_it_ended(&adapter.run, name).await))
-            }
+            (Came::Over, early) => self.after_its_end(&adapter.run, early, name).await,
         };
         self.ended(turn, end, Some(adapter.session.0.to_string())).await
     }
 
-    async fn not_ensured(self: &Arc<Self>, turn: &Turn, refusal: &Refusal, was_asked: bool) -> TurnEnd {
-        let stop = if was_asked { Stop::Crashed } else { Stop::Error };
+    /// The end of a turn whose adapter has ended.
+    async fn after_its_end(self: &Arc<Self>, run: &RunId, early: Option<Early>, name: &str) -> End {
+        let (reason, why) = self.how_it_ended(run, name).await;
+        let (outcome, stop) = match (early, reason) {
+            (Some(Early::TimedOut), _) => (Outcome::TimedOut, Stop::TimedOut),
+            (Some(Early::Cancelled), _) | (None, Some(Reason::ManualCancel)) => {
+                (Outcome::Cancelled, Stop::Cancelled)
+            }
+            (None, None | Some(Reason::OwnerLost | Reason::ReconciledStale)) => {
+                (Outcome::Lost, Stop::Crashed)
+            }
+            (None, Some(_)) => (Outcome::Failed, Stop::Crashed),
+        };
+        (outcome, stop, Some(why))
+    }
+
+    /// The end of a turn that the agent has not heard of.
+    async fn not_asked(&self, turn: &Turn) -> TurnEnd {
+        let why = "it was cancelled before the agent was asked".to_owned();
+        self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
+    }
+
+    async fn not_ensured(&self, turn: &Turn, refusal: &Refusal) -> TurnEnd {
         let outcome = if refusal.code == "session-closed" { Outcome::Cancelled } else { Outcome::Failed };
-        self.ended(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
+        self.ended(turn, (outcome, Stop::Error, Some(refusal.detail.clone())), None).await
     }
 
     async fn ended(
@@ -217,9 +254,34 @@ impl Daemon {
     }
 }
 
+/// Asks the prompt, unless that was done; and waits for the answer.
+async fn prompt(
+    turn: &Turn,
+    adapter: &Adapter,
+    asked: Option<Asks>,
+    notes: Vec<String>,
+) -> Result<Answer, Over> {
+    if let Some(asks) = asked {
+        return adapter.handle.answer_to(asks.id).await;
+    }
+    let text = turn.asked.message.clone();
+    let notes = notes.into_iter().map(|note| (Kind::Note, json!({ "text": note })));
+    let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
+    let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
+    adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
+}
+
 fn text_of(entry: &Entry) -> Option<String> {
     let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
     body["text"].as_str().map(str::to_owned)
+}
+
+/// Waits until then, if that is ever.
+async fn time_is_up(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
@@ -227,19 +289,15 @@ async fn until_answered(
     adapter: &Adapter,
     asking: impl Future<Output = Result<Answer, Over>>,
     cancelled: &mut watch::Receiver<bool>,
-    limit: Option<Duration>,
+    limit: Option<Instant>,
 ) -> (Came, Option<Early>) {
     tokio::pin!(asking);
-    let time_is_up = async {
-        match limit {
-            Some(limit) => sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
     let early = tokio::select! {
+        biased;
+        // First, so that a cancel comes after what it cancels.
         answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
         () = until(cancelled, |is| *is) => Early::Cancelled,
-        () = time_is_up => Early::TimedOut,
+        () = time_is_up(limit) => Early::TimedOut,
     };
     adapter.handle.cancel(adapter.session.clone());
     let came = match timeout(CONFIRM, asking).await {

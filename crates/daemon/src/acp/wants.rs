@@ -71,7 +71,9 @@ impl Hosting {
             Decision::Ask => {
                 let answered = self.ask_person(asked.name(self.run()), &Question::of_request(wanted)).await;
                 let decision = answered.option.and_then(|option| permission::chosen(wanted, &option));
-                (decision.unwrap_or(Decision::Cancel), answered.by)
+                // Nobody said yes: what the agent offers as a no is it, rather than the end of its turn.
+                let refusal = || permission::decide(Permissions::DenyAll, wanted, false);
+                (decision.unwrap_or_else(refusal), answered.by)
             }
             decision => (decision, self.bounds.permissions.word().to_owned()),
         };
@@ -88,10 +90,9 @@ impl Hosting {
     async fn if_permitted(&self, asked: &Asked, deed: &Deed, doing: impl Future<Output = Answer>) -> Reply {
         let (allowed, by) = match self.bounds.permissions {
             Permissions::ApproveAll => return doing.await.into(),
-            Permissions::ApproveReads if deed.only_looks => return doing.await.into(),
+            Permissions::ApproveReads | Permissions::Ask if deed.only_looks => return doing.await.into(),
             Permissions::ApproveReads => (false, Permissions::ApproveReads.word().to_owned()),
             Permissions::DenyAll => (false, Permissions::DenyAll.word().to_owned()),
-            Permissions::Ask if deed.only_looks => return doing.await.into(),
             Permissions::Ask => {
                 let answered = self.ask_person(asked.name(self.run()), &Question::of_deed(&deed.title)).await;
                 (answered.option.as_deref() == Some("allow"), answered.by)

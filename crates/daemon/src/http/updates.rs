@@ -118,8 +118,7 @@ impl Watching {
             };
             let told = match update {
                 Ok(Update::Entries(numbers)) => self.tell(&numbers).await,
-                Ok(Update::Turn) => self.catch_up_and_look().await,
-                Err(RecvError::Lagged(_)) => self.catch_up_and_look().await,
+                Ok(Update::Turn) | Err(RecvError::Lagged(_)) => self.catch_up_and_look().await,
                 Err(RecvError::Closed) => return None,
             };
             told.ok()?;
@@ -159,15 +158,13 @@ impl Watching {
 
     /// Tells how the turn is, if that is new.
     async fn look_at_turn(&mut self) -> Result<(), Refusal> {
-        let turn = match &self.only {
-            Some(only) => self.daemon.registry.turn(only.clone()).await?,
-            None => {
-                let page =
-                    self.daemon.registry.turns(self.key.clone(), Side::Before(u64::MAX), 1, BYTES).await?;
-                let newest = page.turns.into_iter().next();
-                // One that was over before is of no interest.
-                newest.filter(|turn| self.told.is_some() || turn.state == TurnState::Running)
-            }
+        let turn = if let Some(only) = &self.only {
+            self.daemon.registry.turn(only.clone()).await?
+        } else {
+            let page = self.daemon.registry.turns(self.key.clone(), Side::Before(u64::MAX), 1, BYTES).await?;
+            let newest = page.turns.into_iter().next();
+            // One that was over before is of no interest.
+            newest.filter(|turn| self.told.is_some() || turn.state == TurnState::Running)
         };
         let Some(turn) = turn else { return Ok(()) };
         let now = (turn.asked.id.clone(), turn.state);

@@ -41,7 +41,7 @@ impl Daemon {
     ) -> Result<TurnEnd, Stopped> {
         let session = self.session_of_turn(turn).await?;
         if session.row.backend == Backend::Acp {
-            return self.see_acp_through(session, turn, cancelled).await;
+            return Box::pin(self.see_acp_through(session, turn, cancelled)).await;
         }
         let run = self.run_of(turn).await?;
         let begun = self.run_row(&run).await?;

@@ -151,7 +151,7 @@ impl Daemon {
     }
 
     /// The questions of this instance that wait.
-    async fn own_questions(&self) -> Result<Vec<ApprovalRow>, Refusal> {
+    pub(crate) async fn own_questions(&self) -> Result<Vec<ApprovalRow>, Refusal> {
         let rows = self.registry.approvals(true, LOOKED_THROUGH).await?;
         Ok(rows.into_iter().filter(|row| row.approval.instance == self.instance).collect())
     }

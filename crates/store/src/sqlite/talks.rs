@@ -50,6 +50,9 @@ impl TalkRegistry for Sqlite {
     }
 }
 
+/// How many conversations with a session's adapters are kept, the newest.
+const KEPT: i64 = 10;
+
 const TALK: &str = "SELECT run_id, session, began_at_ms, over_at_ms, heard_to, said_to, last_id, agent_session, abilities \
      FROM talks";
 
@@ -82,6 +85,12 @@ fn begin(db: &Connection, run: &RunId, session: &SessionKey, at_ms: u64) -> Resu
             "INSERT INTO talks (run_id, session, began_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )?
         .execute((run.as_str(), session.as_str(), stored(at_ms)))?;
+    // What was said long ago helps nobody.
+    db.prepare_cached(
+        "DELETE FROM talks WHERE session = ?1 AND over_at_ms IS NOT NULL AND run_id NOT IN
+             (SELECT run_id FROM talks WHERE session = ?1 ORDER BY began_at_ms DESC LIMIT ?2)",
+    )?
+    .execute((session.as_str(), KEPT))?;
     Ok(made > 0)
 }
 
