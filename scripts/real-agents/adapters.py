@@ -20,6 +20,8 @@ class Adapter(Host):
     args = ()
     # The mode in which it works, another one, and the one in which it asks before it writes; if it has such.
     another_mode = free_mode = asking_mode = None
+    # Whether another process of it goes on with a conversation whatever became of the first.
+    loads = True
     # Whether it ends the process group of its tool's shell when the shell has ended.
     ends_groups = False
 
@@ -82,6 +84,9 @@ class CodexAdapter(Adapter):
 class GeminiAdapter(Adapter):
     name, package, version = "gemini-acp", Gemini.package, Gemini.version
     program, agent, args = "gemini", "gemini", ("--acp", "--model", "scripted", "--skip-trust")
+    another_mode = "plan"
+    # It loads a conversation that was begun in an earlier minute; otherwise it writes over what it is to load.
+    loads = False
 
     def dressed(self, model, work):
         host = Gemini()
@@ -90,4 +95,36 @@ class GeminiAdapter(Adapter):
         return table["env"], key
 
 
-ADAPTERS = [ClaudeAdapter(), CodexAdapter(), GeminiAdapter()]
+class OpencodeAdapter(Adapter):
+    name, package, version = "opencode-acp", "opencode-ai", "1.18.33"
+    program, agent, args = "opencode", "opencode", ("acp",)
+    beside = ()
+    # It is no script.
+    _is_there = Host._is_there
+
+    def adapted(self, model, work):
+        env, key = self.dressed(model, work)
+        return {"command": self.path, "args": list(self.args), "env": env}, key
+
+    def dressed(self, model, work):
+        config = os.path.join(work, "opencode.json")
+        with open(config, "w", encoding="utf-8") as file:
+            provider = {"anthropic": {"options": {"baseURL": f"{model}/v1"}}}
+            quiet = {"autoupdate": False, "share": "disabled", "permission": {"edit": "ask"}}
+            json.dump({"provider": provider, "model": "anthropic/claude-sonnet-4-5", **quiet}, file)
+        off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
+        env = {f"OPENCODE_DISABLE_{what}": "1" for what in off}
+        return {**env, "OPENCODE_CONFIG": config}, {"ANTHROPIC_API_KEY": "scripted"}
+
+
+class QwenAdapter(Adapter):
+    name, package, version = "qwen-acp", "@qwen-code/qwen-code", "0.24.4"
+    program, agent, args = "qwen", "qwen", ("--acp", "--auth-type", "anthropic")
+    another_mode, free_mode = "plan", "default"
+
+    def dressed(self, model, work):
+        env = {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_MODEL": "scripted", "ANTHROPIC_API_KEY": "scripted"}
+        return env, {}
+
+
+ADAPTERS = [ClaudeAdapter(), CodexAdapter(), GeminiAdapter(), OpencodeAdapter(), QwenAdapter()]
