@@ -51,7 +51,8 @@ impl Daemon {
             | Action::Cancel
             | Action::Close
             | Action::SetMode
-            | Action::SetOption => {
+            | Action::SetOption
+            | Action::Answer => {
                 // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
                 let daemon = Arc::clone(self);
                 let doing = tokio::spawn(async move { daemon.change_sessions(request, &asker).await });
@@ -80,6 +81,7 @@ impl Daemon {
             Action::Send => self.send(request, asker).await,
             Action::Cancel => self.cancel_turn(&request, asker).await,
             Action::SetMode | Action::SetOption => self.adjust(&request, asker).await,
+            Action::Answer => self.answer_for(&request, asker).await,
             _ => self.close_for(request, asker).await,
         }
     }

@@ -157,7 +157,7 @@ fn a_terminal_is_a_run_of_the_session() {
     assert!(outputs[1]["result"]["exitStatus"].is_object(), "{outputs:?}");
     assert!(outputs[2]["error"].is_object(), "what is released is not known any more: {outputs:?}");
     let ended = acp.answers("exited");
-    assert!(ended[0]["result"]["signal"].is_string(), "{ended:?}");
+    assert_eq!(ended[0]["result"]["signal"], "SIGTERM", "{ended:?}");
     assert_eq!((&ended[1]["result"]["exitCode"], &ended[1]["result"]["signal"]), (&3.into(), &Value::Null));
     let both = text(&outputs[3]["result"]["output"]);
     assert!(both.contains("out") && both.contains("err"), "{both}");

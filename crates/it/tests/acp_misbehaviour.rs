@@ -3,7 +3,7 @@
 use serde_json::json;
 use tenure_it::acp::{Acp, KEY};
 use tenure_it::api::text;
-use tenure_it::{PATIENCE, proc};
+use tenure_it::{PATIENCE, eventually, proc};
 
 #[test]
 fn junk_odd_ids_and_second_answers_are_passed_over() {
@@ -88,6 +88,7 @@ fn an_idle_agent_that_dies_is_replaced_by_the_next_turn() {
     let first = acp.process(0);
     proc::kill(first.pid);
     first.wait_dead(PATIENCE);
+    eventually("its end is known", || acp.status(KEY)["adapter"].is_null().then_some(()));
     let after = acp.itself(KEY);
     assert_eq!((&after["session"], &after["loaded"]), (&session, &true.into()));
     acp.finish();

@@ -162,8 +162,8 @@ impl Happened {
 
     /// Whole lines, above those that change.
     fn lines(&mut self, lines: &[String]) {
-        self.page.lines(lines);
         if !lines.is_empty() {
+            self.page.lines(lines);
             self.show_changing();
         }
     }
@@ -181,7 +181,11 @@ impl Happened {
 
     /// Shows the tool calls that are under way, as they are now.
     fn show_changing(&mut self) {
-        let Style { live: true, face, .. } = self.page.style else { return };
+        let Style { live, face, .. } = self.page.style;
+        // Nothing moves while somebody types an answer.
+        if !live || !self.questions.is_empty() {
+            return;
+        }
         let under_way: Vec<&Tool> = self.tools.values().filter(|tool| !tool.is_over()).collect();
         let newest = under_way.len().saturating_sub(tool::CHANGING_MOST);
         let lines: Vec<String> = under_way[newest..].iter().map(|tool| tool.line(face)).collect();

@@ -1,5 +1,6 @@
 //! `sessions`: what is done with sessions, and what is answered.
 
+use crate::api::Approval;
 use crate::ids::{RunId, TurnId};
 use crate::session::{
     Backend, Interaction, Kind, LeftAlone, Mode, Origin, Permissions, SessionKey, SessionRow, SessionState,
@@ -37,6 +38,8 @@ pub enum Action {
     SetMode,
     /// Set one of an ACP agent's own options.
     SetOption,
+    /// Answer what an ACP agent asks before it does something.
+    Answer,
 }
 
 /// What a message to a busy session is to do.
@@ -143,7 +146,10 @@ pub struct SessionsRequest {
     /// For `set-mode`: the id of the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_mode: Option<String>,
-    /// For `set-option`: the id of the option.
+    /// For `answer`: which question, as `status` lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// For `set-option`: the id of the option; for `answer`: the id of one of the answers that the agent offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
     /// For `set-option`: what it is set to.
@@ -193,6 +199,7 @@ impl SessionsRequest {
             reason: None,
             discard: None,
             agent_mode: None,
+            question: None,
             option: None,
             value: None,
             requester: None,
@@ -305,6 +312,9 @@ pub struct SessionJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub live_runs: Option<Vec<RunId>>,
+    /// For `status` of an ACP agent's session: what it asks before it goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Approval>,
     /// For `status` of an ACP agent's session: the adapter that is there, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterJson>,

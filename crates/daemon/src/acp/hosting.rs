@@ -7,6 +7,7 @@ use crate::follower::Follower;
 use crate::held::Held;
 use crate::link::Link;
 use crate::typing::put_line;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(super) struct Hosting {
     reading: Mutex<Reading>,
     /// The connection over which its input is given.
     typing: Mutex<Option<Link>>,
+    /// The terminals that the agent has let go of. The next daemon does not know, and answers what it need not.
+    pub(super) released: std::sync::Mutex<HashSet<String>>,
 }
 
 struct Reading {
@@ -51,7 +54,15 @@ impl Hosting {
         let output: PathBuf = held.directory.join("output");
         let follower = Follower::new(Arc::clone(&held));
         let reading = Reading { follower, reader: Reader::new(&output), buffer: vec![0; CHUNK] };
-        Self { daemon, key, held, bounds, reading: Mutex::new(reading), typing: Mutex::default() }
+        Self {
+            daemon,
+            key,
+            held,
+            bounds,
+            reading: Mutex::new(reading),
+            typing: Mutex::default(),
+            released: std::sync::Mutex::default(),
+        }
     }
 
     pub(super) fn run(&self) -> &RunId {

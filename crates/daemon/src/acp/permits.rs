@@ -4,7 +4,7 @@
 use super::hosting::Hosting;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
-use crate::requester::Requester;
+use crate::tools::without_question;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -214,18 +214,51 @@ impl Daemon {
         }
     }
 
+    /// What the agent of a session asks and nobody has answered.
+    pub(crate) async fn questions_of(&self, key: &SessionKey) -> Result<Vec<Approval>, Refusal> {
+        let rows = self.asked_by(key).await?;
+        let shown = |row: &ApprovalRow| Some(Permission::read(row)?.shown(without_question(row)));
+        Ok(rows.iter().filter_map(shown).collect())
+    }
+
+    async fn asked_by(&self, key: &SessionKey) -> Result<Vec<ApprovalRow>, Refusal> {
+        self.expire().await?;
+        let rows = self.own_questions().await?;
+        Ok(rows.into_iter().filter(|row| row.approval.session.as_deref() == Some(key.as_str())).collect())
+    }
+
+    /// Answers one of these with one of the options that it offers.
+    pub(crate) async fn answer_question(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        (question, option): (&str, &str),
+        by: &str,
+    ) -> Result<(), Refusal> {
+        let rows = self.asked_by(key).await?;
+        let mut meant = rows.iter().filter(|row| row.approval.id.as_str().starts_with(question));
+        let (Some(row), None) = (meant.next(), meant.next()) else {
+            return Err(Refusal::no_such_run(format!(
+                "session {key} asks no question {question:?}: `status` lists them"
+            )));
+        };
+        let Some(permission) = Permission::read(row) else {
+            return Err(Refusal::forbidden("what may be executed is for a person to say"));
+        };
+        self.answer_permission(row, permission, &Choice::Option(option), by).await
+    }
+
     /// Answers a question of an agent, once.
     pub(crate) async fn answer_permission(
         self: &Arc<Self>,
         row: &ApprovalRow,
         permission: Permission,
         choice: &Choice<'_>,
-        who: &Requester,
+        by: &str,
     ) -> Result<(), Refusal> {
         let (chosen, state) = permission.choose(choice)?;
         let mut row = row.clone();
         row.approval.asked = Permission { chosen, ..permission }.recorded();
-        self.record_answer(&row, state, (Vec::new(), &who.to_string())).await
+        self.record_answer(&row, state, (Vec::new(), by)).await
     }
 }
 

@@ -5,6 +5,7 @@
 use super::hosting::Hosting;
 use super::wants::refused;
 use crate::asked::{self, Asked as AskedRun};
+use crate::daemon::lock;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::dress;
@@ -21,6 +22,7 @@ use tenure_core::ending::Termination;
 use tenure_core::ids::RunId;
 use tenure_core::limits::{Activity, Limits};
 use tenure_core::session::Backend;
+use tenure_core::signal;
 use tenure_core::spec::{Argv, Spec, Transport};
 use tenure_output::{Piece, Reader, totals};
 use tenure_store::RunRow;
@@ -114,6 +116,7 @@ impl Hosting {
     /// The agent has nothing to do with it any more. What it printed stays, for people.
     pub(super) async fn release_terminal(&self, id: &str) -> Answer {
         self.end_terminal(id).await?;
+        lock(&self.released).insert(id.to_owned());
         Ok(raw(&ReleaseTerminalResponse::new()))
     }
 
@@ -127,6 +130,9 @@ impl Hosting {
     async fn terminal(&self, id: &str) -> Result<(RunRow, u64), Error> {
         let (run, limit) = id.split_once('.').map_or((id, None), |(run, limit)| (run, limit.parse().ok()));
         let unknown = || Error::resource_not_found(Some(id.to_owned()));
+        if lock(&self.released).contains(id) {
+            return Err(unknown());
+        }
         let run: RunId = run.parse().map_err(|_| unknown())?;
         let row = self.daemon.registry.run(run).await.map_err(|error| refused(error.to_string()))?;
         let is_ours = |row: &RunRow| {
@@ -158,7 +164,7 @@ fn last(dir: &Path, limit: u64) -> (String, bool) {
 
 fn status(termination: &Termination) -> TerminalExitStatus {
     let code = termination.exit_code.and_then(|code| u32::try_from(code).ok());
-    TerminalExitStatus::new().exit_code(code).signal(termination.signal.map(|signal| signal.to_string()))
+    TerminalExitStatus::new().exit_code(code).signal(termination.signal.map(signal::name))
 }
 
 fn told(refusal: Refusal) -> Error {

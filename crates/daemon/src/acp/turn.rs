@@ -86,7 +86,8 @@ impl Daemon {
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
             // What the agent was asked it has to be told of.
             () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(self.not_asked(turn).await),
-            () = time_is_up(limit) => {
+            // One that was asked may have answered in time, while nobody listened.
+            () = time_is_up(limit), if asked.is_none() => {
                 let why = format!("{name} was not ready for its turn before that had no time left");
                 return Ok(self.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
             }
@@ -94,7 +95,7 @@ impl Daemon {
         };
         let (adapter, notes) = match ensured {
             Ok(Some(ensured)) => ensured,
-            Ok(None) => return self.came_of_the_gone(turn, &name).await,
+            Ok(None) => return self.came_of_the_gone(turn, turn.run.as_ref(), &name).await,
             Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
             Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
         };
@@ -111,7 +112,10 @@ impl Daemon {
             came = until_answered(&adapter, asking, &mut cancelled, limit) => came,
         };
         adapter.was_used();
-        Ok(self.came(turn, &adapter, came, &name).await)
+        match came {
+            (Came::Over, None) => self.came_of_the_gone(turn, Some(&adapter.run), &name).await,
+            came => Ok(self.came(turn, &adapter, came, &name).await),
+        }
     }
 
     /// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
@@ -128,12 +132,19 @@ impl Daemon {
             self.hear_out_of(&session.row.key, run).await?;
             return Ok(None);
         }
-        self.ensure_adapter(session).await.map(Some)
+        let (adapter, notes) = self.ensure_adapter(session).await?;
+        let is_another = was_asked && turn.run.as_ref() != Some(&adapter.run);
+        Ok((!is_another).then_some((adapter, notes)))
     }
 
     /// The end of a turn whose adapter has ended: what it answered before that counts.
-    async fn came_of_the_gone(self: &Arc<Self>, turn: &Turn, name: &str) -> Result<TurnEnd, Stopped> {
-        let end = match (self.answer_to(turn).await?, &turn.run) {
+    async fn came_of_the_gone(
+        self: &Arc<Self>,
+        turn: &Turn,
+        run: Option<&RunId>,
+        name: &str,
+    ) -> Result<TurnEnd, Stopped> {
+        let end = match (self.answer_to(turn).await?, run) {
             (Some(answer), _) => acp_end(&answer),
             (None, Some(run)) => self.after_its_end(run, None, name).await,
             (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),

@@ -76,6 +76,7 @@ impl Daemon {
         let session = SessionJson {
             active_turn: active.map(|turn| shown(turn, TEXT.0)),
             live_runs: Some(runs),
+            questions: self.questions_of(&key).await?,
             adapter: self.adapter_json(&key).await,
             ..view(session)
         };
@@ -193,6 +194,7 @@ pub(super) fn view(session: Session) -> SessionJson {
         queued,
         active_turn: None,
         live_runs: None,
+        questions: Vec::new(),
         adapter: None,
     }
 }

@@ -230,6 +230,28 @@ impl Daemon {
 }
 
 impl Daemon {
+    /// Answers what an ACP agent asks. Whoever spawned it may, and people; the agent itself may not.
+    pub(super) async fn answer_for(
+        self: &Arc<Self>,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::Send).await?;
+        asker.own(&session.row)?;
+        let key = &session.row.key;
+        if asker.key() == Some(key) {
+            return Err(Refusal::forbidden(format!("session {key} cannot answer what it asks itself")));
+        }
+        let (Some(question), Some(option)) = (&request.question, &request.option) else {
+            return Err(Refusal::invalid("question or option is missing: `status` lists what is asked"));
+        };
+        self.answer_question(key, (question, option), &asker.about).await?;
+        let session = view(self.session_called(key).await?);
+        let questions = self.questions_of(key).await?;
+        let session = Some(SessionJson { questions, ..session });
+        Ok(SessionsReply { session, ..SessionsReply::default() })
+    }
+
     /// Has an ACP agent work in another mode, or with another option.
     pub(super) async fn adjust(
         self: &Arc<Self>,

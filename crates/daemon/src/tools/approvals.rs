@@ -201,7 +201,7 @@ fn json_of(row: &ApprovalRow) -> Result<Approval, Refusal> {
 }
 
 /// What is known of a question that cannot be read.
-fn without_question(row: &ApprovalRow) -> Approval {
+pub(crate) fn without_question(row: &ApprovalRow) -> Approval {
     Approval {
         id: row.approval.id.clone(),
         state: word(row.state),

@@ -3,6 +3,7 @@
 use super::entries::entries;
 use super::{Text, duration, more};
 use serde_json::{Value, json};
+use tenure_core::api::Approval;
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{
     Action, AdapterJson, ClosedJson, Delivery, Named, Sent, SessionJson, SessionsReply, TurnJson,
@@ -22,7 +23,7 @@ pub(crate) fn sessions(action: Action, key: &str, reply: &SessionsReply) -> Stri
             entries(&mut text, reply.entries.as_deref().unwrap_or_default());
             more(&mut text, reply.next.as_deref());
         }
-        Action::Status | Action::SetMode | Action::SetOption => status(&mut text, reply),
+        Action::Status | Action::SetMode | Action::SetOption | Action::Answer => status(&mut text, reply),
         Action::Wait => wait(&mut text, key, reply),
         Action::Cancel => match &reply.turn {
             Some(turn) => text.line(format_args!("[{}]", turn_status(turn))),
@@ -112,6 +113,18 @@ fn status(text: &mut Text, reply: &SessionsReply) {
         text.line(format_args!("runs that have not ended: {}", runs.join(", ")));
     }
     session.adapter.iter().for_each(|it| adapter(text, it));
+    session.questions.iter().for_each(|it| question(text, session.row.key.as_str(), it));
+}
+
+/// What an agent asks before it goes on, and how it is answered.
+fn question(text: &mut Text, key: &str, asked: &Approval) {
+    let offers: Vec<String> = asked.options.iter().map(|it| format!("{} ({})", it.id, it.name)).collect();
+    let answer = call(&json!({"action": "answer", "sessionKey": key, "question": asked.id, "option": "…"}));
+    text.line(format_args!(
+        "it asks whether it may {}: {answer} answers with {}",
+        asked.command,
+        offers.join(", ")
+    ));
 }
 
 /// An ACP agent's process, and what can be set of it.

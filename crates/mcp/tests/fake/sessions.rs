@@ -43,6 +43,7 @@ pub(crate) fn session(key: &str) -> SessionJson {
         queued: 0,
         active_turn: None,
         live_runs: None,
+        questions: Vec::new(),
         adapter: None,
     }
 }
@@ -78,7 +79,7 @@ pub(crate) fn answer(request: &SessionsRequest) -> Result<SessionsReply, Problem
             reply.sent = request.task.as_ref().map(|_| sent(Delivery::Started, 0));
         }
         Action::Entries => reply.entries = Some(Vec::new()),
-        Action::SetMode | Action::SetOption => reply.session = Some(session(key)),
+        Action::SetMode | Action::SetOption | Action::Answer => reply.session = Some(session(key)),
         Action::Send => reply.sent = Some(sent(Delivery::Queued, 2)),
         Action::List => {
             reply.sessions = Some(vec![session("helper:1"), session("helper:2")]);

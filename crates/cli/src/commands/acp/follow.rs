@@ -6,12 +6,12 @@ use super::prompt::Watching;
 use crate::failure::Failure;
 use crate::print::{self, Face, Happened, Onto, Style, Tone};
 use crate::reach;
-use serde_json::json;
+use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 use std::time::Duration;
 use tenure_client::{Client, Failed, Followed, Update};
 use tenure_core::session::TurnState;
-use tenure_core::tools::sessions::{Action, TurnJson};
+use tenure_core::tools::sessions::{Action, EntryJson, TurnJson};
 use tenure_os::complaint::complain;
 use tenure_os::terminal;
 use tenure_settings::Settings;
@@ -28,6 +28,14 @@ pub(super) enum Interrupt {
     Cancels,
     /// It leaves.
     Leaves,
+}
+
+/// A line of `--json`: `{"entry": …}` or `{"turn": …}`.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Told<'a> {
+    Entry(&'a EntryJson),
+    Turn(&'a TurnJson),
 }
 
 /// What became of the watching.
@@ -73,10 +81,11 @@ impl<'a> Follow<'a> {
 
     pub(super) fn until_its_end(mut self) -> Result<Watched, Failure> {
         let watched = reach::try_wait(self.watch())??;
+        if self.json {
+            return Ok(watched);
+        }
         self.happened.settle();
-        if let Watched::Ended(turn) = &watched
-            && !self.json
-        {
+        if let Watched::Ended(turn) = &watched {
             if let Some(text) = turn.text.as_deref().filter(|_| !self.happened.answered()) {
                 self.happened.answer(text);
                 self.happened.settle();
@@ -154,7 +163,7 @@ impl<'a> Follow<'a> {
                 self.happened.entry(&entry);
                 if self.json {
                     self.happened.take();
-                    return print::json(&json!({"entry": entry})).map(|()| None);
+                    return print::json(&Told::Entry(&entry)).map(|()| None);
                 }
                 self.ask();
                 self.print().map(|()| None)
@@ -163,7 +172,7 @@ impl<'a> Follow<'a> {
             Update::Turn(turn) => {
                 self.begun = true;
                 if self.json {
-                    print::json(&json!({"turn": turn}))?;
+                    print::json(&Told::Turn(&turn))?;
                 }
                 Ok((turn.state != TurnState::Running).then_some(turn))
             }
@@ -256,27 +265,30 @@ struct Typist {
     /// The question that they are asked.
     asked: Option<String>,
     typed: UnboundedReceiver<String>,
-    types: UnboundedSender<String>,
+    keyboard: UnboundedSender<String>,
     reads: bool,
 }
 
 impl Typist {
     fn new(json: bool) -> Self {
-        let (types, typed) = unbounded_channel();
+        let (keyboard, typed) = unbounded_channel();
         let sees = stdout().is_terminal() || stderr().is_terminal();
         let can_ask = !json && sees && stdin().is_terminal() && terminal::in_foreground(terminal::stdin());
-        Self { can_ask, asked: None, typed, types, reads: false }
+        Self { can_ask, asked: None, typed, keyboard, reads: false }
     }
 
-    /// Reads what is typed from here on. The thread ends with the process: nothing else can wake it.
+    /// Reads what is typed from here on: what was typed before answers no question. The thread ends with the process:
+    /// nothing else can wake it.
     fn begin(&mut self) {
+        terminal::forget_typed(terminal::stdin());
+        while self.typed.try_recv().is_ok() {}
         if std::mem::replace(&mut self.reads, true) {
             return;
         }
-        let types = self.types.clone();
+        let keyboard = self.keyboard.clone();
         std::thread::spawn(move || {
             for line in stdin().lock().lines().map_while(Result::ok) {
-                if types.send(line).is_err() {
+                if keyboard.send(line).is_err() {
                     return;
                 }
             }

@@ -142,6 +142,7 @@ impl Prompt<'_> {
                     return Err(Failure::refused("the daemon does not say which session it made"));
                 };
                 let key = session.row.key.to_string();
+                complain(format_args!("session {} is new", print::plain(&key)));
                 if spawned.sent.is_some() {
                     return Ok((key, 0, spawned));
                 }

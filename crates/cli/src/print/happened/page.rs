@@ -4,6 +4,9 @@ use super::{Onto, Style};
 use crate::print::Tone;
 use tenure_output::Cleaner;
 
+/// How many ends of lines make a space between texts; before anything there is one.
+const SPACE: usize = 2;
+
 /// What the last thing was that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
@@ -25,14 +28,16 @@ pub(super) struct Page {
     pub(super) style: Style,
     pub(super) out: Vec<(Onto, String)>,
     section: Section,
-    /// Whether standard output, and what is beside it, stand in the middle of a line.
-    open: [bool; 2],
+    /// How many ends of lines are the last of standard output, and of what is beside it.
+    ends: [usize; 2],
     /// Whether the answer has begun.
     pub(super) answered: bool,
     /// Of the text that is being shown.
     cleaner: Cleaner,
     /// How many lines at the end change in place.
     changing: usize,
+    /// How many ends of lines are above them.
+    above: usize,
 }
 
 impl Page {
@@ -41,10 +46,11 @@ impl Page {
             style,
             out: Vec::new(),
             section: Section::Nothing,
-            open: [false; 2],
+            ends: [SPACE; 2],
             answered: false,
             cleaner: Cleaner::new(),
             changing: 0,
+            above: 0,
         }
     }
 
@@ -75,7 +81,7 @@ impl Page {
         };
         let onto = if section == Section::Agent { Onto::Answer } else { self.beside() };
         for part in clean.split_inclusive('\n') {
-            let begins = section == Section::User && !self.open[onto as usize];
+            let begins = section == Section::User && self.ends[onto as usize] > 0;
             let (text, end) = part.strip_suffix('\n').map_or((part, ""), |text| (text, "\n"));
             let painted = if text.is_empty() { String::new() } else { self.style.face.paint(tone, text) };
             self.put(onto, &format!("{}{painted}{end}", if begins { "> " } else { "" }));
@@ -84,9 +90,6 @@ impl Page {
 
     /// Whole lines.
     pub(super) fn lines(&mut self, lines: &[String]) {
-        if lines.is_empty() {
-            return;
-        }
         self.clear_changing();
         self.begin(Section::Lines);
         let onto = self.beside();
@@ -116,7 +119,8 @@ impl Page {
     /// They ended it.
     pub(super) fn typed(&mut self) {
         let onto = self.beside();
-        self.open[onto as usize] = false;
+        self.ends[onto as usize] = 1;
+        self.changing = 0;
     }
 
     /// Whether there are lines that change.
@@ -126,8 +130,12 @@ impl Page {
 
     /// Shows these lines last; they change in place.
     pub(super) fn show_changing(&mut self, lines: &[String]) {
-        self.lines(lines);
-        self.changing = lines.len();
+        if !lines.is_empty() {
+            self.lines(&[]);
+            self.above = self.ends[Onto::Answer as usize];
+            self.lines(lines);
+            self.changing = lines.len();
+        }
     }
 
     /// Takes the lines that change off the terminal.
@@ -136,7 +144,7 @@ impl Page {
             let up = format!("\x1b[{}A\x1b[J", self.changing);
             self.changing = 0;
             self.put(Onto::Answer, &up);
-            self.open[Onto::Answer as usize] = false;
+            self.ends[Onto::Answer as usize] = self.above;
         }
     }
 
@@ -165,23 +173,29 @@ impl Page {
         let before = std::mem::replace(&mut self.section, section);
         if self.style.split {
             self.end_line(Onto::Beside);
-            if section == Section::Agent && self.answered {
-                self.end_line(Onto::Answer);
-                self.put(Onto::Answer, "\n");
+            if section == Section::Agent {
+                self.space();
             }
-            return;
+        } else if before.is_text() || section.is_text() {
+            self.space();
+        } else {
+            self.end_line(Onto::Answer);
         }
-        self.end_line(Onto::Answer);
-        if before != Section::Nothing && (before.is_text() || section.is_text()) {
-            self.put(Onto::Answer, "\n");
-        }
+    }
+
+    /// An empty line on standard output, unless there is one or nothing above.
+    fn space(&mut self) {
+        let missing = SPACE.saturating_sub(self.ends[Onto::Answer as usize]);
+        self.put(Onto::Answer, &"\n".repeat(missing));
     }
 
     fn put(&mut self, onto: Onto, text: &str) {
         if text.is_empty() {
             return;
         }
-        self.open[onto as usize] = !text.ends_with('\n');
+        let ends = text.len() - text.trim_end_matches('\n').len();
+        let before = if ends == text.len() { self.ends[onto as usize] } else { 0 };
+        self.ends[onto as usize] = before + ends;
         match self.out.last_mut() {
             Some((last, before)) if *last == onto => before.push_str(text),
             _ => self.out.push((onto, text.to_owned())),
@@ -189,7 +203,7 @@ impl Page {
     }
 
     fn end_line(&mut self, onto: Onto) {
-        if self.open[onto as usize] {
+        if self.ends[onto as usize] == 0 {
             self.put(onto, "\n");
         }
     }

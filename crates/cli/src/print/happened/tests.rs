@@ -78,8 +78,14 @@ fn thoughts_and_answers_stand_apart() {
     let mut all = terminal();
     all.entry(&entry(1, "thought", json!({"text": "Hm."})));
     all.entry(&entry(2, "agent", json!({"text": "Yes."})));
+    all.entry(&tool(3, "pending"));
+    all.entry(&entry(4, "agent", json!({"text": "Well.\n\n"})));
+    all.entry(&entry(5, "mode", json!({"mode": "plan"})));
     all.settle();
-    assert_eq!(shown(&mut all), "Hm.\n\nYes.\n");
+    let tool = "• execute Run tests  pending\n";
+    let expected =
+        format!("Hm.\n\nYes.\n\n{tool}\x1b[1A\x1b[JWell.\n\nmode: plan\n{tool}\x1b[1A\x1b[J{tool}");
+    assert_eq!(shown(&mut all), expected, "there is one empty line between them, and not two");
     let face = Face { width: 80, colour: true };
     let mut all = Happened::new(Style { face, live: true, split: false, echo: true });
     all.entry(&entry(1, "user", json!({"text": "a\nb"})));
@@ -211,4 +217,18 @@ fn usage_is_kept_for_the_end() {
         json!({"used": 5, "size": 10, "cost": {"amount": 0.125, "currency": "USD"}}),
     ));
     assert_eq!((shown(&mut all).as_str(), all.usage()), ("", Some("5 of 10 tokens, 0.12 USD")));
+}
+
+#[test]
+fn a_tool_call_that_changes_in_place_fits_on_one_line() {
+    let mut all = terminal();
+    for title in ["x".repeat(500), "日本語".repeat(100)] {
+        let body = json!({"toolCallId": "x", "title": title, "kind": "switch_mode", "status": "in_progress"});
+        all.entry(&entry(1, "tool", body));
+    }
+    let text = shown(&mut all).replace("\u{1b}[1A\u{1b}[J", "");
+    for line in text.lines() {
+        let columns: usize = line.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
+        assert!(columns <= 80 && line.contains('…'), "{columns}: {line}");
+    }
 }

@@ -11,8 +11,8 @@ pub(super) const CHANGING_MOST: usize = 6;
 const CHANGE_LINES: usize = 60;
 /// How many lines of what went wrong are shown.
 const WRONG_LINES: usize = 8;
-/// How much of a line is for the words around the title.
-const AROUND_TITLE: usize = 26;
+/// How many columns of a line are for the words around the title.
+const AROUND_TITLE: usize = 30;
 
 /// A tool call, as it was told last.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Tool {
 impl Tool {
     /// Takes what is told of it. Whether its end is to be shown now.
     pub(super) fn told(&mut self, body: &Value) -> bool {
-        self.id = body["toolCallId"].as_str().unwrap_or_default().to_owned();
+        body["toolCallId"].as_str().unwrap_or_default().clone_into(&mut self.id);
         self.kind = body["kind"].as_str().map_or_else(|| "other".to_owned(), plain);
         self.title = text_of(&body["title"]);
         self.status = body["status"].as_str().map_or_else(|| "pending".to_owned(), plain);
@@ -106,12 +106,18 @@ fn changed(body: &Value, face: Face) -> Vec<String> {
     lines
 }
 
+/// A text of so many columns at most: a line that is longer than the terminal is wide cannot change in place.
 fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
+    // Characters of other scripts may take two.
+    let columns = |c: char| if c.is_ascii() { 1 } else { 2 };
+    let mut short = String::new();
+    let mut left = most.saturating_sub(2);
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(columns(c)) else { return format!("{short}…") };
+        left = rest;
+        short.push(c);
     }
-    let short: String = text.chars().take(most.saturating_sub(1)).collect();
-    format!("{short}…")
+    short
 }
 
 /// How much of its memory an agent has used, and what it cost.

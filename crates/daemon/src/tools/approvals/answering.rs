@@ -34,7 +34,7 @@ impl Daemon {
             return Err(answered_already(&row));
         }
         if let Some(permission) = Permission::read(&row) {
-            self.answer_permission(&row, permission, &Choice::Like(state), who).await?;
+            self.answer_permission(&row, permission, &Choice::Like(state), &who.to_string()).await?;
         } else if state == ApprovalState::Denied {
             // It need not be understood for that.
             self.record_answer(&row, state, (Vec::new(), &who.to_string())).await?;
@@ -65,7 +65,7 @@ impl Daemon {
         let Some(permission) = Permission::read(&row) else {
             return Err(Refusal::invalid("it is a command, which offers no answers: allow or deny it"));
         };
-        self.answer_permission(&row, permission, &Choice::Option(option), who).await?;
+        self.answer_permission(&row, permission, &Choice::Option(option), &who.to_string()).await?;
         match self.registry.approval(row.approval.id).await? {
             Some(row) => json_of(&row),
             None => Err(Refusal::internal("the question is gone")),
