@@ -1,6 +1,7 @@
 """What is done with each ACP agent, and what has to come of it."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 from acp import expect_said
 from machine import Process, expect_gone, wait_for, words
@@ -16,7 +17,8 @@ while ! [ -s {0}/nohup ] || ! [ -s {0}/setsid ] || ! [ -s {0}/cleaned ]; do slee
 echo begun
 """
 LEFT = {"nohup": "3620", "setsid": "3621", "cleaned": "3622"}
-LIMIT = 12_000
+# Long enough for an agent to start, short enough to wait for.
+LIMIT = 20_000
 
 
 def conversation(play):
@@ -30,6 +32,9 @@ def conversation(play):
         run, _ = play.adapter(key)
         play.goes_on(key, run)
         expect_remembered(play, "Are you there still?", "What is the first word?", "The first word is heron.")
+    with play.scenario("what a turn has used is told in that turn"):
+        turns = [entry["turnId"] for entry in play.ask("entries", key)["entries"] if entry["kind"] == "usage"]
+        expect("two turns, or none", len(set(turns)) in (0, 2), play.told(key))
     if play.host.another_mode:
         with play.scenario("its mode is set"):
             session = play.ask("set-mode", key, agentMode=play.host.another_mode)["session"]
@@ -70,6 +75,28 @@ def expect_closed(play, key, processes):
     play.tenure("sessions", "close", key)
     expect_gone(processes.values(), 0)
     expect("no live run", not play.status(key)["liveRuns"], play.status(key))
+
+
+def by_hand(play):
+    """The same from a shell."""
+    agent = play.host.agent
+    with play.scenario("tenure acp prompt prints the answer, and goes on with the session of the directory"):
+        play.counsel.script["What is the fourth word?"] = [Say("The fourth word is dunlin.")]
+        play.counsel.script["And the fifth word?"] = [Say("The fifth word is godwit.")]
+        for message, answer in (("What is the fourth word?", "dunlin"), ("And the fifth word?", "godwit")):
+            said = play.tenure("acp", "prompt", agent, message)
+            expect("the answer alone", said.strip() == said.strip().splitlines()[0] and answer in said, said)
+        expect_remembered(play, "And the fifth word?", "What is the fourth word?", "The fourth word is dunlin.")
+        told = play.tenure("acp", "history", agent)
+        expect("the history has both", "dunlin" in told and "godwit" in told, told)
+    with play.scenario("tenure acp prompt exits with 123 if the turn is cancelled from elsewhere"):
+        play.counsel.script["Are you awake now?"] = [Silence()]
+        with ThreadPoolExecutor(1) as pool:
+            prompt = pool.submit(play.tenure.exits, 123, "acp", "prompt", agent, "Are you awake now?")
+            wait_for("the model is asked", 60, lambda: play.counsel.asked("Are you awake now?"))
+            play.tenure("acp", "cancel", agent)
+            prompt.result()
+        play.tenure("acp", "close", agent)
 
 
 def leaves_behind(play):
@@ -149,6 +176,8 @@ def adapter_dies(play):
         expect("by which signal", "SIGKILL" in turn["error"], turn["error"])
         expect_gone(processes)
         expect("no adapter", play.status(key).get("adapter") is None, play.status(key))
+    if not play.host.loads:
+        return
     with play.scenario("the next turn loads the conversation in a new adapter"):
         play.send(key, "And what is the third word?", Say("The third word is curlew."))
         expect_said(play, key, play.ended(key), "The third word is curlew.")
@@ -235,7 +264,9 @@ def expect_outcome(play, key, outcome, by):
 
 def model_fails(play):
     with play.scenario("the model fails: the turn ends with an error or by its time limit"):
-        key = play.spawn("Is the model well?", Fail(), timeoutMs=LIMIT)
+        key = play.spawn("Are you ready?", Say("I am."), timeoutMs=LIMIT)
+        expect_said(play, key, play.ended(key), "I am.")
+        play.send(key, "Is the model well?", Fail())
         turn = play.ended(key)
         expect("the model was asked", play.counsel.asked("Is the model well?"), turn)
         stops = {("failed", "error"), ("timed-out", "timed-out"), ("done", "end-turn")}
@@ -267,4 +298,4 @@ def expect_remembered(play, message, said, answered):
         expect(f"{text!r} is remembered", any(who == by and text in what for by, what in shown), short)
 
 
-ACTS = [conversation, leaves_behind, cancelled, adapter_dies, daemon_dies, permitted, model_fails]
+ACTS = [conversation, by_hand, leaves_behind, cancelled, adapter_dies, daemon_dies, permitted, model_fails]

@@ -84,6 +84,7 @@ class CodexAdapter(Adapter):
 class GeminiAdapter(Adapter):
     name, package, version = "gemini-acp", Gemini.package, Gemini.version
     program, agent, args = "gemini", "gemini", ("--acp", "--model", "scripted", "--skip-trust")
+    is_usual = False
     another_mode = "plan"
     # It loads a conversation that was begun in an earlier minute; otherwise it writes over what it is to load.
     loads = False
@@ -98,6 +99,7 @@ class GeminiAdapter(Adapter):
 class OpencodeAdapter(Adapter):
     name, package, version = "opencode-acp", "opencode-ai", "1.18.33"
     program, agent, args = "opencode", "opencode", ("acp",)
+    is_usual = False
     beside = ()
     # It is no script.
     _is_there = Host._is_there
@@ -114,13 +116,17 @@ class OpencodeAdapter(Adapter):
             json.dump({"provider": provider, "model": "anthropic/claude-sonnet-4-5", **quiet}, file)
         off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
         env = {f"OPENCODE_DISABLE_{what}": "1" for what in off}
+        # What it cannot install it does not try to get again and again.
+        env["NPM_CONFIG_FETCH_RETRIES"] = "0"
         return {**env, "OPENCODE_CONFIG": config}, {"ANTHROPIC_API_KEY": "scripted"}
 
 
 class QwenAdapter(Adapter):
     name, package, version = "qwen-acp", "@qwen-code/qwen-code", "0.24.4"
     program, agent, args = "qwen", "qwen", ("--acp", "--auth-type", "anthropic")
+    is_usual = False
     another_mode, free_mode = "plan", "default"
+    streams = False
 
     def dressed(self, model, work):
         env = {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_MODEL": "scripted", "ANTHROPIC_API_KEY": "scripted"}

@@ -18,6 +18,8 @@ class Host:
     name = package = version = program = ""
     # The packages that it needs beside its own.
     beside = ()
+    # Whether it is tried where nobody names it.
+    is_usual = True
     # What its log says once it has met the server.
     met = ""
     # Whether it prints an answer while it comes.
