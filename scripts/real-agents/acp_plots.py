@@ -206,7 +206,8 @@ def daemon_dies(play):
         said = "".join(entry["text"] for entry in play.entries(key, "agent"))
         expect("the entries have it once", said == text, play.told(key))
         expect("the same turn and adapter", (turn["turnId"], turn["runId"]) == (number, run), turn)
-        asked = play.counsel.asked("Tell me at length.")
+        # Some have somebody else think about it afterwards.
+        asked = [one for one in play.counsel.asked("Tell me at length.") if "at length" in one.said[-1][1]]
         expect("the model was asked once", len(asked) == 1, len(asked))
         play.goes_on(key, run)
         play.tenure("sessions", "close", key)
@@ -223,6 +224,25 @@ def permitted(play):
         expect_outcome(play, key, option, None)
         expect("it is written", os.path.exists(path), play.told(key))
         play.tenure("sessions", "close", key)
+    with play.scenario("the daemon killed while it waits to be allowed: the next one hears the answer"):
+        key, path = asking(play, "ask", "bereft")
+        question = wait_for("somebody is asked", 60, lambda: asked_in(play, key))
+        kill(play.tenure.daemon())
+        play.start()
+        again = wait_for("somebody is asked", 60, lambda: asked_in(play, key))
+        expect("the same question", again == question, (question, again))
+        play.tenure("approvals", "allow-once", question["id"])
+        expect_said(play, key, play.ended(key), "I have tried.")
+        expect("it is written", os.path.exists(path), play.told(key))
+        play.tenure("sessions", "close", key)
+    with play.scenario("cancelled while it waits to be allowed; the same adapter goes on, and nobody is asked any more"):
+        key, path = asking(play, "ask", "cancelled")
+        wait_for("somebody is asked", 60, lambda: asked_in(play, key))
+        expect_cancelled(play, key)
+        expect("nobody is asked", asked_in(play, key) is None, asked_in(play, key))
+        expect_outcome(play, key, "cancelled", None)
+        expect("it is not written", not os.path.exists(path), play.told(key))
+        play.tenure("sessions", "close", key)
     with play.scenario("it is refused to write by approve-reads"):
         key, path = asking(play, "approve-reads")
         turn = play.ended(key)
@@ -237,14 +257,15 @@ def permitted(play):
         play.tenure("sessions", "close", key)
 
 
-def asking(play, permissions):
+def asking(play, permissions, name=None):
     """A session whose agent is about to write a file, and wants to be allowed; and the file."""
-    path = os.path.join(play.work, "project", f"{permissions}.txt")
+    name = name or permissions
+    path = os.path.join(play.work, "project", f"{name}.txt")
     key = play.spawn("Are you ready?", Say("I am."), permissions=permissions)
     expect_said(play, key, play.ended(key), "I am.")
     if play.host.asking_mode:
         play.ask("set-mode", key, agentMode=play.host.asking_mode)
-    play.send(key, f"Write {permissions}.", Write(path, "written\n"), Say("I have tried."))
+    play.send(key, f"Write {name}.", Write(path, "written\n"), Say("I have tried."))
     return key, path
 
 
