@@ -231,6 +231,7 @@ impl<H: Host> Driver<H> {
             Order::Ask { verb, params, turn, told, reply } => {
                 if turn.is_some() {
                     self.turn.clone_from(&turn);
+                    self.history.next_turn();
                     if !self.abilities.is_set_up {
                         self.abilities.is_set_up = true;
                         self.step.abilities = Some(self.abilities.text());

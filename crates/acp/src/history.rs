@@ -178,6 +178,16 @@ impl History {
         true
     }
 
+    /// Another turn begins: what the agent means to do and has used is told anew in it.
+    pub fn next_turn(&mut self) {
+        for open in &mut self.open {
+            if matches!(open.what, What::Plan(_) | What::Usage(_)) {
+                open.what = What::Other { kind: open.what.kind(), body: open.what.body() };
+            }
+        }
+        self.settle_texts();
+    }
+
     /// Something that does not change.
     pub fn note(&mut self, kind: Kind, body: Value) {
         self.settle_texts();

@@ -31,6 +31,8 @@ pub struct Wanted<'a> {
     pub mode: Option<&'a str>,
     /// How to log in, if it wants that.
     pub login: Option<&'a str>,
+    /// Whether the agent's files are read and written by us.
+    pub serves_files: bool,
 }
 
 /// A conversation that can be gone on with.
@@ -70,7 +72,7 @@ pub async fn open(handle: &Handle, recorded: &OpenTalk, wanted: Wanted<'_>) -> R
         notes: Vec::new(),
     };
     if opening.abilities.agent.is_none() {
-        opening.greet().await?;
+        opening.greet(wanted.serves_files).await?;
     }
     let session = match &recorded.talk.agent_session {
         Some(session) => SessionId::new(session.clone()),
@@ -103,8 +105,8 @@ impl Opening<'_> {
         Ok(answer)
     }
 
-    async fn greet(&mut self) -> Result<(), NotOpened> {
-        let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(true);
+    async fn greet(&mut self, serves_files: bool) -> Result<(), NotOpened> {
+        let files = FileSystemCapabilities::new().read_text_file(serves_files).write_text_file(serves_files);
         let abilities = ClientCapabilities::new().fs(files).terminal(true);
         let hello = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(abilities)

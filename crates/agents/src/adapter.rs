@@ -12,7 +12,7 @@ use tenure_core::spec::{Argv, BadSpec};
 use tenure_settings::described::{BadTable as BadAgent, Length, Table, literal};
 use tenure_settings::raw::RawTable;
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "command",
     "args",
     ENV,
@@ -24,6 +24,7 @@ const KEYS: [&str; 12] = [
     "auth",
     "model",
     "idle",
+    "files",
     "install",
 ];
 
@@ -50,6 +51,8 @@ pub struct Adapter {
     pub model: Option<String>,
     /// How long it is kept while it has nothing to do; `None` keeps it.
     pub idle: Option<Duration>,
+    /// Whether its files are read and written by us; otherwise it does that itself.
+    pub serves_files: bool,
     /// How people get it.
     pub install: Option<String>,
 }
@@ -84,6 +87,7 @@ fn adapter(name: AgentId, table: &Table<'_>) -> Result<Adapter, BadAgent> {
         auth: id(table, "auth")?,
         model: id(table, "model")?,
         idle: limit(table, "idle", defaults::ADAPTER_IDLE)?,
+        serves_files: table.word("files", &[("served", true), ("own", false)], true)?,
         install: table.text("install")?.map(str::to_owned),
     })
 }

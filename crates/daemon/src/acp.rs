@@ -5,6 +5,7 @@
 //! what was said by one that ended while nobody listened.
 
 mod adapter;
+mod allowed;
 mod ensuring;
 mod files;
 mod hosting;

@@ -2,12 +2,13 @@
 //! their environment and ignore signals, also after the daemon, or daemon and keeper, were killed.
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_it::acp::{Acp, KEY};
 use tenure_it::api::text;
 use tenure_it::bystander::Bystander;
 use tenure_it::install::Install;
 use tenure_it::known::Known;
+use tenure_it::proc;
 use tenure_it::{PATIENCE, eventually};
 use tenure_keeper::rundir::RunDir;
 
@@ -40,14 +41,27 @@ fn haunted(acp: &Acp) -> Vec<Known> {
     helpers
 }
 
-/// Closes the session: nothing of it is left, and nobody else was touched.
+/// The keeper of the session's adapter, and the nursery that it is from.
+fn keepers(acp: &Acp) -> [Known; 2] {
+    let run = text(&acp.adapter(KEY)["runId"]);
+    let dir = RunDir::open(&acp.run_path(&run)).expect("a run");
+    let keeper = dir.note().expect("a note").expect("a note").keeper.pid;
+    let (_, nursery, ..) = proc::stat(keeper).expect("a keeper");
+    [keeper, nursery].map(|pid| Known::hold(pid).expect("it lives"))
+}
+
 #[track_caller]
-fn close(acp: Acp, helpers: &[Known], alike: &Bystander) {
-    let closed = acp.close(KEY);
+fn assert_closed(closed: &Value, helpers: &[Known]) {
     assert_eq!((&closed["closed"], &closed["unconfirmed"]), (&json!([KEY]), &json!([])), "{closed}");
     for helper in helpers {
         assert!(helper.is_dead(), "a helper outlived the close");
     }
+}
+
+/// Closes the session: nothing of it is left, and nobody else was touched.
+#[track_caller]
+fn close(acp: Acp, helpers: &[Known], alike: &Bystander) {
+    assert_closed(&acp.close(KEY), helpers);
     acp.process_is_gone(0);
     alike.assert_untouched();
     acp.finish();
@@ -82,10 +96,7 @@ fn helpers_end_with_a_session_whose_daemon_was_killed() {
 fn helpers_end_with_a_session_whose_daemon_and_keeper_were_killed() {
     let (acp, alike) = (acp(Install::new()), alike());
     let helpers = haunted(&acp);
-    let run = text(&acp.adapter(KEY)["runId"]);
-    let dir = RunDir::open(&acp.run_path(&run)).expect("a run");
-    let keeper = Known::hold(dir.note().expect("a note").expect("a note").keeper.pid).expect("a keeper");
-    let daemon = acp.daemon();
+    let ([keeper, _], daemon) = (keepers(&acp), acp.daemon());
     for victim in [&daemon, &keeper] {
         victim.stop();
     }
@@ -95,6 +106,28 @@ fn helpers_end_with_a_session_whose_daemon_and_keeper_were_killed() {
     }
     acp.begin();
     close(acp, &helpers, &alike);
+}
+
+#[test]
+fn a_session_is_closed_while_what_its_keeper_left_is_still_looked_after() {
+    let (acp, alike) = (acp(Install::new()), alike());
+    let helpers = haunted(&acp);
+    let [keeper, nursery] = keepers(&acp);
+    nursery.stop();
+    for victim in [&acp.daemon(), &keeper] {
+        victim.send(Signal::KILL);
+    }
+    acp.begin();
+    let closed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            acp.wait_state(KEY, "closing");
+            nursery.send(Signal::CONT);
+        });
+        acp.close(KEY)
+    });
+    assert_closed(&closed, &helpers);
+    alike.assert_untouched();
+    acp.finish();
 }
 
 #[test]

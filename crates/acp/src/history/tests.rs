@@ -129,3 +129,18 @@ fn what_is_no_part_of_what_happened_comes_to_nothing() {
     history.recorded([1]);
     assert!(history.open.is_empty(), "what is settled is not kept in memory");
 }
+
+#[test]
+fn another_turn_has_a_plan_and_a_usage_of_its_own_and_a_tool_call_of_before_goes_on() {
+    let mut history = History::default();
+    let plan = || update(json!({"sessionUpdate": "plan", "entries": []}));
+    let usage = || update(json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}));
+    let numbers = |found: &[(Option<u64>, Kind, Value)]| found.iter().map(|one| one.0).collect::<Vec<_>>();
+    let first = taken(&mut history, [plan(), usage(), tool("tool_call", "t", "in_progress")]);
+    assert_eq!(numbers(&first), [None; 3]);
+    history.recorded([1, 2, 3]);
+    history.next_turn();
+    assert_eq!(history.changes(), []);
+    let second = taken(&mut history, [plan(), usage(), tool("tool_call_update", "t", "completed")]);
+    assert_eq!(numbers(&second), [Some(3), None, None]);
+}

@@ -66,7 +66,8 @@ fn the_built_in_adapters_are_called_as_they_want_it() {
 fn a_built_in_adapter_is_overridden_key_by_key() {
     let plain = adapter("claude", "");
     let text = "[agents.claude.acp]\ncommand = '/opt/adapter'\nargs = ['--debug', '{model}']\nenv.A = '1'\n\
-                permissions = 'ask'\nmode = 'plan'\nauth = 'key'\nmodel = 'large'\nidle = 'off'\ntimeout = '5m'";
+                permissions = 'ask'\nmode = 'plan'\nauth = 'key'\nmodel = 'large'\nidle = 'off'\ntimeout = '5m'\n\
+                files = 'own'";
     let mine = adapter("claude", text);
     assert_eq!(line(&mine), "/opt/adapter|--debug|{model}", "arguments are literals");
     assert_eq!((&mine.env.pass, &mine.env.remove), (&plain.env.pass, &plain.env.remove));
@@ -74,6 +75,7 @@ fn a_built_in_adapter_is_overridden_key_by_key() {
     assert_eq!((mine.permissions, mine.idle), (Permissions::Ask, None));
     assert_eq!((mine.mode.as_deref(), mine.auth.as_deref()), (Some("plan"), Some("key")));
     assert_eq!((mine.model.as_deref(), mine.timeout), (Some("large"), Some(Duration::from_mins(5))));
+    assert_eq!((plain.serves_files, mine.serves_files), (true, false));
     assert_eq!(mine.install, plain.install);
 }
 
@@ -102,6 +104,7 @@ fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
         ("args = '--x'", "this is a text: write an array of texts"),
         ("args = [\"\\u0000\"]", "NUL"),
         ("permissions = 'all'", "write approve-all or approve-reads or deny-all or ask"),
+        ("files = 'none'", "write served or own"),
         ("idle = 'soon'", "agents.mine.acp.idle (from /c/config.toml:3): \"soon\" is not a duration"),
         ("env-remove = ['A']\nenv.A = '1'", "A is set in env as well"),
         ("env.TENURE_STATE = '/x'", "TENURE_STATE is Tenure's own"),

@@ -1,7 +1,7 @@
 //! The adapters that this daemon speaks with.
 
 use super::updates::Updates;
-use crate::daemon::lock;
+use crate::daemon::{lock, until};
 use crate::scopes::Scopes;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -14,7 +14,10 @@ use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionKey};
 use tenure_settings::Settings;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+/// How long an adapter that dies may take to be gone.
+const SOON: Duration = Duration::from_secs(2);
 
 /// An adapter whose conversation is open.
 #[derive(Debug)]
@@ -39,6 +42,11 @@ impl Adapter {
     /// Whether it has been idle for too long.
     pub(super) fn is_overdue(&self) -> bool {
         self.idle.is_some_and(|limit| lock(&self.idle_since).elapsed() >= limit)
+    }
+
+    /// Whether it ends soon, by itself.
+    pub(super) async fn is_ending(&self) -> bool {
+        timeout(SOON, until(&mut self.over.clone(), |is| *is)).await.is_ok()
     }
 
     pub(super) fn was_used(&self) {

@@ -228,6 +228,7 @@ impl Daemon {
             model: row.work.model.as_deref().or(description.model.as_deref()),
             mode: description.mode.as_deref(),
             login: description.auth.as_deref(),
+            serves_files: description.serves_files,
         };
         let (handle, over) = self.drive(row, open, held, bounds).await?;
         let opened = timeout(OPENING, opening::open(&handle, open, wanted)).await;

@@ -1,5 +1,6 @@
 //! What a driver stands on: an adapter's run, by the offsets of its output and input, and the record of its conversation.
 
+use super::allowed::Allowed;
 use super::updates::Update;
 use super::wants::Bounds;
 use crate::daemon::Daemon;
@@ -36,6 +37,8 @@ pub(super) struct Hosting {
     pub(super) held: Arc<Held>,
     /// What the agent may do, and where.
     pub(super) bounds: Bounds,
+    /// What somebody has allowed it to write.
+    pub(super) allowed: std::sync::Mutex<Allowed>,
     reading: Mutex<Reading>,
     /// The connection over which its input is given.
     typing: Mutex<Option<Link>>,
@@ -59,6 +62,7 @@ impl Hosting {
             key,
             held,
             bounds,
+            allowed: std::sync::Mutex::default(),
             reading: Mutex::new(reading),
             typing: Mutex::default(),
             released: std::sync::Mutex::default(),

@@ -176,6 +176,12 @@ impl Daemon {
         name: &str,
     ) -> TurnEnd {
         let end = match (came, early) {
+            // Nobody told it to stop: some say that of a turn that they lose because they die.
+            (Came::Answer(answer), None)
+                if acp_end(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
+            {
+                self.after_its_end(&adapter.run, None, name).await
+            }
             (Came::Answer(answer), early) => after(acp_end(&answer), early),
             (Came::Unconfirmed, Some(Early::TimedOut)) => {
                 let key = &turn.asked.session;
@@ -238,7 +244,10 @@ impl Daemon {
     async fn said_at_last(&self, turn: &Turn) -> Option<FinalText> {
         let newest = Side::Before(u64::MAX);
         let page = self.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await.ok()?;
-        let of_turn = page.entries.into_iter().filter(|entry| entry.turn.as_ref() == Some(&turn.asked.id));
+        let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
+        let of_turn = page.entries.into_iter().filter(|entry| {
+            entry.turn.as_ref() == Some(&turn.asked.id) && !beside.contains(&entry.kind.as_str())
+        });
         let says = |entry: &Entry| entry.kind == Kind::Agent.word();
         let mut pieces: Vec<String> = of_turn
             .skip_while(|entry| !says(entry))

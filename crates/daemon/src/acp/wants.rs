@@ -2,6 +2,7 @@
 
 use super::hosting::Hosting;
 use super::permits::Question;
+use crate::daemon::lock;
 use serde_json::json;
 use std::path::PathBuf;
 use tenure_acp::conversation::{Asked, Want};
@@ -47,6 +48,9 @@ impl Hosting {
                 let deed = Deed { title: format!("read {}", wanted.path.display()), only_looks: true };
                 self.if_permitted(&asked, &deed, self.read_file(wanted)).await
             }
+            Want::WriteFile(wanted) if lock(&self.allowed).takes(&wanted.path) => {
+                self.write_file(wanted).await.into()
+            }
             Want::WriteFile(wanted) => {
                 let deed = Deed { title: format!("write {}", wanted.path.display()), only_looks: false };
                 self.if_permitted(&asked, &deed, self.write_file(wanted)).await
@@ -70,6 +74,9 @@ impl Hosting {
         let (decision, by) = match permission::decide(self.bounds.permissions, wanted, false) {
             Decision::Ask => {
                 let answered = self.ask_person(asked.name(self.run()), &Question::of_request(wanted)).await;
+                if let Some(option) = &answered.option {
+                    lock(&self.allowed).chosen(wanted, option);
+                }
                 let decision = answered.option.and_then(|option| permission::chosen(wanted, &option));
                 // Nobody said yes: what the agent offers as a no is it, rather than the end of its turn.
                 let refusal = || permission::decide(Permissions::DenyAll, wanted, false);
