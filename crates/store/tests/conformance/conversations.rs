@@ -214,8 +214,8 @@ fn conversations_of_long_ago_are_forgotten_and_the_newest_are_not() {
         let registry = store.open();
         begun(&registry).await;
         for number in 2..=30 {
-            let at_ms = NOW + u64::from(number);
-            let lines = vec![question(i64::from(number), "{}\n")];
+            let at_ms = NOW + number;
+            let lines = vec![question(1, "{}\n")];
             let step = Advance { lines, ..Advance::default() };
             registry.advance_talk(run_id(number - 1), instance(1), step, at_ms).await.unwrap().unwrap();
             assert!(registry.end_talk(run_id(number - 1), at_ms).await.unwrap());
