@@ -6,8 +6,9 @@ use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
 use crate::handle::{Handle, Order};
 use crate::history::History;
 use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
-use crate::message::{Message, raw};
+use crate::message::raw;
 use crate::permission;
+use crate::recorded::{asked_before, id_text, params_before, write};
 use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse};
 use crate::stream::{Said, Stream};
 use serde_json::value::RawValue;
@@ -17,7 +18,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TurnId;
-use tenure_core::talk::{Advance, AskedOfUs, Asks, Line, OpenTalk, Told};
+use tenure_core::talk::{Advance, AskedOfUs, Asks, OpenTalk, Told};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
@@ -92,22 +93,6 @@ pub fn go_on<H: Host>(
         driver.drive(receiver).await
     };
     (Handle(orders), drive)
-}
-
-/// Gives the adapter its lines in their order: first those of which it has not all.
-async fn write<H: Host>(host: Arc<H>, mut lines: mpsc::UnboundedReceiver<(u64, String)>) {
-    let Ok(taken) = host.input_taken().await else { return };
-    let Ok(before) = host.lines_from(taken).await else { return };
-    for line in before {
-        if host.give(line.at, line.text).await.is_err() {
-            return;
-        }
-    }
-    while let Some((at, text)) = lines.recv().await {
-        if host.give(at, text).await.is_err() {
-            return;
-        }
-    }
 }
 
 impl<H: Host> Driver<H> {
@@ -336,26 +321,6 @@ impl<H: Host> Driver<H> {
         }
         Ok(())
     }
-}
-
-/// What the agent asked, as it was recorded.
-fn asked_before(asked: &AskedOfUs) -> Option<Asked> {
-    let params = asked.params.clone().map(RawValue::from_string).transpose().ok()?;
-    let id = serde_json::from_str(&asked.id).ok()?;
-    Some(Asked { id, method: asked.method.clone(), params, at_ms: asked.at_ms })
-}
-
-/// The parameters of a question, as it was recorded.
-fn params_before(line: &Line) -> Option<(i64, Box<RawValue>)> {
-    let asks = line.asks.as_ref().filter(|asks| Verb::of_word(&asks.verb) != Some(Verb::Prompt))?;
-    match Message::read(line.text.trim_end().as_bytes()).ok()?.into_iter().next()? {
-        Message::Request { params, .. } => Some((asks.id, params?)),
-        _ => None,
-    }
-}
-
-fn id_text(id: &RequestId) -> String {
-    raw(id).get().to_owned()
 }
 
 #[cfg(test)]

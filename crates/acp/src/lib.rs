@@ -15,6 +15,7 @@ pub mod host;
 pub mod message;
 pub mod opening;
 pub mod permission;
+mod recorded;
 pub mod stream;
 pub mod turn;
 

@@ -6,6 +6,7 @@
 
 mod adapter;
 mod allowed;
+mod ends;
 mod ensuring;
 mod files;
 mod hosting;

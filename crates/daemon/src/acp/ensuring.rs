@@ -127,7 +127,7 @@ impl Daemon {
                     return Err(Refusal::held_elsewhere(format!("the adapter {run} is another instance's")));
                 }
                 Some(_) if Instant::now() > deadline => {
-                    return Err(Refusal::unavailable(format!(
+                    return Err(Refusal::keeper_silent(format!(
                         "the adapter {run} is alive, but its keeper does not answer: `tenure why {run}` tells more"
                     )));
                 }

@@ -2,6 +2,7 @@
 //! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
 
 use super::adapter::Adapter;
+use super::ends::{Early, End, acp_end, after};
 use super::ensuring::Ensured;
 use super::updates::Update;
 use crate::daemon::{Daemon, Phase, until};
@@ -13,21 +14,19 @@ use std::time::Duration;
 use tenure_acp::history::Kind;
 use tenure_acp::host::{Answer, Over, answer_of};
 use tenure_acp::schema::{ContentBlock, PromptRequest};
-use tenure_acp::turn as acp;
 use tenure_core::ending::Reason;
 use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionKey, Stop};
-use tenure_core::talk::{Asks, Entry};
+use tenure_core::talk::{Asks, Line};
 use tenure_os::{clock, pause};
-use tenure_store::{FinalText, Outcome, Session, Side, Turn, TurnEnd};
+use tenure_store::{Outcome, Session, Turn, TurnEnd};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+/// The pause before the registry is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
 /// How long an agent may take to confirm that it has ended its turn.
 const CONFIRM: Duration = Duration::from_secs(15);
-/// How many of a turn's last entries are looked through for what was said at last.
-const LAST: usize = 200;
-
 /// What became of a prompt.
 enum Came {
     /// The agent answered.
@@ -36,13 +35,6 @@ enum Came {
     Unconfirmed,
     /// The adapter has ended.
     Over,
-}
-
-/// Why a turn is ended before the agent ends it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Early {
-    Cancelled,
-    TimedOut,
 }
 
 impl Daemon {
@@ -74,10 +66,10 @@ impl Daemon {
     ) -> Result<TurnEnd, Stopped> {
         self.a_turn_changed(&turn.asked.session);
         let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-        if let Some(answer) = self.answer_to(turn).await? {
-            return Ok(self.ended(turn, acp_end(&answer), None).await);
+        let asked = self.asked(turn).await?;
+        if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
+            return Ok(self.ended(turn, acp_end(&answer_of(answer)), None).await);
         }
-        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
         let limit = self.turn_limit(&session, turn);
         let mut leaving = self.phase.subscribe();
         let ensuring = self.ensure_asked(session, turn, asked.is_some());
@@ -99,8 +91,7 @@ impl Daemon {
             Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
             Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
         };
-        let is_noted =
-            self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await.map_err(failed)?;
+        let is_noted = self.note_adapter(turn, &adapter).await?;
         if !is_noted || (asked.is_none() && *cancelled.borrow()) {
             return Ok(self.not_asked(turn).await);
         }
@@ -132,7 +123,13 @@ impl Daemon {
             self.hear_out_of(&session.row.key, run).await?;
             return Ok(None);
         }
-        let (adapter, notes) = self.ensure_adapter(session).await?;
+        let (adapter, notes) = loop {
+            match self.ensure_adapter(session.clone()).await {
+                // The registry does not answer now; what it was asked for has not failed by that.
+                Err(refusal) if refusal.code == "unavailable" && !self.is_draining() => sleep(PAUSE).await,
+                ensured => break ensured?,
+            }
+        };
         let is_another = was_asked && turn.run.as_ref() != Some(&adapter.run);
         Ok((!is_another).then_some((adapter, notes)))
     }
@@ -144,18 +141,33 @@ impl Daemon {
         run: Option<&RunId>,
         name: &str,
     ) -> Result<TurnEnd, Stopped> {
-        let end = match (self.answer_to(turn).await?, run) {
-            (Some(answer), _) => acp_end(&answer),
+        let answer = self.asked(turn).await?.and_then(|asked| asked.answer);
+        let end = match (answer, run) {
+            (Some(answer), _) => acp_end(&answer_of(&answer)),
             (None, Some(run)) => self.after_its_end(run, None, name).await,
             (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
         };
         Ok(self.ended(turn, end, None).await)
     }
 
-    /// What the agent answered to a turn's prompt, if it did.
-    async fn answer_to(&self, turn: &Turn) -> Result<Option<Answer>, Stopped> {
-        let asked = self.registry.question_of(turn.asked.id.clone()).await.map_err(failed)?;
-        Ok(asked.and_then(|asked| asked.answer).map(|answer| answer_of(&answer)))
+    /// The prompt of a turn as it was asked, if it was.
+    async fn asked(&self, turn: &Turn) -> Result<Option<Line>, Stopped> {
+        loop {
+            match self.registry.question_of(turn.asked.id.clone()).await {
+                Ok(asked) => return Ok(asked),
+                Err(error) => self.try_again(turn, &error).await?,
+            }
+        }
+    }
+
+    /// Notes which adapter carries out a turn; `false` if the turn is over.
+    async fn note_adapter(&self, turn: &Turn, adapter: &Adapter) -> Result<bool, Stopped> {
+        loop {
+            match self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await {
+                Ok(is_noted) => return Ok(is_noted),
+                Err(error) => self.try_again(turn, &error).await?,
+            }
+        }
     }
 
     /// When a turn is to be ended; never, if it has no limit.
@@ -229,49 +241,6 @@ impl Daemon {
         let outcome = if refusal.code == "session-closed" { Outcome::Cancelled } else { Outcome::Failed };
         self.ended(turn, (outcome, Stop::Error, Some(refusal.detail.clone())), None).await
     }
-
-    async fn ended(
-        &self,
-        turn: &Turn,
-        (outcome, stop, error): (Outcome, Stop, Option<String>),
-        resume: Option<String>,
-    ) -> TurnEnd {
-        let text = self.said_at_last(turn).await;
-        TurnEnd { outcome, stop: Some(stop), at_ms: clock::unix_ms(), text, error, resume }
-    }
-
-    /// What the agent said after the last thing that it did.
-    async fn said_at_last(&self, turn: &Turn) -> Option<FinalText> {
-        let newest = Side::Before(u64::MAX);
-        let page = self.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await.ok()?;
-        let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
-        let of_turn = page.entries.into_iter().filter(|entry| {
-            entry.turn.as_ref() == Some(&turn.asked.id) && !beside.contains(&entry.kind.as_str())
-        });
-        let says = |entry: &Entry| entry.kind == Kind::Agent.word();
-        let mut pieces: Vec<String> = of_turn
-            .skip_while(|entry| !says(entry))
-            .take_while(says)
-            .filter_map(|entry| text_of(&entry))
-            .collect();
-        pieces.reverse();
-        (!pieces.is_empty()).then(|| FinalText::whole(pieces.concat()))
-    }
-
-    /// What an agent has said or done last, in a turn that is under way.
-    pub(crate) async fn acp_progress(&self, key: &SessionKey) -> String {
-        let page = self.registry.entries(key.clone(), Side::Before(u64::MAX), 20, 64 << 10).await;
-        let entries = page.map(|page| page.entries).unwrap_or_default();
-        let told = |entry: &Entry| match entry.kind.as_str() {
-            "agent" => text_of(entry),
-            "tool" => {
-                let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
-                body["title"].as_str().map(str::to_owned)
-            }
-            _ => None,
-        };
-        entries.iter().find_map(told).unwrap_or_default()
-    }
 }
 
 /// Asks the prompt, unless that was done; and waits for the answer.
@@ -289,11 +258,6 @@ async fn prompt(
     let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
     let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
     adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
-}
-
-fn text_of(entry: &Entry) -> Option<String> {
-    let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
-    body["text"].as_str().map(str::to_owned)
 }
 
 /// Waits until then, if that is ever.
@@ -326,33 +290,4 @@ async fn until_answered(
         Err(_) => Came::Unconfirmed,
     };
     (came, Some(early))
-}
-
-type End = (Outcome, Stop, Option<String>);
-
-/// How a turn ended by what the agent answered.
-fn acp_end(answer: &Answer) -> End {
-    match acp::over(answer.as_ref().map(AsRef::as_ref)) {
-        acp::Over::Done => (Outcome::Done, Stop::EndTurn, None),
-        acp::Over::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
-        acp::Over::Refused => (Outcome::Failed, Stop::Refusal, Some("the agent refuses to do it".to_owned())),
-        acp::Over::Cancelled => (Outcome::Cancelled, Stop::Cancelled, None),
-        acp::Over::Failed(why) => (Outcome::Failed, Stop::Error, Some(why)),
-    }
-}
-
-/// What an answer means of a turn that was to be ended early.
-fn after((outcome, stop, error): End, early: Option<Early>) -> End {
-    match early {
-        None => (outcome, stop, error),
-        Some(Early::TimedOut) => {
-            (Outcome::TimedOut, Stop::TimedOut, Some("its turn had no time left".to_owned()))
-        }
-        // Some agents call it an error that they were told to stop, others the end.
-        Some(Early::Cancelled) => (Outcome::Cancelled, Stop::Cancelled, error),
-    }
-}
-
-fn failed(error: tenure_store::Failed) -> Stopped {
-    Stopped::failed(&error.into())
 }

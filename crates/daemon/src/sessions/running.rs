@@ -104,7 +104,7 @@ impl Daemon {
         }
     }
 
-    async fn try_again(&self, turn: &Turn, error: &tenure_store::Failed) -> Result<(), Stopped> {
+    pub(crate) async fn try_again(&self, turn: &Turn, error: &tenure_store::Failed) -> Result<(), Stopped> {
         if self.is_draining() {
             return Err(Stopped::Left);
         }
