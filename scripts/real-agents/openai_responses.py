@@ -27,7 +27,7 @@ def offered(body):
             name = function.get("name", "")
             namespace = tool["name"] if inner is not None else None
             whole = f"{namespace or ''}{name}"
-            if "tenure" in whole and name.rpartition("__")[2] in ("exec", "process", "sessions"):
+            if "tenure" in whole and name.rpartition("__")[2] in ("exec", "process", "sessions", "tasks"):
                 calls = {"name": name, "namespace": namespace} if namespace else {"name": name}
                 found[name.rpartition("__")[2]] = (calls, function.get("parameters"))
     return found
