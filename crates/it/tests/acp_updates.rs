@@ -106,7 +106,7 @@ fn several_follow_at_a_time_and_one_who_leaves_disturbs_nobody() {
 }
 
 #[test]
-fn a_childs_updates_are_its_tasks_progress() {
+fn the_updates_of_a_child_are_its_tasks_progress() {
     let acp = Acp::new(&[]);
     acp.open(KEY);
     let child = "agent:helper:child";

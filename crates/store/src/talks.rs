@@ -29,7 +29,7 @@ pub trait TalkRegistry: Send + Sync + 'static {
     fn lines_from(&self, run: RunId, at: u64) -> Reply<Vec<Line>>;
     /// The newest conversation of a session, over or not: for what the agent called it.
     fn last_talk(&self, session: SessionKey) -> Reply<Option<Talk>>;
-    /// Records a step; `None` if the conversation is over, or its run another instance's.
+    /// Records a step, and of a question that a turn asks that its adapter carries it out; `None` if the conversation is over, or its run another instance's.
     fn advance_talk(&self, run: RunId, by: InstanceId, step: Advance, at_ms: u64) -> Reply<Option<Advanced>>;
     /// The question of a turn, with its answer if there is one.
     fn question_of(&self, turn: TurnId) -> Reply<Option<Line>>;

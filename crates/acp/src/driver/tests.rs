@@ -125,7 +125,7 @@ fn reaction(line: &Value) -> String {
     if line["method"] == "session/prompt" {
         let asks = json!({"jsonrpc": "2.0", "id": "p", "method": "session/request_permission", "params":
             {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": []}});
-        return format!("junk\n{}{}{}{asks}\n", says("Hel"), says("lo"), tool("tool_call", "pending"));
+        return format!("junk\n{}{}{}{asks}\n", says("Hell"), says("o"), tool("tool_call", "pending"));
     }
     if line["id"] == "p" {
         let stop = if line["result"]["outcome"]["outcome"] == "cancelled" { "cancelled" } else { "end_turn" };

@@ -5,6 +5,7 @@ use crate::daemon::{lock, until};
 use crate::scopes::Scopes;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenure_acp::handle::Handle;
@@ -30,6 +31,8 @@ pub(crate) struct Adapter {
     pub(super) over: watch::Receiver<bool>,
     /// Since when nobody has wanted anything of it.
     pub(super) idle_since: Mutex<Instant>,
+    /// Whether it left a turn without an answer when nobody waited for it any more. It may have answered since.
+    pub(super) owes_an_answer: AtomicBool,
     /// How long it is kept then.
     pub(super) idle: Option<Duration>,
 }

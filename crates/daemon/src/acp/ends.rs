@@ -11,6 +11,8 @@ use tenure_store::{FinalText, Outcome, Side, Turn, TurnEnd};
 
 /// How many of a turn's last entries are looked through for what was said at last.
 const LAST: usize = 200;
+/// How many are read at a time.
+const PAGE: usize = 10;
 
 /// Why a turn is ended before the agent ends it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,18 +61,25 @@ impl Daemon {
 
     /// What the agent said after the last thing that it did.
     async fn said_at_last(&self, turn: &Turn) -> Option<FinalText> {
-        let newest = Side::Before(u64::MAX);
-        let page = self.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await.ok()?;
-        let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
-        let of_turn = page.entries.into_iter().filter(|entry| {
-            entry.turn.as_ref() == Some(&turn.asked.id) && !beside.contains(&entry.kind.as_str())
-        });
-        let says = |entry: &Entry| entry.kind == Kind::Agent.word();
-        let mut pieces: Vec<String> = of_turn
-            .skip_while(|entry| !says(entry))
-            .take_while(says)
-            .filter_map(|entry| text_of(&entry))
-            .collect();
+        let mut pieces = Vec::new();
+        let mut before = Some(Side::Before(u64::MAX));
+        let mut left = LAST;
+        while let Some(side) = before.filter(|_| left > 0) {
+            let page = self.registry.entries(turn.asked.session.clone(), side, PAGE, u64::MAX).await.ok()?;
+            left = left.saturating_sub(PAGE);
+            before = page.next;
+            for entry in page.entries {
+                match kind_in(&entry, turn) {
+                    Said::Text(text) => pieces.push(text),
+                    Said::Beside => {}
+                    Said::Other if pieces.is_empty() => {}
+                    Said::Other | Said::Earlier => {
+                        before = None;
+                        break;
+                    }
+                }
+            }
+        }
         pieces.reverse();
         (!pieces.is_empty()).then(|| FinalText::whole(pieces.concat()))
     }
@@ -88,6 +97,26 @@ impl Daemon {
             _ => None,
         };
         entries.iter().find_map(told).unwrap_or_default()
+    }
+}
+
+/// What an entry is to what was said at last in a turn.
+enum Said {
+    Text(String),
+    /// Nothing that comes between.
+    Beside,
+    Other,
+    /// It is of a turn before.
+    Earlier,
+}
+
+fn kind_in(entry: &Entry, turn: &Turn) -> Said {
+    let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
+    match text_of(entry) {
+        _ if entry.turn.as_ref() != Some(&turn.asked.id) => Said::Earlier,
+        Some(text) if entry.kind == Kind::Agent.word() => Said::Text(text),
+        _ if beside.contains(&entry.kind.as_str()) => Said::Beside,
+        _ => Said::Other,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::dress;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_acp::driver;
@@ -86,6 +87,11 @@ impl Daemon {
 
     async fn find_or_start(self: &Arc<Self>, session: &Session) -> Result<Ensured, Refusal> {
         let key = &session.row.key;
+        let known = self.adapters.get(key).filter(|adapter| !adapter.is_over());
+        if let Some(adapter) = known.as_ref().filter(|it| !it.owes_an_answer.load(Ordering::Relaxed)) {
+            adapter.was_used();
+            return Ok((Arc::clone(adapter), Vec::new()));
+        }
         let Some(open) = self.registry.open_talk(key.clone()).await? else {
             return self.start_adapter(session).await;
         };
@@ -93,9 +99,8 @@ impl Daemon {
             self.let_go_of(key, &open.talk.run, "it has not answered before").await?;
             return self.start_adapter(session).await;
         }
-        let known =
-            self.adapters.get(key).filter(|adapter| adapter.run == open.talk.run && !adapter.is_over());
-        if let Some(adapter) = known {
+        if let Some(adapter) = known.filter(|adapter| adapter.run == open.talk.run) {
+            adapter.owes_an_answer.store(false, Ordering::Relaxed);
             adapter.was_used();
             return Ok((adapter, Vec::new()));
         }
@@ -251,6 +256,7 @@ impl Daemon {
             over,
             idle_since: Mutex::new(Instant::now()),
             idle: description.idle,
+            owes_an_answer: AtomicBool::new(false),
         });
         self.adapters.put(row.key.clone(), Arc::clone(&adapter));
         Ok((adapter, notes))

@@ -10,6 +10,7 @@ use crate::refusal::Refusal;
 use crate::sessions::Stopped;
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tenure_acp::history::Kind;
 use tenure_acp::host::{Answer, Over, answer_of};
@@ -66,7 +67,8 @@ impl Daemon {
     ) -> Result<TurnEnd, Stopped> {
         self.a_turn_changed(&turn.asked.session);
         let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
-        let asked = self.asked(turn).await?;
+        // Its adapter is noted with its prompt.
+        let asked = if turn.run.is_some() { self.asked(turn).await? } else { None };
         if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
             return Ok(self.ended(turn, acp_end(&answer_of(answer)), None).await);
         }
@@ -91,8 +93,7 @@ impl Daemon {
             Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
             Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
         };
-        let is_noted = self.note_adapter(turn, &adapter).await?;
-        if !is_noted || (asked.is_none() && *cancelled.borrow()) {
+        if asked.is_none() && *cancelled.borrow() {
             return Ok(self.not_asked(turn).await);
         }
         pause::point("daemon-acp-before-prompt");
@@ -160,16 +161,6 @@ impl Daemon {
         }
     }
 
-    /// Notes which adapter carries out a turn; `false` if the turn is over.
-    async fn note_adapter(&self, turn: &Turn, adapter: &Adapter) -> Result<bool, Stopped> {
-        loop {
-            match self.registry.set_turn_run(turn.asked.id.clone(), adapter.run.clone()).await {
-                Ok(is_noted) => return Ok(is_noted),
-                Err(error) => self.try_again(turn, &error).await?,
-            }
-        }
-    }
-
     /// When a turn is to be ended; never, if it has no limit.
     fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Instant> {
         let row = &session.row;
@@ -205,6 +196,7 @@ impl Daemon {
                 (Outcome::TimedOut, Stop::TimedOut, Some(why))
             }
             (Came::Unconfirmed, _) => {
+                adapter.owes_an_answer.store(true, Ordering::Relaxed);
                 let why = format!(
                     "{name} was told to stop and has not said that it did; its process goes on until the next turn or the close"
                 );

@@ -48,6 +48,11 @@ impl Daemon {
     /// The next message of a session, as its turn.
     pub(super) async fn next_turn(&self, key: &SessionKey) -> Option<Turn> {
         loop {
+            // Whoever has a message wait after this look takes it up.
+            match self.registry.messages(key.clone()).await {
+                Ok(waiting) if waiting.is_empty() => return None,
+                Ok(_) | Err(_) => {}
+            }
             match self.registry.take_message(key.clone(), self.instance.clone(), clock::unix_ms()).await {
                 Ok(turn) => return turn,
                 Err(tenure_store::Failed::Unavailable(error)) if !self.is_draining() => {

@@ -4,6 +4,7 @@
 use super::Sqlite;
 use super::Trouble;
 use super::columns::{number, parsed, stored};
+use super::sessions::set_run;
 use crate::Reply;
 use crate::talks::{EntryPage, TalkRegistry};
 use crate::turns::Side;
@@ -245,6 +246,9 @@ fn say(
             asks.and_then(|asks| asks.turn.as_ref()).map(TurnId::as_str),
             text,
         ))?;
+        if let Some(turn) = asks.and_then(|asks| asks.turn.as_ref()) {
+            set_run(db, turn, &talk.run)?;
+        }
         done.at.push(talk.said_to);
         talk.said_to += text.len() as u64;
         talk.last_id = talk.last_id.max(asks.map_or(0, |asks| asks.id));

@@ -2,7 +2,7 @@
 
 use crate::sample::{NOW, enrolled, in_session, instance, run_id};
 use crate::store::on_every_store;
-use crate::talk::{close, key, spawned, turn_id};
+use crate::talk::{close, key, say, spawned, turn_id};
 use std::sync::Arc;
 use tenure_core::talk::{Advance, Advanced, AskedOfUs, Asks, Told};
 use tenure_store::{Registry, Side};
@@ -224,5 +224,17 @@ fn conversations_of_long_ago_are_forgotten_and_the_newest_are_not() {
         assert_eq!(registry.lines_from(run_id(1), 0).await.unwrap(), []);
         assert_eq!(registry.lines_from(run_id(29), 0).await.unwrap().len(), 1);
         assert_eq!(registry.last_talk(key("a")).await.unwrap().unwrap().run, run_id(30));
+    });
+}
+
+#[test]
+fn a_turn_is_its_adapters_from_the_step_on_that_asks_its_prompt() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        begun(&registry).await;
+        registry.begin_turn(say(1, "a"), None, instance(1), NOW).await.unwrap();
+        assert_eq!(registry.turn(turn_id(1)).await.unwrap().unwrap().run, None);
+        step(&registry, Advance { lines: vec![question(1, "{}\n")], ..Advance::default() }).await;
+        assert_eq!(registry.turn(turn_id(1)).await.unwrap().unwrap().run, Some(run_id(1)));
     });
 }

@@ -37,8 +37,8 @@ fn shown(happened: &mut Happened) -> String {
 #[test]
 fn of_a_text_that_grows_only_what_is_new_is_shown() {
     let mut all = terminal();
-    all.entry(&entry(1, "agent", json!({"text": "Hel"})));
-    assert_eq!(shown(&mut all), "Hel");
+    all.entry(&entry(1, "agent", json!({"text": "Hell"})));
+    assert_eq!(shown(&mut all), "Hell");
     all.entry(&entry(1, "agent", json!({"text": "Hello"})));
     all.entry(&entry(1, "agent", json!({"text": "Hello"})));
     assert_eq!(shown(&mut all), "lo");

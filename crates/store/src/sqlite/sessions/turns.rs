@@ -155,7 +155,7 @@ pub(super) fn end(db: &Connection, id: &TurnId, end: &TurnEnd) -> Result<bool, T
     Ok(true)
 }
 
-pub(super) fn set_run(db: &Connection, id: &TurnId, run: &RunId) -> Result<bool, Trouble> {
+pub(in crate::sqlite) fn set_run(db: &Connection, id: &TurnId, run: &RunId) -> Result<bool, Trouble> {
     let changed = db
         .prepare_cached("UPDATE turns SET run_id = ?2 WHERE id = ?1 AND state = 'running'")?
         .execute((id.as_str(), run.as_str()))?;
