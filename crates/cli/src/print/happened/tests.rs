@@ -41,7 +41,7 @@ fn of_a_text_that_grows_only_what_is_new_is_shown() {
     assert_eq!(shown(&mut all), "Hell");
     all.entry(&entry(1, "agent", json!({"text": "Hello"})));
     all.entry(&entry(1, "agent", json!({"text": "Hello"})));
-    assert_eq!(shown(&mut all), "lo");
+    assert_eq!(shown(&mut all), "o");
     // A long text is several entries.
     all.entry(&entry(2, "agent", json!({"text": ", world"})));
     all.settle();
