@@ -15,6 +15,7 @@ use plan::Plan;
 use question::Question;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use tenure_core::ids::TurnId;
 use tenure_core::tools::sessions::EntryJson;
 use tool::Tool;
 
@@ -51,6 +52,7 @@ pub(crate) struct Happened {
     decided: BTreeSet<u64>,
     usage: Option<String>,
     last: u64,
+    turn: Option<TurnId>,
 }
 
 impl Happened {
@@ -64,6 +66,7 @@ impl Happened {
             decided: BTreeSet::new(),
             usage: None,
             last: 0,
+            turn: None,
         }
     }
 
@@ -97,6 +100,10 @@ impl Happened {
 
     /// Something happened, or more has become of it.
     pub(crate) fn entry(&mut self, entry: &EntryJson) {
+        if self.last < entry.number && self.turn != entry.turn_id {
+            self.turn.clone_from(&entry.turn_id);
+            self.page.part();
+        }
         self.last = self.last.max(entry.number);
         let body = &entry.body;
         match entry.kind.as_str() {

@@ -172,9 +172,9 @@ impl Daemon {
                 let description = name.parse().ok().and_then(|name| self.adapter_of(&name).ok());
                 let get = description.and_then(|it| it.install).map_or_else(
                     || format!("check agents.{name}.acp.command in config.toml"),
-                    |how| format!("{how} installs it"),
+                    |how| format!("to get it: {how}"),
                 );
-                format!("{name} could not be started ({}): {get}", ending.termination.sentence())
+                format!("{name} could not be started ({}); {get}", ending.termination.sentence())
             }
             _ => format!("{name} ended: {}", ending.termination.sentence()),
         };

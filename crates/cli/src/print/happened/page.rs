@@ -165,6 +165,12 @@ impl Page {
         }
     }
 
+    /// What comes belongs to another turn.
+    pub(super) fn part(&mut self) {
+        self.clear_changing();
+        self.begin(Section::Lines);
+    }
+
     fn begin(&mut self, section: Section) {
         if section == self.section {
             return;

@@ -35,6 +35,18 @@ fn shown(happened: &mut Happened) -> String {
 }
 
 #[test]
+fn what_is_said_in_two_turns_does_not_run_together() {
+    let mut all = Happened::new(Style { face: PLAIN, live: false, split: false, echo: true });
+    for number in 1..=2 {
+        let turn_id = Some(TurnId::from_random([number; 12]));
+        let number = u64::from(number);
+        all.entry(&EntryJson { turn_id, ..entry(number, "user", json!({"text": format!("say {number}")})) });
+    }
+    all.settle();
+    assert_eq!(shown(&mut all), "> say 1\n\n> say 2\n");
+}
+
+#[test]
 fn of_a_text_that_grows_only_what_is_new_is_shown() {
     let mut all = terminal();
     all.entry(&entry(1, "agent", json!({"text": "Hell"})));
