@@ -179,3 +179,22 @@ fn a_session_in_the_agents_own_list_is_the_one_that_is_gone_on_with() {
     assert_eq!(told(&turn)["session"], session);
     acp.finish();
 }
+
+#[test]
+fn a_conversation_of_acpx_is_gone_on_with_by_the_agent_whose_adapter_it_was() {
+    let acp = Acp::new(&["--load"]);
+    acp.open(KEY);
+    let session = text(&acp.itself(KEY)["session"]);
+    let _ = acp.close(KEY);
+    let records = tempfile::tempdir().expect("a directory");
+    let record = json!({
+        "schema": "acpx.session.v1", "acpx_record_id": "earlier", "acp_session_id": session, "cwd": acp.dir(),
+        "agent_command": format!("'{}' --load", tenure_it::install::scripted_acp().display()),
+    });
+    std::fs::write(records.path().join("earlier.json"), record.to_string()).expect("a record");
+    let imported = acp.api.post("/v1/sessions/import", &json!({"dir": records.path()}));
+    assert_eq!(imported.head.status, 200, "{}", imported.text());
+    let turn = acp.ended("acpx:earlier", "hello");
+    assert_eq!((&told(&turn)["session"], acp.times("session/load")), (&session.into(), 1), "{turn}");
+    acp.finish();
+}

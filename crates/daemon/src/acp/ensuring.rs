@@ -75,6 +75,13 @@ impl Daemon {
         })
     }
 
+    /// Every agent with an adapter, and the bare name of its program.
+    pub(crate) fn adapters_described(&self) -> Vec<(AgentId, String)> {
+        let all = self.adapters.described(&self.settings).into_iter().flatten();
+        let bare = |command: &str| command.rsplit('/').next().unwrap_or(command).to_owned();
+        all.map(|(name, description)| (name.clone(), bare(&description.command))).collect()
+    }
+
     /// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.
     pub(super) async fn ensure_adapter(self: &Arc<Self>, session: Session) -> Result<Ensured, Refusal> {
         let daemon = Arc::clone(self);
