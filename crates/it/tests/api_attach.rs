@@ -14,8 +14,7 @@ fn daemon() -> (Install, Api) {
 #[test]
 fn a_viewer_of_a_terminal_sees_it_repainted_types_and_hears_how_it_ended() {
     let (install, api) = daemon();
-    let script =
-        "printf '\\033[2J\\033[5;7Hearlier'; while read line; do echo \"got $line\"; stty size; echo next; done";
+    let script = "printf '\\033[2J\\033[5;7Hearlier'; while read line; do echo \"got $line\"; stty size; echo next; done";
     let id = api.start(&json!({"ptyCommand": script}));
     install.wait_for_output(&id, "earlier");
     let mut first = WebSocket::attach(&api, &id);
