@@ -207,7 +207,8 @@ def daemon_dies(play):
         expect("the entries have it once", said == text, play.told(key))
         expect("the same turn and adapter", (turn["turnId"], turn["runId"]) == (number, run), turn)
         # Some have somebody else think about it afterwards.
-        asked = [one for one in play.counsel.asked("Tell me at length.") if "at length" in one.said[-1][1]]
+        last = lambda one: [text for _, text in one.said[-3:]]
+        asked = [one for one in play.counsel.asked("Tell me at length.") if any("at length" in text for text in last(one))]
         expect("the model was asked once", len(asked) == 1, len(asked))
         play.goes_on(key, run)
         play.tenure("sessions", "close", key)
