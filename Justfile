@@ -26,7 +26,7 @@ chaos-tasks kills="1000":
 mcp-conformance *binary:
     scripts/mcp-conformance/run {{binary}}
 
-# Real agents from npm call Tenure's tools and carry out its sessions' turns, with a scripted model: just real-agents claude
+# Real agents from npm call Tenure's tools and carry out its sessions' turns, with a scripted model: just real-agents codex-acp
 real-agents *agents:
     [ -n "${TENURE:-}" ] || cargo build --bin tenure
     scripts/real-agents/run {{agents}}

@@ -1,12 +1,19 @@
-"""The Anthropic Messages API, as much of it as the Claude Code CLI needs."""
+"""The Anthropic Messages API, as much of it as the Claude Code CLI and others need."""
 
 import itertools
 import json
 
-from moves import Call, Request, Shell, Told
+from moves import Call, Request, Shell, Told, Write
 
 PATH = "/v1/messages"
 PREFIX = "mcp__tenure__"
+# What agents call their shell, with what beside the command, and what they call a file's path where they write one.
+SHELLS = {
+    "Bash": {"description": "As the script says"},
+    "bash": {"description": "As the script says"},
+    "run_shell_command": {"is_background": False},
+}
+PATHS = {"Write": "file_path", "write": "filePath", "write_file": "file_path"}
 
 _numbers = itertools.count(1)
 
@@ -48,18 +55,23 @@ def text_of(content):
     return "\n".join(part.get("text", "") for part in content or [])
 
 
-def called_by(move):
+def called_by(move, body):
     """The tool that a move calls, and with what."""
+    offered = [tool.get("name") for tool in body.get("tools") or []]
     if isinstance(move, Call):
         return PREFIX + move.tool, move.arguments
     if isinstance(move, Shell):
-        return "Bash", {"command": move.command, "description": "As the script says"}
+        name = next((name for name in SHELLS if name in offered), "Bash")
+        return name, {"command": move.command, **SHELLS[name]}
+    if isinstance(move, Write):
+        name = next((name for name in PATHS if name in offered), "Write")
+        return name, {PATHS[name]: move.path, "content": move.text}
     return None
 
 
-def message(move):
+def message(move, body):
     number = next(_numbers)
-    called = called_by(move)
+    called = called_by(move, body)
     if called:
         name, given = called
         block = {"type": "tool_use", "id": f"toolu_{number:024}", "name": name, "input": given}
@@ -77,13 +89,13 @@ def message(move):
     }
 
 
-def plain(move, _body):
-    return message(move)
+def plain(move, body):
+    return message(move, body)
 
 
-def events(move, _body):
+def events(move, body):
     """The same message in pieces."""
-    whole = message(move)
+    whole = message(move, body)
     block = whole["content"][0]
     if block["type"] == "tool_use":
         empty = {**block, "input": {}}

@@ -1,6 +1,6 @@
 """The Gemini API's generateContent, as much of it as the Gemini CLI needs."""
 
-from moves import Request, Shell, Told
+from moves import Request, Shell, Told, Write
 
 
 def answers(path):
@@ -36,16 +36,18 @@ def chunk(part, last):
 
 
 def call(move):
+    if isinstance(move, Write):
+        return {"functionCall": {"name": "write_file", "args": {"file_path": move.path, "content": move.text}}}
     given = {"command": move.command, "description": "As the script says"}
     return {"functionCall": {"name": "run_shell_command", "args": given}}
 
 
 def plain(move, _body):
-    return chunk(call(move) if isinstance(move, Shell) else {"text": move.text}, True)
+    return chunk(call(move) if isinstance(move, (Shell, Write)) else {"text": move.text}, True)
 
 
 def events(move, body):
-    if isinstance(move, Shell):
+    if isinstance(move, (Shell, Write)):
         yield None, plain(move, body)
         return
     for piece in move.pieces():

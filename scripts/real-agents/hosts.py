@@ -16,6 +16,10 @@ class Host:
     """One host. Nothing of the user's own set-up reaches it: its home and environment are of the play's own."""
 
     name = package = version = program = ""
+    # The packages that it needs beside its own.
+    beside = ()
+    # Whether it is tried where nobody names it.
+    is_usual = True
     # What its log says once it has met the server.
     met = ""
     # Whether it prints an answer while it comes.
@@ -29,7 +33,7 @@ class Host:
             return
         os.makedirs(prefix, exist_ok=True)
         package = f"{self.package}@{self.version}"
-        npm = ["npm", "install", "--prefix", prefix, "--no-audit", "--no-fund", "--no-save", package]
+        npm = ["npm", "install", "--prefix", prefix, "--no-audit", "--no-fund", "--no-save", package, *self.beside]
         try:
             done = subprocess.run(npm, capture_output=True, text=True, timeout=600)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -116,7 +120,7 @@ class Codex(Host):
     streams = False
 
     def command(self, tenure, model, work):
-        settings = self._overrides(self._provider(model))
+        settings = self._overrides(self.provider(model))
         return [self.path, "exec", "--skip-git-repo-check", *settings, *self.served(tenure, work), "Play your part."]
 
     def served(self, tenure, _work):
@@ -131,7 +135,7 @@ class Codex(Host):
         }
         return self._overrides(settings)
 
-    def _provider(self, model):
+    def provider(self, model):
         return {
             "model": "scripted",
             "model_provider": "scripted",
@@ -147,7 +151,7 @@ class Codex(Host):
     def described(self, model, work):
         env = self.environment(model, work)
         bypass = "--dangerously-bypass-approvals-and-sandbox"
-        extra = [bypass, *self._overrides(self._provider(model))]
+        extra = [bypass, *self._overrides(self.provider(model))]
         key = {"CODEX_SCRIPTED_KEY": env["CODEX_SCRIPTED_KEY"]}
         return {"command": self.path, "extra": extra, "env": {"CODEX_HOME": env["CODEX_HOME"]}}, key
 

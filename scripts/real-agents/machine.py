@@ -76,19 +76,10 @@ def words(pid):
         return []
 
 
-def mentioning(variables):
-    """The processes with one of these in their environment."""
-    wanted = {variable.encode() for variable in variables}
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as environ:
-                    if wanted & set(environ.read().split(b"\0")):
-                        found.append(f"{entry} {' '.join(words(entry))}")
-            except OSError:
-                continue
-    return found
+def others():
+    """The living processes of this pid namespace, beside its first and us."""
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [(pid, words(pid)) for pid in pids if pid not in (1, os.getpid()) and words(pid)]
 
 
 class Tenure:

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import anthropic_messages
 import gemini_generate
 import openai_responses
-from moves import Say, Silence
+from moves import Fail, Say, Silence
 
 WIRES = (anthropic_messages, openai_responses, gemini_generate)
 ASIDE = Say("ok")
@@ -103,6 +103,9 @@ def handler(model):
                 model.closed.wait()
                 self.close_connection = True
                 return None
+            if isinstance(move, Fail):
+                error = {"type": "error", "error": {"type": "api_error", "message": "the model is out of order"}}
+                return self.reply(500, "application/json", json.dumps(error))
             if not wire.streams(path, body):
                 return self.reply(200, "application/json", json.dumps(wire.plain(move, body)))
             return self.stream(wire.events(move, body))

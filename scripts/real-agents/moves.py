@@ -18,9 +18,19 @@ class Call:
 
 @dataclass
 class Shell:
-    """The model has the agent run a command line with the agent's own tool."""
+    """The model has the agent run a command line with the agent's own tool. One that asks says that it needs more than
+    the agent's sandbox gives, where an agent has one."""
 
     command: str
+    asks: bool = False
+
+
+@dataclass
+class Write:
+    """The model has the agent write a file with the agent's own tool."""
+
+    path: str
+    text: str
 
 
 class Hold:
@@ -51,6 +61,10 @@ class Say:
 
 class Silence:
     """The model never answers."""
+
+
+class Fail:
+    """The model answers with an error of its own."""
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from moves import Call, Request, Shell, Told
+from moves import Call, Request, Shell, Told, Write
 
 PATH = "/v1/responses"
 
@@ -27,7 +27,7 @@ def offered(body):
             name = function.get("name", "")
             namespace = tool["name"] if inner is not None else None
             whole = f"{namespace or ''}{name}"
-            if "tenure" in whole and name.rpartition("__")[2] in ("exec", "process", "sessions"):
+            if "tenure" in whole and name.rpartition("__")[2] in ("exec", "process", "sessions", "tasks"):
                 calls = {"name": name, "namespace": namespace} if namespace else {"name": name}
                 found[name.rpartition("__")[2]] = (calls, function.get("parameters"))
     return found
@@ -43,7 +43,7 @@ def read(body):
 
 
 def said_by(item):
-    if item.get("type") == "function_call_output":
+    if item.get("type") in ("function_call_output", "custom_tool_call_output"):
         yield "result", text_of(item.get("output"))
     elif item.get("type") == "message":
         yield "agent" if item.get("role") == "assistant" else "user", text_of(item.get("content"))
@@ -61,8 +61,15 @@ def called_by(move, body):
         calls, _ = offered(body).get(move.tool, ({"name": move.tool}, None))
         return calls, move.arguments
     if isinstance(move, Shell):
-        return {"name": "exec_command"}, {"cmd": move.command}
+        more = {"sandbox_permissions": "require_escalated", "justification": "As the script says"} if move.asks else {}
+        return {"name": "exec_command"}, {"cmd": move.command, **more}
     return None
+
+
+def patch(move):
+    """The text that has a file written."""
+    lines = ["*** Begin Patch", f"*** Add File: {move.path}", *(f"+{line}" for line in move.text.splitlines())]
+    return "\n".join([*lines, "*** End Patch"])
 
 
 def response(move, body):
@@ -77,6 +84,15 @@ def response(move, body):
             "arguments": json.dumps(given),
             "status": "completed",
             **calls,
+        }
+    elif isinstance(move, Write):
+        item = {
+            "type": "custom_tool_call",
+            "id": f"ctc_{number}",
+            "call_id": f"call_{number}",
+            "name": "apply_patch",
+            "input": patch(move),
+            "status": "completed",
         }
     else:
         item = {

@@ -49,12 +49,21 @@ class Play:
         self.work = tempfile.mkdtemp(prefix="real-agents-")
         self.counsel = Counsel(os.path.join(self.work, "requests"))
         self.config = os.path.join(self.work, "config.toml")
-        self.table, key = host.described(self.counsel.url, self.work)
+        self.table, key = self.described()
         env = {**host.plain(self.counsel.url, self.work), **key, "TENURE_CONFIG": self.config}
         project = os.path.join(self.work, "project")
         os.mkdir(project)
         self.tenure = Tenure(binary, os.path.join(self.work, "state"), env, project)
         self.failed_before = report.failed
+
+    def described(self):
+        """What the agent's table says, and what the daemon's environment has beside."""
+        return self.host.described(self.counsel.url, self.work)
+
+    @property
+    def heading(self):
+        """What the agent's table is called."""
+        return f"agents.{self.host.name}"
 
     def scenario(self, name):
         return self.report.scenario(self.host.name, name)
@@ -63,8 +72,8 @@ class Play:
         """A daemon that knows the agent by this description."""
         table = {**self.table, **more}
         env = table.pop("env")
-        lines = [f"[agents.{self.host.name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
-        lines += [f"[agents.{self.host.name}.env]", *(f"{key} = {json.dumps(value)}" for key, value in env.items())]
+        lines = [f"[{self.heading}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+        lines += [f"[{self.heading}.env]", *(f"{key} = {json.dumps(value)}" for key, value in env.items())]
         with open(self.config, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         self.tenure("daemon", "start")

@@ -1,8 +1,8 @@
 //! The description of a CLI agent.
 
+use crate::environment::Environment;
 use crate::rule::Rule;
 use crate::template::Argument;
-use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
@@ -25,12 +25,8 @@ pub struct Agent {
     pub model: Option<String>,
     /// More arguments, put where the templates say `{extra}`.
     pub extra: Vec<String>,
-    /// Variables to set.
-    pub env: BTreeMap<String, String>,
-    /// Variables of Tenure's own environment that it gets: names, or beginnings of names with `*` at their end.
-    pub env_pass: Vec<String>,
-    /// Variables that it must not see.
-    pub env_remove: Vec<String>,
+    /// What it sees of the environment.
+    pub env: Environment,
     /// What it is connected to.
     pub terminal: Terminal,
     /// How long a turn may take; `None` is "no limit".

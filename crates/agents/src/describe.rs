@@ -1,6 +1,9 @@
-//! Reads descriptions: the built-in ones, with the tables `[agents.NAME]` of `config.toml` laid over them key by key.
+//! Reads the descriptions of CLI agents, built-in or from `[agents.NAME]` in `config.toml`.
 
+use crate::adapter::limit;
 use crate::agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
+use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
+use crate::layers::{ACP, Layers, command};
 use crate::rule::Rule;
 use crate::template::{Argument, EXTRA, Place, Template};
 use std::collections::BTreeMap;
@@ -8,98 +11,50 @@ use std::path::Path;
 use tenure_core::defaults;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
-use tenure_settings::described::{BadTable as BadAgent, Length, Table, literal, variable};
-use tenure_settings::raw::{self, Raw, RawTable, RawValue};
+use tenure_settings::described::{BadTable as BadAgent, Length, Table, literal};
+use tenure_settings::raw::{Raw, RawTable, RawValue};
 
-/// The built-in descriptions by name, as they could be written in `config.toml`.
-pub const BUILT_IN: [(&str, &str); 4] = [
-    ("claude", include_str!("builtin/claude.toml")),
-    ("codex", include_str!("builtin/codex.toml")),
-    ("gemini", include_str!("builtin/gemini.toml")),
-    ("opencode", include_str!("builtin/opencode.toml")),
-];
-
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "command",
     "fresh",
     "resume",
     "prompt",
     "model",
     "extra",
-    "env",
-    "env-pass",
-    "env-remove",
+    ENV,
+    ENV_PASS,
+    ENV_REMOVE,
     "terminal",
     "timeout",
     "no-output-timeout",
     "activity",
     "output",
     "read",
+    ACP,
 ];
 const READ_KEYS: [&str; 8] =
     ["session", "delta", "message", "final", "error", "usage-input", "usage-output", "usage-of"];
 
-/// Every agent there is: the built-in ones and those that the file describes. `given` are its tables below `agents`.
+/// Every CLI agent there is: the built-in ones and those that the file describes. `given` are its tables below `agents`.
 pub fn agents(file: &Path, given: &RawTable) -> Result<BTreeMap<AgentId, Agent>, BadAgent> {
-    let mut all = BTreeMap::new();
-    for (name, text) in BUILT_IN {
-        all.insert(
-            name.to_owned(),
-            (0, without_lines(raw::parse(Path::new(name), text).unwrap_or_default())),
-        );
-    }
-    let root = Table { file, key: "agents".to_owned(), line: 1, values: given };
-    for (name, raw) in given {
-        let RawValue::Table(over) = &raw.value else {
-            return Err(
-                root.bad(name, format!("this is {}: write a table, [agents.{name}]", raw.value.kind()))
-            );
-        };
-        let (line, table) = all.entry(name.clone()).or_default();
-        *line = raw.line;
-        lay_over(table, over);
-    }
-    let describe = |(name, (line, values)): (&String, &(usize, RawTable))| {
-        let id: AgentId =
-            name.parse().map_err(|why: tenure_core::session::BadAgent| root.bad(name, why.to_string()))?;
-        let table = Table { file, key: format!("agents.{name}"), line: *line, values };
-        Ok((id.clone(), agent(id, &table)?))
-    };
-    all.iter().map(describe).collect()
-}
-
-/// What is built in has no line in the user's file.
-fn without_lines(table: RawTable) -> RawTable {
-    let strip = |raw: Raw| {
-        let value = match raw.value {
-            RawValue::Table(table) => RawValue::Table(without_lines(table)),
-            other => other,
-        };
-        Raw { line: 0, value }
-    };
-    table.into_iter().map(|(name, raw)| (name, strip(raw))).collect()
-}
-
-fn lay_over(base: &mut RawTable, over: &RawTable) {
-    for (name, raw) in over {
-        match (base.get_mut(name), &raw.value) {
-            (Some(Raw { line, value: RawValue::Table(below) }), RawValue::Table(table)) => {
-                *line = raw.line;
-                lay_over(below, table);
-            }
-            _ => drop(base.insert(name.clone(), raw.clone())),
-        }
-    }
+    Layers::new(file, given)?.each(|name, table| {
+        let is_adapter_alone = table.values.keys().map(String::as_str).eq([ACP]);
+        (!is_adapter_alone).then(|| agent(name.clone(), table)).transpose()
+    })
 }
 
 fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
     table.known(&KEYS)?;
     let missing = |key: &str, what: &str| table.bad(key, format!("it is missing: {what}"));
+    if table.values.contains_key(ACP) && !table.values.contains_key("command") {
+        let what = format!("write the program of a turn, or put these keys into [{}.{ACP}]", table.key);
+        return Err(missing("command", &what));
+    }
     let fresh =
         arguments(table, "fresh")?.ok_or_else(|| missing("fresh", "write the arguments of a turn"))?;
     let agent = Agent {
         name,
-        command: command(table)?,
+        command: command(table, "fresh and resume")?,
         fresh,
         resume: if table.text("resume").ok().flatten() == Some("never") {
             None
@@ -113,19 +68,13 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
         )?,
         model: table.text("model")?.map(str::to_owned),
         extra: table.each("extra", table.array("extra")?.unwrap_or_default(), literal)?,
-        env: table.table("env")?.variables()?,
-        env_pass: table.each("env-pass", table.array("env-pass")?.unwrap_or_default(), variable)?,
-        env_remove: table.each("env-remove", table.array("env-remove")?.unwrap_or_default(), variable)?,
+        env: Environment::read(table)?,
         terminal: table.word(
             "terminal",
             &[("pipes", Terminal::Pipes), ("pty", Terminal::Pty)],
             Terminal::Pipes,
         )?,
-        timeout: match table.length("timeout")? {
-            Length::NotGiven => Some(defaults::AGENT_TURN),
-            Length::Off => None,
-            Length::Of(limit) => Some(limit),
-        },
+        timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
         silence: match table.length("no-output-timeout")? {
             Length::NotGiven => Silence::Default,
             Length::Off => Silence::Unlimited,
@@ -175,28 +124,12 @@ fn check(agent: &Agent, table: &Table<'_>) -> Result<(), BadAgent> {
             table.bad("terminal", "on a pty the prompt would have no end: write prompt = \"argument\"")
         );
     }
-    if let Some(name) = agent.env_remove.iter().find(|name| agent.env.contains_key(*name)) {
-        return Err(
-            table.bad("env-remove", format!("{name} is set in env as well: write it in one of the two"))
-        );
-    }
     let learns = matches!(&agent.output, Output::JsonLines(read) if !read.session.is_empty());
     if agent.resume.is_some() && !learns {
         let why = "nothing says how to learn the session: write read.session with output = \"json-lines\", or resume = \"never\"";
         return Err(table.bad("resume", why));
     }
     Ok(())
-}
-
-fn command(table: &Table<'_>) -> Result<String, BadAgent> {
-    let text = table.text("command")?.unwrap_or_default();
-    let is_program = !text.is_empty() && !text.contains('\0') && !text.starts_with('-');
-    if is_program && (!text.contains('/') || text.starts_with('/')) {
-        return Ok(text.to_owned());
-    }
-    let why =
-        "write the program's name or its absolute path, without arguments: those go to fresh and resume";
-    Err(table.bad("command", format!("{text:?} is no program: {why}")))
 }
 
 fn arguments(table: &Table<'_>, key: &str) -> Result<Option<Vec<Argument>>, BadAgent> {

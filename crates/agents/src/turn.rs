@@ -1,9 +1,9 @@
 //! What is started for one turn of an agent.
 
 use crate::agent::{Agent, PromptGoes, Silence, Terminal};
+use crate::environment::Environment;
 use crate::session::AgentSession;
 use crate::template::{Argument, Place, Template};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::limits::Activity;
@@ -37,12 +37,8 @@ pub struct Planned {
     pub argv: Argv,
     /// What its standard input gets before it ends; `None` ends it at once.
     pub stdin: Option<Vec<u8>>,
-    /// Variables to set.
-    pub env: BTreeMap<String, String>,
-    /// Variables of Tenure's own environment that it gets: names, or beginnings of names with `*` at their end.
-    pub env_pass: Vec<String>,
-    /// Variables that it must not see.
-    pub env_remove: Vec<String>,
+    /// What it sees of the environment.
+    pub env: Environment,
     /// What it is connected to.
     pub terminal: Terminal,
     /// How the turn begins.
@@ -55,17 +51,6 @@ pub struct Planned {
     pub activity: Activity,
     /// The scope in which only one process may be: that of the agent's session, if it is known.
     pub scope: Option<String>,
-}
-
-impl Planned {
-    /// Whether it gets a variable of Tenure's own environment.
-    pub fn passes(&self, name: &str) -> bool {
-        let is_meant = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
-            None => name == pattern,
-        };
-        self.env_pass.iter().any(is_meant) && !self.env_remove.iter().any(|removed| removed == name)
-    }
 }
 
 /// A turn that cannot be.
@@ -134,8 +119,6 @@ pub fn turn(agent: &Agent, turn: &Turn<'_>) -> Result<Planned, Refused> {
         argv: Argv::new(words)?,
         stdin: (agent.prompt == PromptGoes::Stdin).then(|| turn.prompt.as_bytes().to_vec()),
         env: agent.env.clone(),
-        env_pass: agent.env_pass.clone(),
-        env_remove: agent.env_remove.clone(),
         terminal: agent.terminal,
         begins,
         timeout,

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod acp;
 mod agents;
 mod approvals;
 mod daemon;
@@ -15,8 +16,11 @@ mod values;
 mod view;
 mod who;
 
+pub(crate) use acp::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb, PromptArgs};
 pub(crate) use agents::{AgentsArgs, AgentsVerb};
-pub(crate) use approvals::{AllowArgs, AllowlistArgs, AllowlistVerb, ApprovalsArgs, ApprovalsVerb};
+pub(crate) use approvals::{
+    AllowArgs, AllowlistArgs, AllowlistVerb, ApprovalsArgs, ApprovalsVerb, ChooseArgs,
+};
 pub(crate) use daemon::{DaemonArgs, DaemonVerb, InstallArgs, ManagerArg, ServeArgs, StopArgs};
 pub(crate) use exec::ExecArgs;
 pub(crate) use operate::{
@@ -66,12 +70,14 @@ pub(crate) enum Command {
     Exec(ExecArgs),
     /// Do what agents do with commands that were started.
     Process(ProcessArgs),
-    /// What people are asked before exec runs it.
+    /// What people are asked before exec runs it, or an agent does it.
     Approvals(ApprovalsArgs),
     /// What exec runs without asking.
     Allowlist(AllowlistArgs),
     /// Conversations with agents: who owns which, what was said, what is under way.
     Sessions(SessionsArgs),
+    /// Agents behind ACP adapters: prompt one and watch what it does.
+    Acp(AcpArgs),
     /// What goes on in the background: how each of it is, and whether its owner was told.
     Tasks(TasksArgs),
     /// The agents that sessions can be held with.

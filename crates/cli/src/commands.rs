@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod allowlist;
 pub(crate) mod approvals;

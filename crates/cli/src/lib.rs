@@ -38,6 +38,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Approvals(args) => commands::approvals::run(&args),
         Command::Allowlist(args) => commands::allowlist::run(&args),
         Command::Sessions(args) => commands::sessions::run(&args),
+        Command::Acp(args) => commands::acp::run(&args),
         Command::Tasks(args) => commands::tasks::run(&args),
         Command::Agents(args) => commands::agents::run(&args),
         Command::Ps(args) => commands::ps::run(&args),

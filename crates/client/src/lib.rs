@@ -2,9 +2,12 @@
 //! restarted meanwhile is found by the next.
 #![forbid(unsafe_code)]
 
+mod acp;
 mod import;
+mod stream;
 mod tools;
 
+pub use acp::{Followed, Update};
 pub use tools::Answer;
 
 use bytes::Bytes;
@@ -256,31 +259,15 @@ impl Client {
         if let Some(since) = *since {
             let _ = write!(path, "&since={since}");
         }
-        let mut body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
-        let mut text = Vec::new();
-        let mut place = None;
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame?.into_data() else { continue };
-            text.extend_from_slice(&data);
-            while let Some(end) = text.iter().position(|&b| b == b'\n') {
-                let line: Vec<u8> = text.drain(..=end).collect();
-                if let Some(id) = line.strip_prefix(b"id:") {
-                    place = std::str::from_utf8(id).ok().and_then(|id| id.trim().parse().ok());
-                }
-                if line.trim_ascii().is_empty() {
-                    // An event without data only says where we are.
-                    *since = place.take().or(*since);
-                }
-                let Some(data) = line.strip_prefix(b"data:") else { continue };
-                let event = serde_json::from_slice(data.trim_ascii())
-                    .map_err(|error| Failed::NotUnderstood(error.to_string()))?;
-                *since = place.take().or(*since);
-                if !take(event) {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
+        let body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
+        stream::each(body, |sent| {
+            let event = sent.data.as_deref().map(serde_json::from_slice).transpose();
+            let event = event.map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+            // An event without data only says where we are.
+            *since = sent.id.or(*since);
+            Ok(event.is_none_or(&mut take))
+        })
+        .await
     }
 }
 

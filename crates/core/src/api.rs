@@ -4,7 +4,9 @@
 mod approvals;
 mod import;
 
-pub use approvals::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
+pub use approvals::{
+    AllowRequest, Allowed, AllowedList, Approval, ApprovalList, ChooseRequest, PermissionJson,
+};
 pub use import::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 
 use crate::ids::{InstanceId, RunId};

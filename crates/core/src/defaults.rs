@@ -68,8 +68,10 @@ pub const KEEP_SESSIONS_FOR: Duration = Duration::from_hours(30 * 24);
 pub const KEEP_SESSIONS: u64 = 10_000;
 /// How much of a turn's final text is kept, in bytes.
 pub const TURN_TEXT: usize = 256 << 10;
-/// How long one turn of a CLI agent may take.
+/// How long one turn of an agent may take.
 pub const AGENT_TURN: Duration = Duration::from_hours(1);
+/// How long an ACP adapter is kept while it has nothing to do.
+pub const ADAPTER_IDLE: Duration = Duration::from_mins(10);
 /// How long tasks that have ended are kept.
 pub const KEEP_TASKS_FOR: Duration = Duration::from_hours(7 * 24);
 /// How long tasks are kept of which nobody knows how they ended.

@@ -25,6 +25,7 @@ pub mod session;
 pub mod signal;
 pub mod spec;
 pub mod state;
+pub mod talk;
 pub mod task;
 pub mod tools;
 pub mod watch;

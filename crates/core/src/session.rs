@@ -21,7 +21,9 @@ pub use narrow::{Narrowing, Term, narrow};
 pub use row::{Disagreement, IllegalSessionMove, Origin, SessionRow, Work};
 pub use spawn::{Known, Refused, SpawnLimits, SpawnRequest, spawn};
 pub use visibility::{Access, Reason, Requester, can_see};
-pub use words::{Action, Backend, BadWord, Interaction, Kind, Mode, SessionState, TurnState, Visibility};
+pub use words::{
+    Action, Backend, BadWord, Interaction, Kind, Mode, Permissions, SessionState, Stop, TurnState, Visibility,
+};
 
 /// The agent whose session this is: sessions of agents are called `agent:<name>` or `agent:<name>:…`.
 pub fn agent_of(key: &str) -> Option<&str> {

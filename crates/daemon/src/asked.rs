@@ -190,8 +190,19 @@ pub(crate) fn handed_down(state_root: &str) -> Process {
         .map(|(name, value)| format!("{name}={value}").into_bytes())
         .collect();
     env.push(format!("TENURE_STATE={state_root}").into_bytes());
-    let cwd = std::env::var("HOME").unwrap_or_else(|_| "/".to_owned()).into_bytes();
-    Process { words: Vec::new(), cwd, env, env_names: Vec::new(), umask: 0o022, nofile: None }
+    Process {
+        words: Vec::new(),
+        cwd: home().into_bytes(),
+        env,
+        env_names: Vec::new(),
+        umask: 0o022,
+        nofile: None,
+    }
+}
+
+/// The user's home.
+pub(crate) fn home() -> String {
+    std::env::var("HOME").unwrap_or_else(|_| "/".to_owned())
 }
 
 /// The variables of the daemon's own environment; what is no text is not among them.

@@ -1,5 +1,6 @@
 //! What every part of the daemon shares: its identity, its registry, the runs it holds, and whether it may act.
 
+use crate::acp::Adapters;
 use crate::admission::{Admission, Place};
 use crate::answers;
 use crate::held::{self, Held, Keeping, Orders};
@@ -41,6 +42,7 @@ pub(crate) struct Daemon {
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
     pub(crate) turns: Turns,
+    pub(crate) adapters: Adapters,
     /// That runs in the background have ended, for clients that listen.
     pub(crate) noticed: broadcast::Sender<Noticed>,
     pub(crate) phase: watch::Sender<Phase>,
@@ -106,6 +108,7 @@ impl Daemon {
             indexes: Indexes::default(),
             waiting: Waiting::default(),
             turns: Turns::default(),
+            adapters: Adapters::default(),
             noticed: broadcast::Sender::new(NOTICES),
             phase: watch::Sender::new(Phase::Serving),
             starting: RwLock::new(()),

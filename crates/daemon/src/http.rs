@@ -19,6 +19,7 @@ mod sessions;
 mod tasks;
 mod tools;
 mod unsaid;
+mod updates;
 
 pub(crate) use door::{Connections, open, serve};
 
@@ -58,6 +59,10 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(sessions::list, sessions::act))
         .routes(routes!(sessions::status))
         .routes(routes!(sessions::history))
+        .routes(routes!(sessions::entries))
+        .routes(routes!(updates::updates))
+        .routes(routes!(sessions::set_mode))
+        .routes(routes!(sessions::set_option))
         .routes(routes!(sessions::send))
         .routes(routes!(sessions::wait))
         .routes(routes!(sessions::cancel))
@@ -74,6 +79,7 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(approvals::allow_once))
         .routes(routes!(approvals::allow_always))
         .routes(routes!(approvals::deny))
+        .routes(routes!(approvals::choose))
         .routes(routes!(approvals::allowlist, approvals::allow))
         .routes(routes!(approvals::disallow))
         .routes(routes!(import::import))

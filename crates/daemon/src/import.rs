@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tenure_core::api::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 use tenure_core::identity::Evidence;
 use tenure_core::session::legacy::{self, Finding, LegacyRecord, Live, Seen};
-use tenure_core::session::{SessionKey, SessionRow};
+use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
 use tenure_os::clock;
 use tenure_os::file::{Dir, Regular};
 use tenure_os::process::Process;
@@ -208,6 +208,20 @@ impl Importing<'_> {
         Ok(session.map(|session| session.row))
     }
 
+    /// The agent whose adapter a record's command is, if there is one such agent.
+    fn agent_of(&self, record: &LegacyRecord) -> Option<AgentId> {
+        if record.backend != Backend::Acp {
+            return None;
+        }
+        let named = |text: &str| record.programs.iter().any(|program| program == text);
+        let all = self.daemon.adapters_described();
+        let mut meant = all.into_iter().filter(|(_, command)| named(command));
+        match (meant.next(), meant.next()) {
+            (Some((name, _)), None) => Some(name),
+            _ => None,
+        }
+    }
+
     async fn row(&self, record: &LegacyRecord) -> Result<SessionRow, String> {
         let parent = match &record.parent {
             None => None,
@@ -219,6 +233,8 @@ impl Importing<'_> {
             },
         };
         let instance = self.daemon.instance.clone();
+        let record =
+            LegacyRecord { agent: record.agent.clone().or_else(|| self.agent_of(record)), ..record.clone() };
         record.row(parent.as_ref(), instance, clock::unix_ms()).map_err(|refused| refused.to_string())
     }
 

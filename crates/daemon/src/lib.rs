@@ -2,6 +2,7 @@
 //! and answers whoever asks. It is never the parent of a run: killed, upgraded or restarted, it loses nothing.
 #![forbid(unsafe_code)]
 
+mod acp;
 mod admission;
 mod adopt;
 mod answers;

@@ -106,6 +106,8 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
     daemon.go_on_cancelling().await;
     daemon.go_on_with_sessions().await;
+    daemon.rejoin_adapters().await;
+    tokio::spawn(Arc::clone(&daemon).watch_adapters());
     tokio::spawn(care::forever(Arc::clone(&daemon)));
     tokio::spawn(Arc::clone(&daemon).await_clients());
     let notifier = tokio::spawn(Arc::clone(&daemon).notify_forever());

@@ -13,8 +13,12 @@ mod spawning;
 mod talking;
 mod turns;
 
+pub(crate) use answer::last_words;
 pub(crate) use asker::Asker;
 pub(crate) use closing::Why;
+pub(crate) use job::dress;
+pub(crate) use looking::{entry, shown};
+pub(crate) use running::Stopped;
 pub(crate) use turns::Turns;
 
 use crate::asked::named;
@@ -40,14 +44,31 @@ impl Daemon {
             Action::List => self.list_sessions(&request, &asker).await.map(Answered::plain),
             Action::History => self.history(&request, &asker).await,
             Action::Status => self.session_status(&request, &asker).await.map(Answered::plain),
+            Action::Entries => self.entries(&request, &asker).await.map(Answered::plain),
             Action::Wait => self.await_turn(&request, &asker).await,
-            Action::Spawn | Action::Send | Action::Cancel | Action::Close => {
+            Action::Spawn
+            | Action::Send
+            | Action::Cancel
+            | Action::Close
+            | Action::SetMode
+            | Action::SetOption
+            | Action::Answer => {
                 // Whoever stops waiting has it done all the same: a turn that has begun is carried out.
                 let daemon = Arc::clone(self);
                 let doing = tokio::spawn(async move { daemon.change_sessions(request, &asker).await });
                 doing.await.map_err(Refusal::internal)?.map(Answered::plain)
             }
         }
+    }
+
+    /// The session whose history somebody wants to follow, if they may.
+    pub(crate) async fn follows(
+        &self,
+        request: &SessionsRequest,
+        who: &Requester,
+    ) -> Result<SessionKey, Refusal> {
+        let asker = self.asker(request, who).await?;
+        Ok(self.seen(request, &asker, core::Action::History).await?.row.key)
     }
 
     async fn change_sessions(
@@ -59,6 +80,8 @@ impl Daemon {
             Action::Spawn => self.spawn_for(request, asker).await,
             Action::Send => self.send(request, asker).await,
             Action::Cancel => self.cancel_turn(&request, asker).await,
+            Action::SetMode | Action::SetOption => self.adjust(&request, asker).await,
+            Action::Answer => self.answer_for(&request, asker).await,
             _ => self.close_for(request, asker).await,
         }
     }

@@ -19,7 +19,7 @@ mod turn;
 mod wanted;
 mod witness;
 
-pub(crate) use approvals::Waiting;
+pub(crate) use approvals::{Waiting, without_question};
 pub(crate) use log::Indexes;
 pub(crate) use notice::Noticed;
 pub(crate) use witness::Witnesses;

@@ -170,6 +170,15 @@ async fn next(link: &mut Link) -> Result<std::io::Result<Tell>, Failed> {
     }
 }
 
+/// Types a line at its place in the input; what is there already is not typed again.
+pub(crate) async fn put_line(link: &mut Link, offset: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    let mut at = offset;
+    for chunk in bytes.chunks(CHUNK) {
+        at = put(link, at, chunk, false).await.map_err(|failed| failed.told(at - offset, bytes.len()))?;
+    }
+    Ok(())
+}
+
 async fn put(link: &mut Link, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Failed> {
     let end = offset
         .checked_add(bytes.len() as u64)

@@ -292,6 +292,11 @@ pub fn scripted() -> &'static Path {
     beside("scripted")
 }
 
+/// The same over the Agent Client Protocol.
+pub fn scripted_acp() -> &'static Path {
+    beside("scripted-acp")
+}
+
 /// Whether everybody can reach and execute a program where it is.
 fn anybody_may_execute(program: &Path) -> bool {
     let allows =

@@ -1,6 +1,7 @@
 //! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
+pub mod acp;
 pub mod aftermath;
 pub mod agent;
 pub mod api;

@@ -14,8 +14,7 @@ fn daemon() -> (Install, Api) {
 #[test]
 fn a_viewer_of_a_terminal_sees_it_repainted_types_and_hears_how_it_ended() {
     let (install, api) = daemon();
-    let script =
-        "printf '\\033[2J\\033[5;7Hearlier'; while read line; do echo \"got $line\"; stty size; done";
+    let script = "printf '\\033[2J\\033[5;7Hearlier'; while read line; do echo \"got $line\"; stty size; echo next; done";
     let id = api.start(&json!({"ptyCommand": script}));
     install.wait_for_output(&id, "earlier");
     let mut first = WebSocket::attach(&api, &id);
@@ -23,6 +22,8 @@ fn a_viewer_of_a_terminal_sees_it_repainted_types_and_hears_how_it_ended() {
     assert!(painted.contains('\x1b'), "the screen is painted, not the log repeated: {painted:?}");
     first.keys("hello\r");
     first.wait_for("got hello");
+    // Its size is told then, which is another later.
+    first.wait_for("next");
     let mut second = WebSocket::attach(&api, &id);
     second.wait_for("got hello");
     second.text("{\"cols\":90,\"rows\":33}");

@@ -1,6 +1,6 @@
 //! `tenure sessions` and `tenure agents`, as people and programs use them from a shell.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
@@ -138,7 +138,7 @@ fn a_session_that_asks_sees_what_it_may_and_no_more() {
     let reply = json_of(&home, &["sessions", "history", &other, "--json"], 0);
     assert_eq!(reply["turns"], serde_json::json!([]), "nothing was said to it");
     let closed = json_of(&home, &["sessions", "close", &mine, "--json"], 0);
-    assert_eq!(closed["closed"]["closed"], serde_json::json!([child, mine]), "children first");
+    assert_eq!(closed["closed"]["closed"], json!([child, mine]), "children first");
     home.finish();
 }
 
@@ -146,7 +146,7 @@ fn a_session_that_asks_sees_what_it_may_and_no_more() {
 fn a_wrong_word_lists_the_valid_ones() {
     let install = Install::new();
     for (line, valid) in [
-        (&["spawn", "--agent", "a", "--backend", "acp"][..], "cli, exec"),
+        (&["spawn", "--agent", "a", "--backend", "run"][..], "acp, cli, exec"),
         (&["spawn", "--agent", "a", "--mode", "short"], "persistent, oneshot"),
         (&["list", "--kind", "x"], "main, acp, cli, subagent, exec"),
         (&["list", "--state", "open"], "idle, busy, closing, closed"),
@@ -171,7 +171,11 @@ fn the_agents_are_listed_without_a_daemon() {
     );
     std::fs::write(install.config(), &mine).expect("a configuration");
     let (out, err) = says(&install, &["agents", "list"], 0);
-    assert!(out.starts_with("AGENT ") && out.lines().count() == 6 && err.is_empty(), "{out} / {err}");
+    let rows = |backend: &str| out.lines().filter(|line| line.contains(&format!(" {backend} "))).count();
+    assert!(
+        out.starts_with("AGENT ") && (rows("cli"), rows("acp")) == (5, 14) && err.is_empty(),
+        "{out} / {err}"
+    );
     let line = |name: &str| out.lines().find(|line| line.starts_with(name)).expect(name).to_owned();
     assert!(["claude", "gemini", "opencode"].iter().all(|name| line(name).contains("built-in")), "{out}");
     assert!(line("codex").contains("overridden") && line("codex").contains("not found"), "{out}");
@@ -190,6 +194,14 @@ fn the_agents_are_listed_without_a_daemon() {
         (&Value::Null, &Value::Null)
     );
     assert_eq!((&agent("claude")["prompt"], &agent("claude")["resumes"]), (&"stdin".into(), &true.into()));
+    let goose = agent("goose");
+    assert_eq!((&goose["backend"], &goose["prompt"]), (&"acp".into(), &"protocol".into()), "{goose}");
+    assert_eq!(
+        (&goose["permissions"], &goose["idleMs"]),
+        (&"approve-reads".into(), &600_000.into()),
+        "{goose}"
+    );
+    assert!(goose["args"] == json!(["acp"]) && goose["install"].is_string(), "{goose}");
     std::fs::write(install.config(), mine.replace("timeout = '5m'", "duration-of-turns = '5m'"))
         .expect("a configuration");
     let (out, err) = says(&install, &["agents"], 1);
@@ -233,4 +245,25 @@ fn the_settings_and_agents_in_the_docs_can_be_used() {
         |name: &str| list.as_array().expect("agents").iter().find(|it| it["name"] == name).expect(name);
     assert_eq!((&agent("mine")["source"], &agent("mine")["resumes"]), (&"own".into(), &true.into()));
     assert_eq!(agent("claude")["source"], "overridden");
+}
+
+#[test]
+fn the_adapters_in_the_docs_can_be_used() {
+    let page = include_str!("../../../docs/acp.md");
+    let parts = page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next());
+    let install = Install::new();
+    std::fs::write(install.config(), parts.collect::<String>()).expect("a configuration");
+    let list = json_of(&install, &["agents", "--json"], 0);
+    let adapter = |name: &str| {
+        let all = list.as_array().expect("agents").iter();
+        all.filter(|it| it["backend"] == "acp").find(|it| it["name"] == name).expect(name)
+    };
+    assert_eq!((&adapter("mine")["source"], &adapter("mine")["args"]), (&"own".into(), &json!(["--stdio"])));
+    let claude = adapter("claude");
+    assert_eq!((&claude["source"], &claude["permissions"]), (&"overridden".into(), &"ask".into()));
+    let built_in =
+        page.split("Built in are\n").nth(1).and_then(|rest| rest.split('.').next()).expect("a list");
+    for name in built_in.split('`').skip(1).step_by(2) {
+        assert!(adapter(name)["source"] != "own", "{name}");
+    }
 }

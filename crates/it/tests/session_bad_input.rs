@@ -170,7 +170,12 @@ fn the_agent_of_a_key_and_the_agent_that_is_named_are_one() {
     refused(act(&api, &json!({"agent": "../b", "backend": "exec"})), 422, "invalid", &["no agent's name"]);
     refused(act(&api, &json!({"agent": "nobody"})), 422, "invalid", &["claude", "[agents.nobody]"]);
     refused(act(&api, &json!({"backend": "cli"})), 422, "invalid", &["agent is missing"]);
-    refused(act(&api, &json!({"backend": "acp", "agent": "a"})), 422, "invalid", &["ACP", "cli", "exec"]);
+    refused(
+        act(&api, &json!({"backend": "acp", "agent": "a"})),
+        422,
+        "invalid",
+        &["ACP", "claude", "[agents.a.acp]"],
+    );
     assert_eq!(count(&api), 0);
 }
 

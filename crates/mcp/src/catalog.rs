@@ -54,7 +54,9 @@ const ABOUT_SESSIONS: &str = "\
 Hands work to another agent, or to a session of commands, and follows it. `spawn` makes a session and, with `task`, begins \
 its first turn; `wait` waits for the end of a turn and returns the answer; `send` says more to a session; `status` tells how \
 it is, `history` what was said in it, `list` which sessions there are; `cancel` ends the turn that is under way; `close` \
-ends a session and all that it owns. Every action but `spawn` and `list` needs `sessionKey`. Use it for work that needs an \
+ends a session and all that it owns. An agent behind an ACP adapter goes on from turn to turn (`backend` `acp`): `entries` \
+shows what it said, thought, did and asks, `set-mode` and `set-option` change how it works and `answer` answers what it asks, as `status` lists. Every action \
+but `spawn` and `list` needs `sessionKey`. Use it for work that needs an \
 agent of its own or is to go on beside yours; for a single command use `exec`.";
 
 const ABOUT_TASKS: &str = "\

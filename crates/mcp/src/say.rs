@@ -1,6 +1,7 @@
 //! Replies as text for a model: the output first, then what became of the command and what to do next. Whoever reads
 //! only this misses nothing that the JSON has and that one can act on.
 
+mod entries;
 mod sessions;
 mod tasks;
 

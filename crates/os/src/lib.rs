@@ -19,6 +19,8 @@ pub mod random;
 
 // What Windows does not keep yet, or has no use for.
 #[cfg(target_os = "linux")]
+pub mod beneath;
+#[cfg(target_os = "linux")]
 pub mod buffer;
 #[cfg(target_os = "linux")]
 pub mod cgroup;

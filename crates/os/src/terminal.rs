@@ -1,7 +1,7 @@
 //! The terminal that a person sits at.
 
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::termios::{self, OptionalActions, Termios};
+use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use std::io;
 use tenure_core::spec::Size;
 
@@ -19,6 +19,12 @@ pub fn size(fd: impl AsFd) -> Option<Size> {
 /// Whether this process may read from the terminal without being stopped for it.
 pub fn in_foreground(fd: impl AsFd) -> bool {
     termios::tcgetpgrp(fd).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Forgets what was typed and not read.
+pub fn forget_typed(fd: impl AsFd) {
+    // A terminal that is gone has nothing to forget.
+    let _ = termios::tcflush(fd, QueueSelector::IFlush);
 }
 
 /// A terminal in raw mode; it is put back when this is dropped.

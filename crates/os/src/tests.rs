@@ -2,6 +2,8 @@
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
 #[cfg(target_os = "linux")]
+mod beneath;
+#[cfg(target_os = "linux")]
 mod cgroup;
 #[cfg(windows)]
 mod console;

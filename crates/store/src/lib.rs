@@ -8,6 +8,7 @@
 mod rows;
 mod sessions;
 pub mod sqlite;
+mod talks;
 mod tally;
 mod tasks;
 mod tools;
@@ -21,6 +22,7 @@ pub use sessions::{
     Family, Move, Moved, NewSession, Session, SessionCursor, SessionPage, SessionQuery, SessionRegistry,
     UnreadableSession,
 };
+pub use talks::{EntryPage, TalkRegistry};
 pub use tally::kind;
 pub use tasks::{
     Audited, Backlog, CancelAsked, Claim, Claimed, Found, NewTask, Queued, Sweep, Swept, TaskCursor,
@@ -128,7 +130,7 @@ pub enum Failed {
 
 /// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
 /// the answer; the rest outlives a crash of the process.
-pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry {
+pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry {
     /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
     /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.

@@ -12,6 +12,7 @@ mod migrate;
 mod open;
 mod runs;
 mod sessions;
+mod talks;
 mod tasks;
 mod tools;
 mod upkeep;

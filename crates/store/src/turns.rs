@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tenure_core::defaults;
 use tenure_core::ids::{InstanceId, RunId, TurnId};
-use tenure_core::session::{SessionKey, TurnState};
+use tenure_core::session::{SessionKey, Stop, TurnState};
 
 /// Something that is said to a session, at once or when it is idle. Its id is the turn's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct FinalText {
 pub struct TurnEnd {
     /// How.
     pub outcome: Outcome,
+    /// Why it stopped, if an agent that goes on carried it out.
+    pub stop: Option<Stop>,
     /// When.
     pub at_ms: u64,
     /// What the agent said at last; the registry keeps the first [`defaults::TURN_TEXT`] bytes.
@@ -79,6 +81,8 @@ pub struct Turn {
     pub number: u64,
     /// How it is.
     pub state: TurnState,
+    /// Why it stopped, if an agent that goes on carried it out.
+    pub stop: Option<Stop>,
     /// Whose daemon carries it out.
     pub instance: InstanceId,
     /// The run that does, once there is one.

@@ -1,6 +1,7 @@
 //! What the crate promises, from outside.
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
+mod adapters;
 mod descriptions;
 mod reading;
 mod recorded;
@@ -10,15 +11,20 @@ use std::path::Path;
 use tenure_agents::{Agent, BadAgent};
 use tenure_settings::raw::{RawTable, RawValue, parse};
 
-/// The agents that a configuration with this text gives.
-fn agents(text: &str) -> Result<Vec<Agent>, BadAgent> {
-    let path = Path::new("/c/config.toml");
-    let mut file = parse(path, text).expect("TOML");
-    let given = match file.remove("agents").map(|raw| raw.value) {
+const CONFIG: &str = "/c/config.toml";
+
+/// The tables of agents in a configuration with this text.
+fn given(text: &str) -> RawTable {
+    let mut file = parse(Path::new(CONFIG), text).expect("TOML");
+    match file.remove("agents").map(|raw| raw.value) {
         Some(RawValue::Table(table)) => table,
         _ => RawTable::new(),
-    };
-    tenure_agents::agents(path, &given).map(|all| all.into_values().collect())
+    }
+}
+
+/// The agents that a configuration with this text gives.
+fn agents(text: &str) -> Result<Vec<Agent>, BadAgent> {
+    tenure_agents::agents(Path::new(CONFIG), &given(text)).map(|all| all.into_values().collect())
 }
 
 /// One of them.

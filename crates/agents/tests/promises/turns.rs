@@ -132,6 +132,6 @@ fn the_limits_of_a_turn_are_the_descriptions_or_its_own() {
 fn the_environment_is_the_descriptions() {
     let mine = agent("claude", "[agents.claude]\nenv-remove = ['SECRET']\nenv = { A = '1', B = '' }");
     let planned = turn(&mine, &fresh("do")).unwrap();
-    let set: Vec<_> = planned.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!((set, planned.env_remove), (vec![("A", "1"), ("B", "")], vec!["SECRET".to_owned()]));
+    let set: Vec<_> = planned.env.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!((set, planned.env.remove), (vec![("A", "1"), ("B", "")], vec!["SECRET".to_owned()]));
 }

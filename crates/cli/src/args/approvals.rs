@@ -4,12 +4,14 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A command that waits for approval has the id that its run will have.
+A command that waits for approval has the id that its run will have. What an ACP agent asks is answered by one of the
+options that it offers.
 Allowed always: the same command in the same directory needs no asking from then on.
 
 Examples:
   tenure approvals
   tenure approvals allow-once 3f2
+  tenure approvals choose 3f2 allow_once
   tenure approvals deny 3f2 a07")]
 pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
@@ -21,7 +23,7 @@ pub(crate) struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsVerb {
-    /// List the commands that wait for an answer; what `tenure approvals` alone does.
+    /// List what waits for an answer; what `tenure approvals` alone does.
     #[command(after_help = "Examples:\n  tenure approvals list\n  tenure approvals list --all --json")]
     List(ApprovalsListArgs),
     /// Let commands run this time.
@@ -33,6 +35,9 @@ pub(crate) enum ApprovalsVerb {
     /// Let commands not run.
     #[command(after_help = "Example:\n  tenure approvals deny 3f2 a07")]
     Deny(ApprovalIds),
+    /// Answer what an ACP agent asks with one of the options that it offers.
+    #[command(after_help = "Example:\n  tenure approvals choose 3f2 allow_once")]
+    Choose(ChooseArgs),
 }
 
 #[derive(Debug, Args)]
@@ -47,6 +52,16 @@ pub(crate) struct ApprovalIds {
     /// The commands; any unique beginnings of their ids.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChooseArgs {
+    /// The question; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// The id of the option, as the list shows it.
+    #[arg(value_name = "OPTION")]
+    pub(crate) option: String,
 }
 
 #[derive(Debug, Args)]

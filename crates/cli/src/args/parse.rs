@@ -34,9 +34,11 @@ pub(crate) fn parse() -> Parsed {
         }
         _ => {
             complain(one_line(&error.to_string()));
-            let verb = std::env::args_os().nth(1);
-            let of_run = verb.is_some_and(|verb| verb == "run" || verb == "wait");
-            Parsed::Done(if of_run { 125 } else { 2 })
+            let mut words = std::env::args_os().skip(1);
+            let (verb, next) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let of_turn = verb == "acp" && (next == "prompt" || next == "attach");
+            let of_run = verb == "run" || verb == "wait";
+            Parsed::Done(if of_run || of_turn { 125 } else { 2 })
         }
     }
 }

@@ -4,13 +4,13 @@ use super::values::{Limit, limit, word};
 use super::{SessionsImportArgs, WhoArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use tenure_core::session::{Backend, Interaction, Kind, Mode, SessionState};
+use tenure_core::session::{Backend, Interaction, Kind, Mode, Permissions, SessionState};
 use tenure_core::tools::sessions::WhenBusy;
 
 /// What can carry out the turns of a new session.
-const BACKENDS: [Backend; 2] = [Backend::Cli, Backend::Exec];
+const BACKENDS: [Backend; 3] = [Backend::Acp, Backend::Cli, Backend::Exec];
 /// What a new session can be to its agent.
-const KINDS: [Kind; 4] = [Kind::Main, Kind::Cli, Kind::Subagent, Kind::Exec];
+const KINDS: [Kind; 5] = [Kind::Main, Kind::Acp, Kind::Cli, Kind::Subagent, Kind::Exec];
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -75,13 +75,15 @@ of `tenure sessions wait`; with --json all of it is one object at the end.
 Examples:
   tenure sessions spawn --agent codex --task 'Why does the build fail?' --wait
   git diff | tenure sessions spawn --agent claude --mode oneshot --task - --wait
+  tenure sessions spawn --agent claude --backend acp --permissions ask --task 'Repair it.'
   tenure sessions spawn --agent worker --backend exec --parent agent:main:1 --task 'make check'
   tenure sessions spawn --agent claude --as agent:main:1 --sandbox --label review")]
 pub(crate) struct SpawnArgs {
-    /// Whose session it is to be; with --backend cli, one that `tenure agents list` shows. Without it, one of commands.
+    /// Whose session it is to be; with --backend acp or cli, one that `tenure agents list` shows. Without it, one of commands.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// What carries out its turns: the agent's command, or the exec tool, for which each message is a command line.
+    /// What carries out its turns: the agent's ACP adapter, its command, or the exec tool, for which each message is a
+    /// command line [default: the agent's command, else its adapter].
     #[arg(long, value_name = "WHAT", value_parser = word(&BACKENDS, Backend::word))]
     pub(crate) backend: Option<Backend>,
     /// What it is to its agent.
@@ -114,6 +116,9 @@ pub(crate) struct SpawnArgs {
     /// End each turn after this long [default: as the agent's description says, or exec.timeout].
     #[arg(long, value_name = "DUR", value_parser = limit, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Limit>,
+    /// With --backend acp: how the agent is answered that asks before it does something [default: as its description says].
+    #[arg(long, value_name = "HOW", value_parser = word(Permissions::ALL, Permissions::word))]
+    pub(crate) permissions: Option<Permissions>,
     /// Shut it in: it sees only itself and what it spawns.
     #[arg(long)]
     pub(crate) sandbox: bool,

@@ -1,6 +1,6 @@
 //! What the README and `--help` say is what the program does.
 
-use super::{AllowlistVerb, ApprovalsVerb, Command, ProcessAction, definition, words};
+use super::{AcpVerb, AllowlistVerb, ApprovalsVerb, Command, ProcessAction, definition, words};
 use tenure_core::ending::{Exit, Reason, SpawnError, Termination};
 
 const README: &str = include_str!("../../../../README.md");
@@ -59,7 +59,7 @@ fn every_verb_that_is_shown_has_an_example() {
     let whole = definition();
     let shown = || whole.get_subcommands().filter(|verb| !verb.is_hide_set());
     let tools = shown().filter(|verb| {
-        ["process", "approvals", "allowlist", "sessions", "tasks", "agents"].contains(&verb.get_name())
+        ["process", "approvals", "allowlist", "sessions", "acp", "tasks", "agents"].contains(&verb.get_name())
     });
     for verb in shown().chain(tools.flat_map(clap::Command::get_subcommands)) {
         let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -126,4 +126,36 @@ fn approvals_and_the_allowlist_are_listed_unless_told_otherwise() {
     };
     assert!(matches!(args.verb, Some(AllowlistVerb::Add(what)) if what.args.as_deref() == Some("-v")));
     assert!(words(&["tenure", "allowlist", "remove"]).is_err());
+}
+
+#[test]
+fn acp_lists_its_sessions_unless_told_otherwise() {
+    let acp = |line: &[&str]| match words(&[&["tenure", "acp"], line].concat()) {
+        Ok(Command::Acp(args)) => Some(args),
+        _ => None,
+    };
+    assert!(acp(&["--json"]).is_some_and(|args| args.verb.is_none() && args.json));
+    let prompt = acp(&["prompt", "claude", "-", "--permissions", "ask", "--timeout", "5m", "--json"]);
+    let Some(AcpVerb::Prompt(prompt)) = prompt.and_then(|args| args.verb) else { panic!("no prompt") };
+    assert_eq!((prompt.agent.as_str(), prompt.text.as_str()), ("claude", "-"));
+    assert!(prompt.permissions.is_some() && prompt.timeout.is_some() && !prompt.no_wait);
+    for line in [
+        &["attach"][..],
+        &["status", "k"],
+        &["cancel"],
+        &["close", "k", "--discard"],
+        &["set-mode", "k", "m"],
+    ] {
+        assert!(acp(line).is_some_and(|args| args.verb.is_some()), "{line:?}");
+    }
+    for line in [
+        &["prompt", "claude"][..],
+        &["prompt", "claude", "x", "--new", "--oneshot"],
+        &["prompt", "claude", "x", "--session", "k", "--new"],
+        &["prompt", "claude", "x", "--permissions", "all"],
+        &["set-mode", "k"],
+        &["set-option", "k", "o"],
+    ] {
+        assert!(acp(line).is_none(), "{line:?}");
+    }
 }

@@ -1,18 +1,20 @@
-//! `tenure agents`: the CLI agents that there are. It needs no daemon: the descriptions are built in or in `config.toml`.
+//! `tenure agents`: the agents that there are, as commands and behind ACP adapters. It needs no daemon: the descriptions
+//! are built in or in `config.toml`.
 
 use crate::args::{AgentsArgs, AgentsVerb};
 use crate::failure::Failure;
-use crate::print::{self, Listed};
+use crate::print::{self, Listed, ListedAdapter};
 use crate::settings;
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tenure_agents::{Agent, BUILT_IN, PromptGoes};
-use tenure_core::session::Backend;
+use tenure_agents::{Adapter, Agent, BUILT_IN, PromptGoes};
+use tenure_core::session::{AgentId, Backend};
 use tenure_core::watchdog::Begins;
 use tenure_settings::Settings;
+use tenure_settings::raw::RawValue;
 
 /// Where programs are looked for by whoever has no PATH.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -28,26 +30,43 @@ fn list(json: bool) -> Result<(), Failure> {
     let settings = settings::load()?;
     let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
     let agents = tenure_agents::agents(file, settings.agents()).map_err(Failure::refused)?;
+    let adapters = tenure_agents::adapters(file, settings.agents()).map_err(Failure::refused)?;
     let path = env::var_os("PATH").unwrap_or_else(|| PATH.into());
-    let listed: Vec<Listed> = agents.values().map(|agent| listed(agent, &settings, &path)).collect();
+    let of_commands = agents.values().map(|agent| of_command(agent, &settings, &path));
+    let mut listed: Vec<Listed> =
+        of_commands.chain(adapters.values().map(|adapter| of_adapter(adapter, &settings, &path))).collect();
+    // The command of an agent stays before its adapter.
+    listed.sort_by(|a, b| a.name.cmp(&b.name));
     if json { print::json(&listed) } else { print::agents(&listed) }
 }
 
-fn listed(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
-    let name = agent.name.as_str();
-    let is_built_in = BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
+/// Whose description it is. The tables of a command and of an adapter are overridden apart.
+fn source(name: &AgentId, settings: &Settings, backend: Backend) -> &'static str {
+    let is_built_in = BUILT_IN.iter().any(|(built_in, _)| *built_in == name.as_str());
+    let given = settings.agents().get(name.as_str()).and_then(|raw| match &raw.value {
+        RawValue::Table(table) => Some(table),
+        _ => None,
+    });
+    let is_given = given.is_some_and(|table| match backend {
+        Backend::Acp => table.contains_key(Backend::Acp.word()),
+        Backend::Cli | Backend::Exec | Backend::Run => table.keys().any(|key| key != Backend::Acp.word()),
+    });
+    match (is_built_in, is_given) {
+        (true, false) => "built-in",
+        (true, true) => "overridden",
+        (false, _) => "own",
+    }
+}
+
+fn of_command(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
     let silence = |begins| agent.no_output(begins, agent.timeout).map(millis);
     Listed {
-        name: name.to_owned(),
+        name: agent.name.to_string(),
         backend: Backend::Cli.word(),
-        source: match (is_built_in, settings.agents().contains_key(name)) {
-            (true, false) => "built-in",
-            (true, true) => "overridden",
-            (false, _) => "own",
-        },
+        source: source(&agent.name, settings, Backend::Cli),
         command: agent.command.clone(),
         program: program(&agent.command, path).map(|found| found.display().to_string()),
-        resumes: agent.resume.is_some(),
+        resumes: Some(agent.resume.is_some()),
         prompt: match agent.prompt {
             PromptGoes::Stdin => "stdin",
             PromptGoes::Argument => "argument",
@@ -56,6 +75,32 @@ fn listed(agent: &Agent, settings: &Settings, path: &OsStr) -> Listed {
         timeout_ms: agent.timeout.map(millis),
         no_output_fresh_ms: silence(Begins::Fresh),
         no_output_resumed_ms: silence(Begins::Resumed),
+        adapter: None,
+    }
+}
+
+fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
+    Listed {
+        name: adapter.name.to_string(),
+        backend: Backend::Acp.word(),
+        source: source(&adapter.name, settings, Backend::Acp),
+        command: adapter.command.clone(),
+        program: program(&adapter.command, path).map(|found| found.display().to_string()),
+        // It is the agent that says so, once it runs.
+        resumes: None,
+        prompt: "protocol",
+        model: adapter.model.clone(),
+        timeout_ms: adapter.timeout.map(millis),
+        no_output_fresh_ms: None,
+        no_output_resumed_ms: None,
+        adapter: Some(ListedAdapter {
+            args: adapter.args.clone(),
+            permissions: adapter.permissions.word(),
+            mode: adapter.mode.clone(),
+            auth: adapter.auth.clone(),
+            idle_ms: adapter.idle.map(millis),
+            install: adapter.install.clone(),
+        }),
     }
 }
 

@@ -1,6 +1,6 @@
-//! `tenure approvals`: what people are asked before exec runs it, and their answers.
+//! `tenure approvals`: what people are asked before exec runs it or an agent does it, and their answers.
 
-use crate::args::{ApprovalsArgs, ApprovalsVerb};
+use crate::args::{ApprovalsArgs, ApprovalsVerb, ChooseArgs};
 use crate::failure::Failure;
 use crate::{print, reach, settings};
 use tenure_client::{Answer, Client};
@@ -16,6 +16,7 @@ pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
             answer(&client, &which.ids, Answer::AllowAlways, args.json)
         }
         Some(ApprovalsVerb::Deny(which)) => answer(&client, &which.ids, Answer::Deny, args.json),
+        Some(ApprovalsVerb::Choose(which)) => choose(&client, which, args.json),
     }?;
     Ok(0)
 }
@@ -38,7 +39,22 @@ fn answer(client: &Client, ids: &[String], answer: Answer, json: bool) -> Result
     Ok(())
 }
 
+fn choose(client: &Client, which: &ChooseArgs, json: bool) -> Result<(), Failure> {
+    let answered = reach::wait(client.choose(&which.id, &which.option))?;
+    if json { print::json(&answered) } else { print::line(&chosen(&answered)) }
+}
+
+/// What was answered to an agent.
+fn chosen(approval: &Approval) -> String {
+    let option = approval.options.iter().find(|option| Some(&option.id) == approval.option.as_ref());
+    let name = option.map_or_else(|| print::plain(&approval.state), |option| print::plain(&option.name));
+    format!("the agent is answered {name:?}: {}", print::plain(&approval.command))
+}
+
 fn said(approval: &Approval, answer: Answer) -> String {
+    if !approval.options.is_empty() {
+        return chosen(approval);
+    }
     let command = print::plain(&approval.command);
     let id = print::short(approval.id.as_str());
     match answer {

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
 }
 
 /// What is piped in.
-fn piped() -> Result<String, Failure> {
+pub(super) fn piped() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::refused)?;
     String::from_utf8(bytes).map_err(|_| Failure::refused("standard input is no text: send UTF-8"))
@@ -162,13 +162,18 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
 /// The turn's id alone, and beside it what became of the message.
 fn sent(sent: &Sent) -> Result<(), Failure> {
     print::line(sent.turn_id.as_str())?;
+    queued(sent);
+    sent.note.iter().for_each(|note| complain(print::plain(note)));
+    Ok(())
+}
+
+/// Says of a message that waits how long it has to.
+pub(super) fn queued(sent: &Sent) {
     match sent.delivery {
         Delivery::Queued if sent.ahead == 0 => complain("it waits for its turn: it is the next"),
         Delivery::Queued => complain(format!("it waits for its turn: {} before it", messages(sent.ahead))),
         Delivery::Started | Delivery::Steered => {}
     }
-    sent.note.iter().for_each(|note| complain(print::plain(note)));
-    Ok(())
 }
 
 fn messages(count: u64) -> String {
@@ -176,7 +181,7 @@ fn messages(count: u64) -> String {
 }
 
 /// What was ended with a session, in its order, and what could not be.
-fn closed(closed: &ClosedJson) -> Result<(), Failure> {
+pub(super) fn closed(closed: &ClosedJson) -> Result<(), Failure> {
     closed.closed.iter().try_for_each(|key| print::line(&format!("closed {key}")))?;
     for run in &closed.runs {
         if !closed.unconfirmed.contains(run) {

@@ -18,9 +18,9 @@ pub(crate) struct Listed {
     pub(crate) command: String,
     /// The program that the command is here; `None` if there is none.
     pub(crate) program: Option<String>,
-    /// Whether it can go on with a conversation.
-    pub(crate) resumes: bool,
-    /// `stdin` or `argument`.
+    /// Whether it can go on with a conversation; `None` if only the agent itself can say so.
+    pub(crate) resumes: Option<bool>,
+    /// `stdin`, `argument` or `protocol`.
     pub(crate) prompt: &'static str,
     pub(crate) model: Option<String>,
     /// How long a turn may take; `None` is "no limit".
@@ -29,34 +29,64 @@ pub(crate) struct Listed {
     pub(crate) no_output_fresh_ms: Option<u64>,
     /// The same in one that goes on.
     pub(crate) no_output_resumed_ms: Option<u64>,
+    /// What only an ACP adapter has.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(crate) adapter: Option<ListedAdapter>,
+}
+
+/// What only an ACP adapter has.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListedAdapter {
+    pub(crate) args: Vec<String>,
+    /// How it is answered when it asks before it does something.
+    pub(crate) permissions: &'static str,
+    /// The mode that is set after a session was opened.
+    pub(crate) mode: Option<String>,
+    /// The way to log in.
+    pub(crate) auth: Option<String>,
+    /// How long it is kept while it has nothing to do; `None` keeps it.
+    pub(crate) idle_ms: Option<u64>,
+    /// How people get it.
+    pub(crate) install: Option<String>,
 }
 
 /// The agents as a table.
 pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
-    let headings = ["AGENT", "FROM", "RESUMES", "PROMPT", "TIMEOUT", "SILENCE", "PROGRAM"];
+    let headings = ["AGENT", "BACKEND", "FROM", "TIMEOUT", "SILENCE", "IDLE", "PROGRAM"];
     let mut table = Table::new(Face::of_stdout(), &headings);
     for agent in list {
         let (program, tone) = match &agent.program {
             Some(path) => (plain(path), Tone::Plain),
-            None => (format!("{}: not found", plain(&agent.command)), Tone::Bad),
+            None => (not_found(agent), Tone::Quiet),
         };
         table.row([
             (agent.name.clone(), Tone::Plain),
+            (agent.backend.to_owned(), Tone::Plain),
             (agent.source.to_owned(), Tone::Plain),
-            (if agent.resumes { "yes" } else { "no" }.to_owned(), Tone::Plain),
-            (agent.prompt.to_owned(), Tone::Plain),
             (length(agent.timeout_ms), Tone::Plain),
             (silence(agent), Tone::Plain),
+            (agent.adapter.as_ref().map_or("-".to_owned(), |adapter| length(adapter.idle_ms)), Tone::Plain),
             (program, tone),
         ]);
     }
     table.print()
 }
 
+/// That there is no such program, and how to get it.
+fn not_found(agent: &Listed) -> String {
+    let install = agent.adapter.as_ref().and_then(|adapter| adapter.install.as_deref());
+    let how = install.map_or(String::new(), |install| format!("; {}", plain(install)));
+    format!("{}: not found{how}", plain(&agent.command))
+}
+
 fn silence(agent: &Listed) -> String {
+    if agent.adapter.is_some() {
+        return "-".to_owned();
+    }
     let fresh = length(agent.no_output_fresh_ms);
     let resumed = length(agent.no_output_resumed_ms);
-    if !agent.resumes || fresh == resumed { fresh } else { format!("{fresh}, {resumed}") }
+    if agent.resumes != Some(true) || fresh == resumed { fresh } else { format!("{fresh}, {resumed}") }
 }
 
 fn length(ms: Option<u64>) -> String {

@@ -5,7 +5,7 @@ use super::{Face, Table, Tone, ago, line, plain, short};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::time::Duration;
-use tenure_core::api::{Allowed, Approval};
+use tenure_core::api::{Allowed, Approval, PermissionJson};
 use tenure_os::clock;
 
 /// The commands, each below its row and whole: who decides must see all of it.
@@ -27,8 +27,15 @@ pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
     for (row, approval) in rows.zip(list) {
         line(&row)?;
         approval.command.lines().try_for_each(|part| line(&format!("    {}", plain(part))))?;
+        approval.options.iter().try_for_each(|option| line(&offered(approval, option)))?;
     }
     Ok(())
+}
+
+/// An answer that an agent offers, by its id first: by that it is chosen.
+fn offered(approval: &Approval, option: &PermissionJson) -> String {
+    let mark = if approval.option.as_ref() == Some(&option.id) { "✓" } else { "-" };
+    format!("      {mark} {}: {}", plain(&option.id), plain(&option.name))
 }
 
 /// How long it can be answered, or what became of it.

@@ -4,10 +4,11 @@ use super::record::{Group, Rows, record};
 use super::runs::{moment, since};
 use super::{Face, Table, Tone, ago, plain, short};
 use crate::failure::Failure;
+use serde_json::Value;
 use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::session::{SessionKey, SessionRow, SessionState};
-use tenure_core::tools::sessions::{SessionJson, TurnJson};
+use tenure_core::tools::sessions::{AdapterJson, SessionJson, TurnJson};
 
 /// The sessions as a table. Keys are whole: nothing shorter names a session.
 pub(crate) fn sessions(list: &[SessionJson]) -> Result<(), Failure> {
@@ -52,6 +53,7 @@ fn groups(session: &SessionJson) -> Vec<Group> {
         ("Ownership", ownership(row)),
         ("Work", work(session)),
         ("Turn under way", turn),
+        ("Adapter", session.adapter.as_ref().map(adapter).unwrap_or_default()),
     ]
 }
 
@@ -100,6 +102,7 @@ fn work(session: &SessionJson) -> Rows {
     let mut rows = vec![("backend", session.row.backend.to_string())];
     rows.extend(work.cwd.as_deref().map(|cwd| ("directory", plain(cwd))));
     rows.extend(work.model.as_deref().map(|model| ("model", plain(model))));
+    rows.extend(work.permissions.map(|permissions| ("permissions", permissions.to_string())));
     rows.extend(work.timeout_ms.map(|ms| ("timeout", show(Duration::from_millis(ms)))));
     rows.extend(session.agent_session_id.as_deref().map(|id| ("conversation", plain(id))));
     let runs: Vec<&str> = session.live_runs.iter().flatten().map(|run| short(run.as_str())).collect();
@@ -107,6 +110,41 @@ fn work(session: &SessionJson) -> Rows {
         rows.push(("live runs", runs.join(" ")));
     }
     rows
+}
+
+/// An ACP agent's process, and what it says of itself.
+fn adapter(adapter: &AdapterJson) -> Rows {
+    let mut rows = vec![("run", adapter.run_id.to_string())];
+    rows.extend(adapter.agent.as_deref().map(|agent| ("agent", plain(agent))));
+    rows.extend(adapter.agent_session_id.as_deref().map(|id| ("conversation", plain(id))));
+    rows.push(("resumes", if adapter.resumes { "yes" } else { "no" }.to_owned()));
+    rows.extend(adapter.modes.iter().map(|mode| {
+        let is_set = adapter.mode.as_deref() == Some(mode.id.as_str());
+        let mark = if is_set { " (set)" } else { "" };
+        ("mode", format!("{}: {}{mark}", plain(&mode.id), plain(&mode.name)))
+    }));
+    rows.extend(adapter.options.iter().map(|option| ("option", self::option(option))));
+    rows
+}
+
+/// An option of an agent, what it is set to, and what else it can be.
+fn option(option: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| plain(&value.to_string()), plain);
+    let mut values = Vec::new();
+    values_of(&option["options"], &mut values);
+    let values: Vec<String> = values.iter().map(|value| text(value)).collect();
+    let others = if values.is_empty() { String::new() } else { format!(" (of {})", values.join(", ")) };
+    format!("{}: {}{others}", text(&option["id"]), text(&option["currentValue"]))
+}
+
+/// The values of an option, which may stand in groups.
+fn values_of<'a>(options: &'a Value, values: &mut Vec<&'a Value>) {
+    for option in options.as_array().into_iter().flatten() {
+        match option.get("value") {
+            Some(value) => values.push(value),
+            None => values_of(&option["options"], values),
+        }
+    }
 }
 
 fn turn(turn: &TurnJson) -> Rows {

@@ -5,7 +5,7 @@ use super::{Face, Tone, ago, bytes, line, plain, plain_lines, short};
 use crate::failure::Failure;
 use std::time::Duration;
 use tenure_core::duration::show;
-use tenure_core::session::TurnState;
+use tenure_core::session::{Stop, TurnState};
 use tenure_core::tools::sessions::TurnJson;
 
 /// Prints turns, each below the one before.
@@ -40,7 +40,9 @@ fn lines(face: Face, turn: &TurnJson) -> Vec<String> {
 /// Which turn it is, how and when.
 fn head(face: Face, turn: &TurnJson) -> String {
     let number = face.paint(Tone::Title, &format!("turn {}", turn.number));
-    let state = face.paint(tone(turn.state), turn.state.word());
+    let stop = turn.stop.filter(|stop| *stop != Stop::EndTurn && stop.word() != turn.state.word());
+    let stop = stop.map_or(String::new(), |stop| format!(" ({stop})"));
+    let state = face.paint(tone(turn.state), &format!("{}{stop}", turn.state));
     let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
     let took = took.map_or(String::new(), |took| format!("  took {}", show(took)));
     let run = turn.run_id.as_ref().map_or(String::new(), |run| format!("  run {}", short(run.as_str())));

@@ -4,17 +4,17 @@ use crate::ids::RunId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A command that a person is asked about.
+/// Something that a person is asked about: a command, or what an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// The id that the run will have.
+    /// The id of the question; that of the run, if it is about a command.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: RunId,
     /// `pending`, `allowed-once`, `allowed-always`, `denied` or `expired`.
     pub state: String,
-    /// The command line.
+    /// The command line, or what the agent says that it wants to do.
     pub command: String,
     /// Where it is to run.
     pub cwd: String,
@@ -28,6 +28,12 @@ pub struct Approval {
     pub programs: Vec<String>,
     /// Why it can be allowed this time only; `null` if it can be allowed for always.
     pub once_only: Option<String>,
+    /// What an agent that asks offers as answers; a command has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<PermissionJson>,
+    /// Which of these was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
     /// When it was asked.
     pub created_at_ms: u64,
     /// Until when it can be answered.
@@ -36,6 +42,27 @@ pub struct Approval {
     pub answered_at_ms: Option<u64>,
     /// By whom.
     pub answered_by: Option<String>,
+}
+
+/// An answer that an agent offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PermissionJson {
+    /// Its id, by which it is chosen.
+    pub id: String,
+    /// What the agent calls it.
+    pub name: String,
+    /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+    pub kind: String,
+}
+
+/// `POST /v1/approvals/{id}/choose`: which of the offered answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChooseRequest {
+    /// The id of the answer.
+    pub option: String,
 }
 
 /// `GET /v1/approvals`: the newest first.

@@ -44,6 +44,8 @@ pub struct LegacyRecord {
     pub closed_at_ms: Option<u64>,
     /// The process that carried it out last.
     pub root: Option<LegacyRoot>,
+    /// The names that stand in the command of its adapter: one of them tells whose it was.
+    pub programs: Vec<String>,
 }
 
 /// A process as a record from before leases knows it.
@@ -66,6 +68,25 @@ pub enum LegacyCommand {
     Line(String),
     /// Its words.
     Words(Vec<String>),
+}
+
+impl LegacyCommand {
+    /// The bare names of what stands in it, without directories, npm scopes, versions and endings.
+    fn programs(&self) -> Vec<String> {
+        let words: Vec<&str> = match self {
+            Self::Line(line) => line.split_whitespace().collect(),
+            Self::Words(words) => words.iter().map(String::as_str).collect(),
+        };
+        let bare = |word: &&str| {
+            let word = word.trim_matches(['\'', '"']);
+            let name = word.rsplit('/').next().unwrap_or(word);
+            let name = name.split('@').next().unwrap_or(name);
+            let name =
+                [".mjs", ".cjs", ".js", ".exe"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            (!name.is_empty() && !name.starts_with('-')).then(|| name.to_owned())
+        };
+        words.iter().filter_map(bare).collect()
+    }
 }
 
 impl LegacyRecord {

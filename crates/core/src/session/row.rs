@@ -2,7 +2,7 @@
 //! with all ancestors, so that nothing about it ever has to be looked up in another row.
 
 use super::key::{AgentId, SessionKey};
-use super::words::{Backend, Interaction, Kind, Mode, SessionState};
+use super::words::{Backend, Interaction, Kind, Mode, Permissions, SessionState};
 use crate::ids::InstanceId;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,9 @@ pub struct Work {
     /// How long one may take; without it, as the agent's description says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// How the agent is answered that asks before it does something; without it, as its description says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
 }
 
 impl Work {

@@ -75,6 +75,38 @@ words! {
         Lost = "lost",
     }
 
+    /// Why the turn of an agent that goes on stopped.
+    Stop("reason to stop") {
+        /// The agent said what it had to say.
+        EndTurn = "end-turn",
+        /// It has used up its tokens.
+        MaxTokens = "max-tokens",
+        /// It has asked its model as often as it may in a turn.
+        MaxTurnRequests = "max-turn-requests",
+        /// It will not do it.
+        Refusal = "refusal",
+        /// Somebody had it ended.
+        Cancelled = "cancelled",
+        /// A time limit did.
+        TimedOut = "timed-out",
+        /// Something went wrong that the agent, or whoever started it, can tell of.
+        Error = "error",
+        /// Its process ended in the middle of it.
+        Crashed = "crashed",
+    }
+
+    /// How an agent is answered that asks before it does something.
+    Permissions("permissions") {
+        /// Everything is allowed.
+        ApproveAll = "approve-all",
+        /// What only looks is allowed; the rest is refused.
+        ApproveReads = "approve-reads",
+        /// Nothing is allowed.
+        DenyAll = "deny-all",
+        /// Somebody is asked.
+        Ask = "ask",
+    }
+
     /// Which sessions a session may see.
     Visibility("visibility") {
         /// Itself.

@@ -1,12 +1,14 @@
 //! `sessions`: what is done with sessions, and what is answered.
 
+use crate::api::Approval;
 use crate::ids::{RunId, TurnId};
 use crate::session::{
-    Backend, Interaction, Kind, LeftAlone, Mode, Origin, SessionKey, SessionRow, SessionState, TurnState,
-    Visibility,
+    Backend, Interaction, Kind, LeftAlone, Mode, Origin, Permissions, SessionKey, SessionRow, SessionState,
+    Stop, TurnState, Visibility,
 };
 use crate::task::Notice;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,6 +22,8 @@ pub enum Action {
     List,
     /// What was said in a session.
     History,
+    /// What happened in a session of an ACP agent: messages, thoughts, tool calls, plans, permissions.
+    Entries,
     /// Say something to a session: it begins a turn, or waits for one.
     Send,
     /// How a session is.
@@ -30,6 +34,12 @@ pub enum Action {
     Cancel,
     /// End a session and all that it owns, children first.
     Close,
+    /// Have an ACP agent work in another of its modes.
+    SetMode,
+    /// Set one of an ACP agent's own options.
+    SetOption,
+    /// Answer what an ACP agent asks before it does something.
+    Answer,
 }
 
 /// What a message to a busy session is to do.
@@ -61,7 +71,7 @@ pub struct SessionsRequest {
     /// For `spawn`: whose session it is to be; for `list`: only this agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// For `spawn`: what carries out its turns, `cli` or `exec`; for `list`: only those.
+    /// For `spawn`: what carries out its turns, `acp`, `cli` or `exec`; for `list`: only those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
     /// For `spawn`: what it is to its agent; for `list`: only those.
@@ -88,6 +98,9 @@ pub struct SessionsRequest {
     /// For `spawn`: how long a turn may take; for `wait`: how long to wait, up to 30000 milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// For `spawn` with `acp`: how the agent is answered that asks before it does something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// For `spawn`: where it was asked for.
     #[serde(default, deserialize_with = "known_origin", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -103,16 +116,16 @@ pub struct SessionsRequest {
     /// For `list`: only those whose key begins with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// For `list` and `history`: the `next` of the page before.
+    /// For `list`, `history` and `entries`: the `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// For `list` and `history`: at most so many.
+    /// For `list`, `history` and `entries`: at most so many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// For `history`: at most about so many bytes of text.
+    /// For `history` and `entries`: at most about so many bytes of text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// For `history`: whether the newest turns come first.
+    /// For `history` and `entries`: whether the newest come first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest_first: Option<bool>,
     /// For `send`: what is said.
@@ -130,6 +143,18 @@ pub struct SessionsRequest {
     /// For `close`: whether its record and what was said in it are forgotten, so that its key can be used anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discard: Option<bool>,
+    /// For `set-mode`: the id of the mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<String>,
+    /// For `answer`: which question, as `status` lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// For `set-option`: the id of the option; for `answer`: the id of one of the answers that the agent offers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// For `set-option`: what it is set to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
     /// The session that asks. A caller that is bound to a session can name no other.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub requester: Option<String>,
@@ -158,6 +183,7 @@ impl SessionsRequest {
             cwd: None,
             model: None,
             timeout_ms: None,
+            permissions: None,
             origin: None,
             interaction: None,
             sandbox: None,
@@ -172,6 +198,10 @@ impl SessionsRequest {
             turn_id: None,
             reason: None,
             discard: None,
+            agent_mode: None,
+            question: None,
+            option: None,
+            value: None,
             requester: None,
             visibility: None,
             sandboxed: None,
@@ -198,7 +228,7 @@ fn known_origin<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Origin>, D:
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionsReply {
-    /// The session, as it is now: for `spawn` and `status`.
+    /// The session, as it is now: for `spawn`, `status`, `set-mode` and `set-option`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionJson>,
     /// For `list`: those there are, the newest first.
@@ -207,11 +237,14 @@ pub struct SessionsReply {
     /// For `history`: the turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Vec<TurnJson>>,
+    /// For `entries`: what happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<Vec<EntryJson>>,
     /// For `history`: what waits to be told to the session. It counts as told if the session itself reads it here.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
     pub notices: Option<Vec<Notice>>,
-    /// For `list` and `history`: what `after` is to be for the next page, if there is one.
+    /// For `list`, `history` and `entries`: what `after` is to be for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// For `wait` and `cancel`: the turn.
@@ -279,6 +312,65 @@ pub struct SessionJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub live_runs: Option<Vec<RunId>>,
+    /// For `status` of an ACP agent's session: what it asks before it goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Approval>,
+    /// For `status` of an ACP agent's session: the adapter that is there, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<AdapterJson>,
+}
+
+/// An ACP agent's process, which goes on from turn to turn, and what it says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AdapterJson {
+    /// Its run.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub run_id: RunId,
+    /// The agent's name and version, as it says.
+    pub agent: Option<String>,
+    /// What it calls the conversation.
+    pub agent_session_id: Option<String>,
+    /// Whether another process of it can go on with the conversation.
+    pub resumes: bool,
+    /// The mode in which it works.
+    pub mode: Option<String>,
+    /// Its modes: ids and names.
+    pub modes: Vec<Named>,
+    /// Its own options and what they are set to, as the protocol has them.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    pub options: Vec<Value>,
+}
+
+/// Something with an id, and a name for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Named {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+}
+
+/// Something that happened in a session. One that is under way may be told again under its number, when more has become
+/// of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EntryJson {
+    /// Its place in the history; the first is 1.
+    pub number: u64,
+    /// In which turn.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub turn_id: Option<TurnId>,
+    /// When it began.
+    pub at_ms: u64,
+    /// `user`, `agent`, `thought`, `tool`, `plan`, `permission`, `mode`, `usage` or `note`.
+    pub kind: String,
+    /// More of that, in the protocol's own form.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub body: Value,
 }
 
 /// A turn: what was said to a session and what came of it.
@@ -293,6 +385,9 @@ pub struct TurnJson {
     pub number: u64,
     /// How it is.
     pub state: TurnState,
+    /// Why it stopped, if an ACP agent carried it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
     /// Who asked.
     pub asked_by: String,
     /// What was said.

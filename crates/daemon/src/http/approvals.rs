@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use std::sync::Arc;
-use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList, Problem};
+use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList, ChooseRequest, Problem};
 use tenure_store::ApprovalState;
 use utoipa::IntoParams;
 
@@ -64,6 +64,19 @@ pub(super) async fn deny(
     Id(id): Id,
 ) -> Result<Json<Approval>, Refusal> {
     answer(daemon, &who, &id, ApprovalState::Denied).await
+}
+
+/// Answer an agent with one of the options that it offers.
+#[utoipa::path(post, path = "/v1/approvals/{id}/choose", params(("id" = String, Path)), request_body = ChooseRequest, responses(
+    (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn choose(
+    State(daemon): State<Arc<Daemon>>,
+    who: Requester,
+    Id(id): Id,
+    Body(ChooseRequest { option }): Body<ChooseRequest>,
+) -> Result<Json<Approval>, Refusal> {
+    person(&who)?;
+    Ok(Json(daemon.choose(&id, &option, &who).await?))
 }
 
 async fn answer(

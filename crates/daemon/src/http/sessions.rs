@@ -95,7 +95,7 @@ pub(super) async fn status(caller: Caller, key: Key, Asks(asks): Asks<WhoAsks>) 
 }
 
 asks! {
-    /// Which turns, and who asks.
+    /// Which part of a history, and who asks.
     pub(super) struct HistoryAsks {
         /// Where the page begins: the `next` of the page before.
         after: Option<String>,
@@ -103,8 +103,24 @@ asks! {
         limit: Option<u64>,
         /// At most about so many bytes of text.
         max_bytes: Option<u64>,
-        /// Whether the newest turns come first.
+        /// Whether the newest come first.
         newest_first: Option<bool>,
+    }
+}
+
+impl HistoryAsks {
+    fn of(self, action: Action, Key(key): Key) -> SessionsRequest {
+        SessionsRequest {
+            session_key: Some(key),
+            after: self.after,
+            limit: self.limit,
+            max_bytes: self.max_bytes,
+            newest_first: self.newest_first,
+            requester: self.requester,
+            visibility: self.visibility,
+            sandboxed: self.sandboxed,
+            ..SessionsRequest::new(action)
+        }
     }
 }
 
@@ -113,20 +129,65 @@ asks! {
     params(("key" = String, Path), HistoryAsks), responses(Replies<SessionsReply>))]
 pub(super) async fn history(
     caller: Caller,
-    Key(key): Key,
+    key: Key,
     Asks(asks): Asks<HistoryAsks>,
 ) -> Result<Response, Refusal> {
-    let request = SessionsRequest {
-        session_key: Some(key),
-        after: asks.after,
-        limit: asks.limit,
-        max_bytes: asks.max_bytes,
-        newest_first: asks.newest_first,
-        requester: asks.requester,
-        visibility: asks.visibility,
-        sandboxed: asks.sandboxed,
-        ..SessionsRequest::new(Action::History)
-    };
+    caller.sessions(asks.of(Action::History, key)).await
+}
+
+/// What happened in a session of an ACP agent: messages, thoughts, tool calls, plans, permissions.
+#[utoipa::path(get, path = "/v1/sessions/{key}/entries", operation_id = "sessions_entries",
+    params(("key" = String, Path), HistoryAsks), responses(Replies<SessionsReply>))]
+pub(super) async fn entries(
+    caller: Caller,
+    key: Key,
+    Asks(asks): Asks<HistoryAsks>,
+) -> Result<Response, Refusal> {
+    caller.sessions(asks.of(Action::Entries, key)).await
+}
+
+/// In which mode.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ModeBody {
+    /// The mode's id.
+    mode: String,
+}
+
+/// Have an ACP agent work in another of its modes.
+#[utoipa::path(post, path = "/v1/sessions/{key}/mode", operation_id = "sessions_set_mode",
+    params(("key" = String, Path), WhoAsks), request_body = ModeBody, responses(Replies<SessionsReply>))]
+pub(super) async fn set_mode(
+    caller: Caller,
+    key: Key,
+    Asks(asks): Asks<WhoAsks>,
+    Body(ModeBody { mode }): Body<ModeBody>,
+) -> Result<Response, Refusal> {
+    let request = SessionsRequest { agent_mode: Some(mode), ..asks.of_session(Action::SetMode, key) };
+    caller.sessions(request).await
+}
+
+/// Which option, and what it is set to.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct OptionBody {
+    /// The option's id.
+    option: String,
+    /// What it is set to.
+    value: String,
+}
+
+/// Set one of an ACP agent's own options.
+#[utoipa::path(post, path = "/v1/sessions/{key}/option", operation_id = "sessions_set_option",
+    params(("key" = String, Path), WhoAsks), request_body = OptionBody, responses(Replies<SessionsReply>))]
+pub(super) async fn set_option(
+    caller: Caller,
+    key: Key,
+    Asks(asks): Asks<WhoAsks>,
+    Body(OptionBody { option, value }): Body<OptionBody>,
+) -> Result<Response, Refusal> {
+    let (option, value) = (Some(option), Some(value));
+    let request = SessionsRequest { option, value, ..asks.of_session(Action::SetOption, key) };
     caller.sessions(request).await
 }
 

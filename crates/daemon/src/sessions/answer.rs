@@ -37,14 +37,14 @@ pub(super) fn read(row: &RunRow, reads: &Reads) -> TurnEnd {
         (Outcome::Done, _) => Some(left_behind(termination)),
         _ => Some(what_went_wrong(termination, reads, said_wrong, &dir)),
     };
-    TurnEnd { outcome, at_ms: ending.ended_at_ms, text, error, resume }
+    TurnEnd { outcome, stop: None, at_ms: ending.ended_at_ms, text, error, resume }
 }
 
 /// The end of a turn whose run is not known any more.
 fn nobody_saw() -> TurnEnd {
     let error =
         Some("the run that carried it out is gone, and how it ended is not known: send it again".to_owned());
-    TurnEnd { outcome: Outcome::Lost, at_ms: clock::unix_ms(), text: None, error, resume: None }
+    TurnEnd { outcome: Outcome::Lost, at_ms: clock::unix_ms(), stop: None, text: None, error, resume: None }
 }
 
 /// How a turn ended. One that was answered was answered, though a process that it left behind had to be ended.
@@ -120,7 +120,7 @@ fn of_command(dir: &Path) -> Option<FinalText> {
 }
 
 /// The last of the standard error, as text.
-fn last_words(dir: &Path) -> String {
+pub(crate) fn last_words(dir: &Path) -> String {
     let mut kept: Vec<u8> = Vec::new();
     each(dir, Stream::Stderr, |bytes| {
         kept.extend_from_slice(bytes);

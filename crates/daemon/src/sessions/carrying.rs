@@ -48,6 +48,11 @@ impl Daemon {
     /// The next message of a session, as its turn.
     pub(super) async fn next_turn(&self, key: &SessionKey) -> Option<Turn> {
         loop {
+            // Whoever has a message wait after this look takes it up.
+            match self.registry.messages(key.clone()).await {
+                Ok(waiting) if waiting.is_empty() => return None,
+                Ok(_) | Err(_) => {}
+            }
             match self.registry.take_message(key.clone(), self.instance.clone(), clock::unix_ms()).await {
                 Ok(turn) => return turn,
                 Err(tenure_store::Failed::Unavailable(error)) if !self.is_draining() => {
@@ -77,32 +82,39 @@ impl Daemon {
             }
         }
         self.something_happened();
+        self.a_turn_changed(&turn.asked.session);
         true
     }
 
     /// An agent that was to go on with a conversation and said nothing at all may not know it any more. One in which nothing
     /// was ever answered is begun anew; of any other, somebody has to decide.
     async fn doubt_conversation(&self, turn: &Turn, end: &mut TurnEnd) {
-        let said_nothing = end.outcome == Outcome::Failed && end.resume.is_none() && end.text.is_none();
+        // One that goes on says so itself.
+        let says_nothing = end.stop.is_none() && end.resume.is_none() && end.text.is_none();
         let key = &turn.asked.session;
-        let (true, Ok(Some(session))) = (said_nothing, self.registry.session(key.clone()).await) else {
+        let (true, Ok(Some(session))) =
+            (says_nothing && end.outcome == Outcome::Failed, self.registry.session(key.clone()).await)
+        else {
             return;
         };
-        if session.resume.is_none() {
-            return;
+        if session.resume.is_some() {
+            let advice = self.doubted(key).await;
+            let error = end.error.get_or_insert_default();
+            *error = format!("{error}; {advice}");
         }
+    }
+
+    /// What is to be done about a conversation that an agent may not know any more.
+    pub(crate) async fn doubted(&self, key: &SessionKey) -> &'static str {
         let newest = Side::Before(u64::MAX);
-        let Ok(page) = self.registry.turns(key.clone(), newest, EARLIER, u64::MAX).await else { return };
-        let was_answered = page.next.is_some() || page.turns.iter().any(|turn| turn.text.is_some());
-        let advice = if was_answered {
-            "if the agent does not know its conversation any more, spawn a new session"
-        } else if self.registry.set_resume(key.clone(), None).await.is_ok() {
+        let page = self.registry.turns(key.clone(), newest, EARLIER, u64::MAX).await;
+        let was_answered = page
+            .map_or(true, |page| page.next.is_some() || page.turns.iter().any(|turn| turn.text.is_some()));
+        if !was_answered && self.registry.set_resume(key.clone(), None).await.is_ok() {
             "nothing was answered in its conversation before, so the next turn begins a new one"
         } else {
-            return;
-        };
-        let error = end.error.get_or_insert_default();
-        *error = format!("{error}; {advice}");
+            "if the agent does not know its conversation any more, spawn a new session"
+        }
     }
 
     /// Goes on with what an earlier daemon left: turns under way, messages that wait, and sessions that were being closed or

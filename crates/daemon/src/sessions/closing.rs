@@ -20,6 +20,8 @@ use tokio::time::{Instant, timeout_at};
 const LOOKS: usize = 100;
 /// How much longer than their grace the runs of a session may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How soon a run that could not be asked to end is asked again.
+const LOOK: Duration = Duration::from_millis(500);
 /// How many runs are looked at together.
 const BATCH: usize = 500;
 
@@ -110,6 +112,7 @@ impl Daemon {
     /// process is known to be.
     async fn end_session(self: &Arc<Self>, key: &SessionKey) -> Result<(Vec<RunId>, Vec<RunId>), Refusal> {
         let deadline = Instant::now() + self.settings.run.grace + PATIENCE;
+        self.say_farewell(key).await;
         if let Some(turn) = self.registry.active_turn(key.clone()).await? {
             self.turns.cancel(&turn.asked.id);
         }
@@ -122,17 +125,27 @@ impl Daemon {
             if live.is_empty() {
                 break;
             }
-            self.cancel_many(&which, false, &who).await?;
+            // A run whose keeper was killed cannot be asked: whoever looks after it ends it.
+            let refused = self.cancel_many(&which, false, &who).await.err();
+            let is_elsewhere = |refusal: &Refusal| refusal.code == "held-by-another-instance";
+            if let Some(refusal) = refused.as_ref().filter(|refusal| is_elsewhere(refusal)) {
+                return Err(refusal.clone());
+            }
+            let again = if refused.is_some() { deadline.min(Instant::now() + LOOK) } else { deadline };
             for run in live {
-                match self.wait(&run, Some(deadline)).await?.ending {
-                    Some(ending) if ending.termination.confirmed => {}
-                    Some(_) => unconfirmed.push(run.clone()),
-                    None => return Err(still_ending(key)),
+                match self.wait(&run, Some(again)).await?.ending {
+                    Some(ending) if ending.termination.confirmed => ended.push(run),
+                    Some(_) => {
+                        unconfirmed.push(run.clone());
+                        ended.push(run);
+                    }
+                    None if Instant::now() < deadline => {}
+                    None => return Err(refused.unwrap_or_else(|| still_ending(key))),
                 }
-                ended.push(run);
             }
         }
         self.await_end_of_turn(key, deadline).await?;
+        self.end_talks(key).await?;
         Ok((ended, unconfirmed))
     }
 
@@ -145,7 +158,7 @@ impl Daemon {
             if !self.turns.cancel(&turn.asked.id) {
                 let outcome = if turn.run.is_some() { Outcome::Lost } else { Outcome::Cancelled };
                 let (at_ms, error) = (clock::unix_ms(), Some("its session was closed".to_owned()));
-                let end = TurnEnd { outcome, at_ms, text: None, error, resume: None };
+                let end = TurnEnd { outcome, at_ms, stop: None, text: None, error, resume: None };
                 self.registry.end_turn(turn.asked.id.clone(), end).await?;
                 self.turns.put_down(&turn.asked.id);
                 continue;

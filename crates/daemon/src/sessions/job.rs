@@ -6,7 +6,7 @@ use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use std::path::Path;
 use std::time::Duration;
-use tenure_agents::{Agent, AgentSession, Planned, Terminal, Turn as AgentTurn};
+use tenure_agents::{Agent, AgentSession, Environment, Planned, Terminal, Turn as AgentTurn};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
@@ -37,8 +37,8 @@ pub(super) enum Reads {
 /// Only what carries out turns takes messages.
 pub(super) fn check_takes_messages(key: &SessionKey, backend: Backend) -> Result<(), Refusal> {
     match backend {
-        Backend::Cli | Backend::Exec => Ok(()),
-        Backend::Run | Backend::Acp => Err(Refusal::wrong_state(format!(
+        Backend::Cli | Backend::Exec | Backend::Acp => Ok(()),
+        Backend::Run => Err(Refusal::wrong_state(format!(
             "session {key} is carried on elsewhere: Tenure holds its runs, and nothing here reads messages to it"
         ))),
     }
@@ -103,7 +103,7 @@ impl Daemon {
             },
         )
         .map_err(Refusal::invalid)?;
-        dress(&mut process, &planned)?;
+        dress(&mut process, &planned.env)?;
         let spec = self.spec(&planned, process, (row, session.label.as_ref()));
         spec.check().map_err(Refusal::invalid)?;
         let asked = Asked {
@@ -150,17 +150,17 @@ impl Daemon {
 }
 
 /// Gives an agent the environment that its description says.
-fn dress(process: &mut Process, planned: &Planned) -> Result<(), Refusal> {
-    for (name, value) in asked::own_variables().filter(|(name, _)| planned.passes(name)) {
+pub(crate) fn dress(process: &mut Process, environment: &Environment) -> Result<(), Refusal> {
+    for (name, value) in asked::own_variables().filter(|(name, _)| environment.passes(name)) {
         process.set(&name, &value)?;
     }
-    for (name, value) in &planned.env {
+    for (name, value) in &environment.set {
         process.set(name, value)?;
     }
     process.env.retain(|entry| {
         let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-        !planned.env_remove.iter().any(|removed| removed.as_bytes() == name)
+        !environment.remove.iter().any(|removed| removed.as_bytes() == name)
     });
-    process.env_names = planned.env.keys().cloned().collect();
+    process.env_names = environment.set.keys().cloned().collect();
     Ok(())
 }

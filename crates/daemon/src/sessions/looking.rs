@@ -8,8 +8,9 @@ use crate::runs::LIVE;
 use std::sync::Arc;
 use tenure_core::ids::RunId;
 use tenure_core::session::{Action, AgentId, SessionKey};
+use tenure_core::talk::Entry;
 use tenure_core::task::Notice;
-use tenure_core::tools::sessions::{SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_core::tools::sessions::{EntryJson, SessionJson, SessionsReply, SessionsRequest, TurnJson};
 use tenure_mcp::{Answered, Written};
 use tenure_os::{clock, pause};
 use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
@@ -75,6 +76,8 @@ impl Daemon {
         let session = SessionJson {
             active_turn: active.map(|turn| shown(turn, TEXT.0)),
             live_runs: Some(runs),
+            questions: self.questions_of(&key).await?,
+            adapter: self.adapter_json(&key).await,
             ..view(session)
         };
         Ok(SessionsReply { session: Some(session), ..SessionsReply::default() })
@@ -101,12 +104,7 @@ impl Daemon {
         asker: &Asker,
     ) -> Result<Answered<SessionsReply>, Refusal> {
         let session = self.seen(request, asker, Action::History).await?;
-        let bytes = request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1);
-        let after = request.after.as_deref().map(number).transpose()?;
-        let side = match (request.newest_first, after) {
-            (Some(true), after) => Side::Before(after.unwrap_or(u64::MAX)),
-            (Some(false) | None, after) => Side::After(after.unwrap_or(0)),
-        };
+        let (side, bytes) = part(request)?;
         let key = session.row.key;
         let page = self.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
         let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
@@ -120,6 +118,20 @@ impl Daemon {
         let notices = Some(notices).filter(|notices| !notices.is_empty());
         let reply = SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() };
         Ok(Answered { reply, written })
+    }
+
+    /// What happened in one, message by message and tool by tool.
+    pub(super) async fn entries(
+        &self,
+        request: &SessionsRequest,
+        asker: &Asker,
+    ) -> Result<SessionsReply, Refusal> {
+        let session = self.seen(request, asker, Action::History).await?;
+        let (side, bytes) = part(request)?;
+        let page = self.registry.entries(session.row.key, side, page(request.limit)?, bytes).await?;
+        let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
+        let entries = page.entries.into_iter().map(entry).collect();
+        Ok(SessionsReply { entries: Some(entries), next, ..SessionsReply::default() })
     }
 
     /// What is done once a session has got these of its notices.
@@ -150,6 +162,16 @@ fn page(limit: Option<u64>) -> Result<usize, Refusal> {
     }
 }
 
+/// From where a history is read, and how many bytes of it.
+fn part(request: &SessionsRequest) -> Result<(Side, u64), Refusal> {
+    let after = request.after.as_deref().map(number).transpose()?;
+    let side = match request.newest_first {
+        Some(true) => Side::Before(after.unwrap_or(u64::MAX)),
+        Some(false) | None => Side::After(after.unwrap_or(0)),
+    };
+    Ok((side, request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1)))
+}
+
 fn cursor(text: &str) -> Result<SessionCursor, Refusal> {
     let parts = text.split_once(':').and_then(|(at, key)| Some((at.parse().ok()?, key.parse().ok()?)));
     let (created_at_ms, key) =
@@ -158,19 +180,28 @@ fn cursor(text: &str) -> Result<SessionCursor, Refusal> {
 }
 
 fn number(text: &str) -> Result<u64, Refusal> {
-    text.parse()
-        .map_err(|_| Refusal::invalid("after is the number of a turn: what next said on the page before"))
+    text.parse().map_err(|_| Refusal::invalid("after is a number: what next said on the page before"))
 }
 
 /// A session as every face shows it.
 pub(super) fn view(session: Session) -> SessionJson {
     let Session { row, label, resume, turns, queued } = session;
-    SessionJson { row, label, agent_session_id: resume, turns, queued, active_turn: None, live_runs: None }
+    SessionJson {
+        row,
+        label,
+        agent_session_id: resume,
+        turns,
+        queued,
+        active_turn: None,
+        live_runs: None,
+        questions: Vec::new(),
+        adapter: None,
+    }
 }
 
 /// A turn as every face shows it, with at most so many bytes of each text.
-pub(super) fn shown(turn: Turn, most: u64) -> TurnJson {
-    let Turn { asked, number, state, run, began_at_ms, ended_at_ms, text, error, instance: _ } = turn;
+pub(crate) fn shown(turn: Turn, most: u64) -> TurnJson {
+    let Turn { asked, number, state, stop, run, began_at_ms, ended_at_ms, text, error, instance: _ } = turn;
     let (message, message_cut_bytes) = cut(asked.message, most);
     let (text, text_cut_bytes) = match text {
         Some(it) => {
@@ -183,6 +214,7 @@ pub(super) fn shown(turn: Turn, most: u64) -> TurnJson {
         turn_id: asked.id,
         number,
         state,
+        stop,
         asked_by: asked.asked_by,
         message,
         message_cut_bytes,
@@ -194,6 +226,14 @@ pub(super) fn shown(turn: Turn, most: u64) -> TurnJson {
         began_at_ms,
         ended_at_ms,
     }
+}
+
+/// An entry as every face shows it.
+pub(crate) fn entry(entry: Entry) -> EntryJson {
+    let Entry { number, turn, at_ms, kind, body } = entry;
+    // The registry takes nothing but JSON.
+    let body = serde_json::from_str(&body).unwrap_or_default();
+    EntryJson { number, turn_id: turn, at_ms, kind, body }
 }
 
 /// A text, cut between two characters, and how many bytes are left out.

@@ -8,6 +8,7 @@ use crate::requester::Requester;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::RunId;
+use tenure_core::session::Backend;
 use tenure_os::{clock, pause, random};
 use tenure_store::{Outcome, RunRow, Session, Turn, TurnEnd};
 use tokio::sync::watch;
@@ -17,11 +18,18 @@ use tokio::time::sleep;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a turn is not gone on with.
-pub(super) enum Stopped {
+pub(crate) enum Stopped {
     /// It has ended so.
     Ended(TurnEnd),
     /// The daemon leaves; the next one goes on with it.
     Left,
+}
+
+impl Stopped {
+    /// It could not be carried out.
+    pub(crate) fn failed(refusal: &Refusal) -> Self {
+        ended(Outcome::Failed, &refusal.detail)
+    }
 }
 
 impl Daemon {
@@ -32,6 +40,9 @@ impl Daemon {
         mut cancelled: watch::Receiver<bool>,
     ) -> Result<TurnEnd, Stopped> {
         let session = self.session_of_turn(turn).await?;
+        if session.row.backend == Backend::Acp {
+            return Box::pin(self.see_acp_through(session, turn, cancelled)).await;
+        }
         let run = self.run_of(turn).await?;
         let begun = self.run_row(&run).await?;
         let job = self.job(&session, turn, run.clone()).await;
@@ -40,7 +51,7 @@ impl Daemon {
             (Ok(job), None) => self.start_turn(job, turn, &mut cancelled).await?,
             // What it was started with cannot be told any more: its output is read as it is.
             (Err(_), Some(_)) => (None, Reads::Command),
-            (Err(refusal), None) => return Err(failed(&refusal)),
+            (Err(refusal), None) => return Err(Stopped::failed(&refusal)),
         };
         if let Some(stdin) = stdin {
             let (daemon, run) = (Arc::clone(self), run.clone());
@@ -48,14 +59,16 @@ impl Daemon {
         }
         let row = self.until_over(&run, &mut cancelled).await?;
         let reading = tokio::task::spawn_blocking(move || answer::read(&row, &reads));
-        reading.await.map_err(|error| failed(&Refusal::internal(error)))
+        reading.await.map_err(|error| Stopped::failed(&Refusal::internal(error)))
     }
 
     async fn session_of_turn(&self, turn: &Turn) -> Result<Session, Stopped> {
         loop {
             match self.registry.session(turn.asked.session.clone()).await {
                 Ok(Some(session)) => return Ok(session),
-                Ok(None) => return Err(failed(&Refusal::no_such_session("the session was removed"))),
+                Ok(None) => {
+                    return Err(Stopped::failed(&Refusal::no_such_session("the session was removed")));
+                }
                 Err(error) => self.try_again(turn, &error).await?,
             }
         }
@@ -66,7 +79,7 @@ impl Daemon {
         if let Some(run) = &turn.run {
             return Ok(run.clone());
         }
-        let bytes = random::bytes().map_err(|error| failed(&Refusal::internal(error)))?;
+        let bytes = random::bytes().map_err(|error| Stopped::failed(&Refusal::internal(error)))?;
         let run = RunId::from_random(bytes);
         loop {
             match self.registry.set_turn_run(turn.asked.id.clone(), run.clone()).await {
@@ -91,7 +104,7 @@ impl Daemon {
         }
     }
 
-    async fn try_again(&self, turn: &Turn, error: &tenure_store::Failed) -> Result<(), Stopped> {
+    pub(crate) async fn try_again(&self, turn: &Turn, error: &tenure_store::Failed) -> Result<(), Stopped> {
         if self.is_draining() {
             return Err(Stopped::Left);
         }
@@ -131,7 +144,7 @@ impl Daemon {
             }
             Err(refusal) if refusal.code == "draining" => Err(Stopped::Left),
             Err(refusal) if refusal.code == "session-closed" => Err(not_begun()),
-            Err(refusal) => Err(failed(&refusal)),
+            Err(refusal) => Err(Stopped::failed(&refusal)),
         }
     }
 
@@ -168,7 +181,7 @@ impl Daemon {
         match row {
             Ok(row) => Ok(row),
             Err(_) if self.is_draining() => Err(Stopped::Left),
-            Err(refusal) => Err(failed(&refusal)),
+            Err(refusal) => Err(Stopped::failed(&refusal)),
         }
     }
 
@@ -187,15 +200,11 @@ impl Daemon {
     }
 }
 
-fn failed(refusal: &Refusal) -> Stopped {
-    ended(Outcome::Failed, &refusal.detail)
-}
-
 fn not_begun() -> Stopped {
     ended(Outcome::Cancelled, "it was cancelled before anything was started")
 }
 
 fn ended(outcome: Outcome, why: &str) -> Stopped {
     let (at_ms, error) = (clock::unix_ms(), Some(why.to_owned()));
-    Stopped::Ended(TurnEnd { outcome, at_ms, text: None, error, resume: None })
+    Stopped::Ended(TurnEnd { outcome, at_ms, stop: None, text: None, error, resume: None })
 }

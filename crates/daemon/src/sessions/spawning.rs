@@ -76,7 +76,12 @@ impl Daemon {
             origin: request.origin,
             interaction: request.interaction,
             sandboxed: request.sandbox.unwrap_or(false) || asker.is_sandboxed(),
-            work: Work { cwd, model: request.model, timeout_ms: request.timeout_ms.filter(|&ms| ms > 0) },
+            work: Work {
+                cwd,
+                model: request.model,
+                timeout_ms: request.timeout_ms.filter(|&ms| ms > 0),
+                permissions: request.permissions,
+            },
             now_ms: clock::unix_ms(),
         };
         let label = named("label", request.label.as_ref())?;
@@ -86,10 +91,16 @@ impl Daemon {
     /// What carries out the turns: the agent's command, if there is a description of it.
     fn backend(&self, asked: Option<Backend>, agent: Option<&AgentId>) -> Result<Backend, Refusal> {
         match (asked, agent) {
-            (Some(Backend::Acp), _) => Err(Refusal::invalid(
-                "this Tenure has no ACP runtime: use backend cli for an agent's command, or exec for commands",
-            )),
-            (Some(Backend::Cli) | None, Some(agent)) => self.described(agent).map(|_| Backend::Cli),
+            (Some(Backend::Acp), Some(agent)) => self.adapter_of(agent).map(|_| Backend::Acp),
+            (Some(Backend::Acp), None) => {
+                Err(Refusal::invalid("agent is missing: say which agent's adapter carries out the turns"))
+            }
+            (Some(Backend::Cli), Some(agent)) => self.described(agent).map(|_| Backend::Cli),
+            // Its command, if it has one; else its adapter.
+            (None, Some(agent)) => match self.described(agent) {
+                Ok(_) => Ok(Backend::Cli),
+                Err(refusal) => self.adapter_of(agent).map(|_| Backend::Acp).map_err(|_| refusal),
+            },
             (Some(Backend::Cli), None) => {
                 Err(Refusal::invalid("agent is missing: say which agent's command carries out the turns"))
             }

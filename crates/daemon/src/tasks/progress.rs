@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::{RunId, TaskId};
-use tenure_core::session::SessionKey;
+use tenure_core::session::{Backend, SessionKey};
 use tenure_core::task::{Kind, Status, TaskRow, text};
 use tenure_core::{defaults, task};
 use tenure_os::clock;
@@ -73,7 +73,12 @@ impl Daemon {
         }
         let said = match row.kind {
             Kind::Run => last_output(dir, CHARS).await,
-            Kind::Cli | Kind::Subagent | Kind::Acp => self.said_last(row, &dir).await,
+            Kind::Cli | Kind::Subagent | Kind::Acp => match &row.child {
+                Some(session) if held.ticket.backend_id == Backend::Acp.word() => {
+                    self.acp_progress(session).await
+                }
+                _ => self.said_last(row, &dir).await,
+            },
         };
         let summary = text::last_line(&said, defaults::TASK_SUMMARY);
         let noted = row.progress_summary.as_deref().map(|noted| (noted, row.last_event_at_ms));
@@ -93,6 +98,10 @@ impl Daemon {
 
     /// What a run printed last is told with its end.
     pub(crate) async fn note_last_words(&self, held: &Held) {
+        if held.ticket.backend_id == Backend::Acp.word() {
+            // What an adapter prints is not for people.
+            return;
+        }
         let last = last_output(held.directory.join("output"), CHARS).await;
         let run: &RunId = &held.ticket.run_id;
         self.note(Tracked::Run(run.clone()), last).await;

@@ -9,6 +9,7 @@ mod starting;
 use super::judge::{Line, Question};
 use super::question::is_visible;
 use super::wanted::Wanted;
+use crate::acp::Permission;
 use crate::daemon::{Daemon, lock};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -101,7 +102,7 @@ pub(crate) struct Waiting {
 }
 
 impl Daemon {
-    async fn tell_of(&self, id: &RunId, session: Option<String>, kind: &str, detail: Value) {
+    pub(crate) async fn tell_of(&self, id: &RunId, session: Option<String>, kind: &str, detail: Value) {
         self.tell(NewEvent {
             at_ms: clock::unix_ms(),
             kind: kind.to_owned(),
@@ -150,7 +151,7 @@ impl Daemon {
     }
 
     /// The questions of this instance that wait.
-    async fn own_questions(&self) -> Result<Vec<ApprovalRow>, Refusal> {
+    pub(crate) async fn own_questions(&self) -> Result<Vec<ApprovalRow>, Refusal> {
         let rows = self.registry.approvals(true, LOOKED_THROUGH).await?;
         Ok(rows.into_iter().filter(|row| row.approval.instance == self.instance).collect())
     }
@@ -181,6 +182,9 @@ fn word(state: ApprovalState) -> String {
 }
 
 fn json_of(row: &ApprovalRow) -> Result<Approval, Refusal> {
+    if let Some(permission) = Permission::read(row) {
+        return Ok(permission.shown(without_question(row)));
+    }
     let asked = Recorded::read(row)?;
     // Whoever is to decide reads all of it; afterwards nobody needs its secrets.
     let decides = row.state == ApprovalState::Pending;
@@ -197,7 +201,7 @@ fn json_of(row: &ApprovalRow) -> Result<Approval, Refusal> {
 }
 
 /// What is known of a question that cannot be read.
-fn without_question(row: &ApprovalRow) -> Approval {
+pub(crate) fn without_question(row: &ApprovalRow) -> Approval {
     Approval {
         id: row.approval.id.clone(),
         state: word(row.state),
@@ -208,6 +212,8 @@ fn without_question(row: &ApprovalRow) -> Approval {
         why: String::new(),
         programs: Vec::new(),
         once_only: None,
+        options: Vec::new(),
+        option: None,
         created_at_ms: row.approval.created_at_ms,
         expires_at_ms: row.approval.expires_at_ms,
         answered_at_ms: row.answered_at_ms,

@@ -1,10 +1,12 @@
 //! What `sessions` answers: what was said first, then how the session or turn is and what to do next.
 
+use super::entries::entries;
 use super::{Text, duration, more};
 use serde_json::{Value, json};
+use tenure_core::api::Approval;
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{
-    Action, ClosedJson, Delivery, Sent, SessionJson, SessionsReply, TurnJson,
+    Action, AdapterJson, ClosedJson, Delivery, Named, Sent, SessionJson, SessionsReply, TurnJson,
 };
 
 /// How much of a message is shown where it only tells turns apart.
@@ -17,7 +19,11 @@ pub(crate) fn sessions(action: Action, key: &str, reply: &SessionsReply) -> Stri
         Action::Spawn | Action::Send => sent(&mut text, action, key, reply),
         Action::List => list(&mut text, reply),
         Action::History => history(&mut text, reply),
-        Action::Status => status(&mut text, reply),
+        Action::Entries => {
+            entries(&mut text, reply.entries.as_deref().unwrap_or_default());
+            more(&mut text, reply.next.as_deref());
+        }
+        Action::Status | Action::SetMode | Action::SetOption | Action::Answer => status(&mut text, reply),
         Action::Wait => wait(&mut text, key, reply),
         Action::Cancel => match &reply.turn {
             Some(turn) => text.line(format_args!("[{}]", turn_status(turn))),
@@ -106,6 +112,34 @@ fn status(text: &mut Text, reply: &SessionsReply) {
     if !runs.is_empty() {
         text.line(format_args!("runs that have not ended: {}", runs.join(", ")));
     }
+    session.adapter.iter().for_each(|it| adapter(text, it));
+    session.questions.iter().for_each(|it| question(text, session.row.key.as_str(), it));
+}
+
+/// What an agent asks before it goes on, and how it is answered.
+fn question(text: &mut Text, key: &str, asked: &Approval) {
+    let offers: Vec<String> = asked.options.iter().map(|it| format!("{} ({})", it.id, it.name)).collect();
+    let answer = call(&json!({"action": "answer", "sessionKey": key, "question": asked.id, "option": "…"}));
+    text.line(format_args!(
+        "it asks whether it may {}: {answer} answers with {}",
+        asked.command,
+        offers.join(", ")
+    ));
+}
+
+/// An ACP agent's process, and what can be set of it.
+fn adapter(text: &mut Text, adapter: &AdapterJson) {
+    let name = adapter.agent.as_deref().unwrap_or("an agent that does not say its name");
+    text.line(format_args!("adapter: {name}; runId {}", adapter.run_id));
+    if !adapter.modes.is_empty() {
+        let mode = |mode: &Named| format!("{} ({})", mode.id, mode.name);
+        let all: Vec<String> = adapter.modes.iter().map(mode).collect();
+        let set = adapter.mode.as_deref().unwrap_or("unknown");
+        text.line(format_args!("mode: {set}; set-mode takes {}", all.join(", ")));
+    }
+    for option in &adapter.options {
+        text.line(format_args!("option for set-option: {option}"));
+    }
 }
 
 /// The answer, or how to go on waiting for it.
@@ -164,7 +198,9 @@ fn session_line(session: &SessionJson) -> String {
 }
 
 fn turn_status(turn: &TurnJson) -> String {
-    let mut parts = vec![turn.state.to_string(), format!("turn {}", turn.number)];
+    let mut parts = vec![turn.state.to_string()];
+    parts.extend(turn.stop.map(|stop| format!("stopped by {stop}")));
+    parts.push(format!("turn {}", turn.number));
     parts.push(format!("turnId {}", turn.turn_id));
     parts.extend(turn.ended_at_ms.map(|ended| duration(ended.saturating_sub(turn.began_at_ms))));
     parts.extend(turn.run_id.as_ref().map(|run| format!("runId {run}")));

@@ -43,6 +43,8 @@ pub(crate) fn session(key: &str) -> SessionJson {
         queued: 0,
         active_turn: None,
         live_runs: None,
+        questions: Vec::new(),
+        adapter: None,
     }
 }
 
@@ -53,6 +55,7 @@ pub(crate) fn turn(state: TurnState) -> TurnJson {
         turn_id: TURN.parse::<TurnId>().unwrap(),
         number: 1,
         state,
+        stop: None,
         asked_by: "session mcp:1".to_owned(),
         message: "count the files\nall of them".to_owned(),
         message_cut_bytes: 0,
@@ -75,6 +78,8 @@ pub(crate) fn answer(request: &SessionsRequest) -> Result<SessionsReply, Problem
             reply.session = Some(session(key));
             reply.sent = request.task.as_ref().map(|_| sent(Delivery::Started, 0));
         }
+        Action::Entries => reply.entries = Some(Vec::new()),
+        Action::SetMode | Action::SetOption | Action::Answer => reply.session = Some(session(key)),
         Action::Send => reply.sent = Some(sent(Delivery::Queued, 2)),
         Action::List => {
             reply.sessions = Some(vec![session("helper:1"), session("helper:2")]);

@@ -11,6 +11,8 @@ mod turns;
 pub(super) use of_runs::belong;
 pub(super) use rows::{row, taken as state};
 
+pub(super) use turns::set_run;
+
 use super::Sqlite;
 use crate::Reply;
 use crate::sessions::{Family, Move, Moved, NewSession, Session, SessionPage, SessionQuery, SessionRegistry};

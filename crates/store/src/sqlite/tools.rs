@@ -192,7 +192,10 @@ pub(super) fn trim_approvals(db: &Connection, before_ms: u64) -> Result<(), Trou
 }
 
 pub(super) fn allow(db: &Connection, entry: &Value, by: &str, at_ms: u64) -> Result<u64, Trouble> {
-    let text = entry.to_string();
+    // Whichever way round its keys were written.
+    let mut sorted = entry.clone();
+    sorted.sort_all_objects();
+    let text = sorted.to_string();
     let known = db
         .prepare_cached("SELECT id FROM allowlist WHERE entry = ?1")?
         .query_row([&text], |row| row.get(0))

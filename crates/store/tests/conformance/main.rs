@@ -1,11 +1,12 @@
 //! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
 //! `retention`, `events`, `tools`, `approvals`, `sessions`, `session_runs`, `session_removal`, `turns`,
-//! `visibility`, `tasks`, `task_turns`, `task_lists`, `outbox`, `sweep`, `model`), and what the embedded one promises besides (`sqlite`).
+//! `visibility`, `tasks`, `task_turns`, `task_lists`, `outbox`, `sweep`, `conversations`, `model`), and what the embedded one promises besides (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approvals;
 mod chores;
+mod conversations;
 mod events;
 mod instances;
 mod leases;

@@ -79,7 +79,14 @@ pub(crate) async fn begun(registry: &Arc<dyn Registry>, number: u64, session: &s
 }
 
 pub(crate) fn end(outcome: Outcome) -> TurnEnd {
-    TurnEnd { outcome, at_ms: NOW + 9, text: Some(FinalText::whole("done")), error: None, resume: None }
+    TurnEnd {
+        outcome,
+        stop: None,
+        at_ms: NOW + 9,
+        text: Some(FinalText::whole("done")),
+        error: None,
+        resume: None,
+    }
 }
 
 pub(crate) fn to(from: SessionState, to: SessionState) -> Move {

@@ -71,6 +71,7 @@ fn spawn(args: &SpawnArgs, piped: Piped<'_>) -> Result<SessionsRequest, Failure>
         cwd: Some(directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?),
         model: args.model.clone(),
         timeout_ms: args.timeout.map(millis).transpose()?,
+        permissions: args.permissions,
         origin: args.channel.as_ref().map(origin),
         interaction: args.interaction,
         sandbox: args.sandbox.then_some(true),

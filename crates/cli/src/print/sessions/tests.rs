@@ -61,3 +61,22 @@ fn a_session_tells_what_it_does() {
         assert!(text.contains(line), "{line}{text}");
     }
 }
+
+#[test]
+fn an_adapter_tells_its_modes_and_options() {
+    let select = json!({"id": "effort", "name": "Effort", "type": "select", "currentValue": "low", "options": [
+        {"value": "low", "name": "Low"}, {"group": "more", "name": "More", "options": [{"value": "high", "name": "High"}]}]});
+    let text = shown(&json!({"adapter": {
+        "runId": "b".repeat(24), "agent": "helper 1.0", "agentSessionId": "s1", "resumes": true, "mode": "plan",
+        "modes": [{"id": "plan", "name": "Plan \u{1b}[2J"}, {"id": "code", "name": "Code"}], "options": [select],
+    }}));
+    for line in [
+        "Adapter: agent: helper 1.0\n",
+        "Adapter: resumes: yes\n",
+        "Adapter: mode: plan: Plan  (set)\n",
+        "Adapter: mode: code: Code\n",
+        "Adapter: option: effort: low (of low, high)\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+}

@@ -128,6 +128,7 @@ fn acpx(fields: &Fields) -> Result<LegacyRecord, BadLegacy> {
         None => fields.line("title")?,
     };
     Ok(LegacyRecord {
+        programs: command.as_ref().map(LegacyCommand::programs).unwrap_or_default(),
         agent: key.agent(),
         key,
         kind: Kind::Acp,
@@ -172,6 +173,7 @@ fn plain(fields: &Fields, name: &str) -> Result<LegacyRecord, BadLegacy> {
         Some(_) | None => fields.text("command")?.map(|line| LegacyCommand::Line(line.to_owned())),
     };
     Ok(LegacyRecord {
+        programs: Vec::new(),
         key,
         agent,
         kind,

@@ -3,6 +3,7 @@
 use super::super::judge::Line;
 use super::super::wanted::{self, Wanted};
 use super::{Recorded, json_of, kept, without_question, word};
+use crate::acp::{Choice, Permission};
 use crate::daemon::{Daemon, lock};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -32,7 +33,9 @@ impl Daemon {
         if row.state != ApprovalState::Pending {
             return Err(answered_already(&row));
         }
-        if state == ApprovalState::Denied {
+        if let Some(permission) = Permission::read(&row) {
+            self.answer_permission(&row, permission, &Choice::Like(state), &who.to_string()).await?;
+        } else if state == ApprovalState::Denied {
             // It need not be understood for that.
             self.record_answer(&row, state, (Vec::new(), &who.to_string())).await?;
         } else {
@@ -40,6 +43,31 @@ impl Daemon {
         }
         match self.registry.approval(id).await? {
             Some(row) => Ok(json_of(&row).unwrap_or_else(|_| without_question(&row))),
+            None => Err(Refusal::internal("the question is gone")),
+        }
+    }
+
+    /// Answers a question of an agent with one of the options that it offers.
+    pub(crate) async fn choose(
+        self: &Arc<Self>,
+        text: &str,
+        option: &str,
+        who: &Requester,
+    ) -> Result<Approval, Refusal> {
+        let Some(row) = self.find_approval(text, who).await? else {
+            return Err(Refusal::no_such_run(format!(
+                "nobody was asked about {text:?}: `tenure approvals` lists them"
+            )));
+        };
+        if row.state != ApprovalState::Pending {
+            return Err(answered_already(&row));
+        }
+        let Some(permission) = Permission::read(&row) else {
+            return Err(Refusal::invalid("it is a command, which offers no answers: allow or deny it"));
+        };
+        self.answer_permission(&row, permission, &Choice::Option(option), &who.to_string()).await?;
+        match self.registry.approval(row.approval.id).await? {
+            Some(row) => json_of(&row),
             None => Err(Refusal::internal("the question is gone")),
         }
     }
@@ -80,7 +108,7 @@ impl Daemon {
     }
 
     /// Records an answer, once.
-    async fn record_answer(
+    pub(crate) async fn record_answer(
         &self,
         row: &ApprovalRow,
         state: ApprovalState,

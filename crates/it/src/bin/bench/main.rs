@@ -3,6 +3,7 @@
 //!
 //! `bench [NAME]…`; without a name, all of them. The names are in the table below.
 
+mod acp;
 mod api_cancel;
 mod api_start;
 mod daemon_memory;
@@ -35,7 +36,7 @@ struct Bench {
     ahead: bool,
 }
 
-const BENCHES: [Bench; 13] = [
+const BENCHES: [Bench; 16] = [
     Bench { name: "start", measure: start::measure, ahead: true },
     Bench { name: "pipe", measure: output::measure_pipe, ahead: false },
     Bench { name: "pty", measure: output::measure_pty, ahead: false },
@@ -49,6 +50,9 @@ const BENCHES: [Bench; 13] = [
     Bench { name: "page", measure: registry::measure_page, ahead: false },
     Bench { name: "task-start", measure: task_start::measure, ahead: true },
     Bench { name: "tasks", measure: tasks::measure, ahead: false },
+    Bench { name: "acp-prompt", measure: acp::measure_prompt, ahead: true },
+    Bench { name: "acp-sessions", measure: acp::measure_sessions, ahead: false },
+    Bench { name: "acp-entries", measure: acp::measure_entries, ahead: false },
 ];
 
 fn main() -> ExitCode {
@@ -57,7 +61,10 @@ fn main() -> ExitCode {
     if names.first().is_some_and(|name| ["daemon", "nursery", "run"].contains(&name.as_str())) {
         return tenure_cli::main();
     }
-    match measure(&names) {
+    // And so is the agent.
+    let done =
+        if names.first().is_some_and(|name| name == "agent") { acp::agent::speak() } else { measure(&names) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");

@@ -12,10 +12,10 @@ use crate::tasks::NewTask;
 use crate::turns::{FinalText, NewTurn, Side, Turn, TurnEnd, TurnPage};
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::{InstanceId, RunId, TurnId};
-use tenure_core::session::{SessionKey, SessionState, TurnState};
+use tenure_core::session::{SessionKey, SessionState, Stop, TurnState};
 
 const TURN: &str = "SELECT id, session, message, asked_by, sent_at_ms, number, state, instance, run_id, began_at_ms, \
-     ended_at_ms, text, cut_bytes, error FROM turns";
+     ended_at_ms, text, cut_bytes, error, stop FROM turns";
 
 fn turn_row(row: &Row<'_>) -> Result<Turn, Trouble> {
     let text = |at: usize| row.get::<_, String>(at);
@@ -32,6 +32,7 @@ fn turn_row(row: &Row<'_>) -> Result<Turn, Trouble> {
         },
         number: number(row.get(5)?),
         state: from_word(&text(6)?).map_err(bad)?,
+        stop: row.get::<_, Option<String>>(14)?.as_deref().map(parsed).transpose()?,
         instance: parsed(&text(7)?)?,
         run: run.as_deref().map(parsed).transpose()?,
         began_at_ms: number(row.get(9)?),
@@ -89,6 +90,7 @@ pub(super) fn start(
         asked: NewTurn { message, ..asked.clone() },
         number: session.turns + 1,
         state: TurnState::Running,
+        stop: None,
         instance: by.clone(),
         run: None,
         began_at_ms: at_ms,
@@ -122,7 +124,7 @@ pub(super) fn end(db: &Connection, id: &TurnId, end: &TurnEnd) -> Result<bool, T
     let kept = end.text.as_ref().map(FinalText::kept);
     let changed = db
         .prepare_cached(
-            "UPDATE turns SET state = ?2, ended_at_ms = ?3, text = ?4, cut_bytes = ?5, error = ?6
+            "UPDATE turns SET state = ?2, ended_at_ms = ?3, text = ?4, cut_bytes = ?5, error = ?6, stop = ?7
              WHERE id = ?1 AND state = 'running'",
         )?
         .execute((
@@ -132,6 +134,7 @@ pub(super) fn end(db: &Connection, id: &TurnId, end: &TurnEnd) -> Result<bool, T
             kept.map(|(text, _)| text),
             stored(kept.map_or(0, |(_, cut_bytes)| cut_bytes)),
             &end.error,
+            end.stop.map(Stop::word),
         ))?;
     if changed == 0 {
         return Ok(false);
@@ -152,7 +155,7 @@ pub(super) fn end(db: &Connection, id: &TurnId, end: &TurnEnd) -> Result<bool, T
     Ok(true)
 }
 
-pub(super) fn set_run(db: &Connection, id: &TurnId, run: &RunId) -> Result<bool, Trouble> {
+pub(in crate::sqlite) fn set_run(db: &Connection, id: &TurnId, run: &RunId) -> Result<bool, Trouble> {
     let changed = db
         .prepare_cached("UPDATE turns SET run_id = ?2 WHERE id = ?1 AND state = 'running'")?
         .execute((id.as_str(), run.as_str()))?;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 use tenure_core::ending::Reason;
-use tenure_core::session::SessionState;
+use tenure_core::session::{SessionState, Stop};
 use tenure_core::state::State;
 use tenure_core::tools::Notify;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
@@ -28,6 +28,8 @@ const FIRST: &[u8] = include_bytes!("../../../fixtures/registry-v1.db");
 const SECOND: &[u8] = include_bytes!("../../../fixtures/registry-v2.db");
 /// The third, with sessions.
 const THIRD: &[u8] = include_bytes!("../../../fixtures/registry-v3.db");
+/// The fourth, with tasks.
+const FOURTH: &[u8] = include_bytes!("../../../fixtures/registry-v4.db");
 
 /// Opens a file with this content, and expects it to be left as it is.
 fn refused(path: &Path) -> OpenFailed {
@@ -56,7 +58,7 @@ fn a_registry_of_a_later_tenure_is_refused() {
     let (_directory, path) = place();
     changed(&path, "PRAGMA user_version = 4711");
     let failed = refused(&path);
-    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 4, .. }), "{failed}");
+    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 5, .. }), "{failed}");
     assert!(failed.to_string().contains("use the newer Tenure"), "{failed}");
 }
 
@@ -177,6 +179,27 @@ fn the_registry_of_version_three_is_still_read() {
 }
 
 #[test]
+fn the_registry_of_version_four_is_still_read() {
+    let (_directory, path) = place();
+    std::fs::write(&path, FOURTH).unwrap();
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    block_on(async {
+        assert_eq!(registry.check().await.unwrap(), None);
+        let tasks = registry.tasks(TaskQuery { limit: 9, ..TaskQuery::default() }).await.unwrap().tasks;
+        assert_eq!(tasks.len(), 5);
+        assert_eq!(registry.queued_notices(key("agent:main:5"), 9).await.unwrap().len(), 0);
+        // A turn of before says nothing of why it stopped, and one of now does.
+        let turns = registry.turns(key("agent:other:1"), Side::After(0), 9, u64::MAX).await.unwrap().turns;
+        assert!(turns.iter().all(|turn| turn.stop.is_none()));
+        let stopped = TurnEnd { stop: Some(Stop::Refusal), ..end(Outcome::Failed) };
+        assert!(registry.end_turn(turn_id(25), stopped).await.unwrap(), "and written");
+        assert_eq!(registry.turn(turn_id(25)).await.unwrap().unwrap().stop, Some(Stop::Refusal));
+        assert!(registry.begin_talk(run_id(31), key("agent:main:5"), NOW).await.unwrap());
+        assert_eq!(registry.check().await.unwrap(), None);
+    });
+}
+
+#[test]
 fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everything_kept() {
     let (_directory, path) = place();
     std::fs::write(&path, FIRST).unwrap();
@@ -191,7 +214,7 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everythin
     assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
     assert_eq!(version(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(version(&path), 4);
+    assert_eq!(version(&path), 5);
     assert_eq!(everything(&path), before);
     // A second time there is nothing to do.
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());

@@ -80,9 +80,9 @@ fn a_character_that_two_pieces_share_is_text_where_it_can_be() {
 fn bytes_that_are_no_text_are_base64_and_clean_text_is_always_text() {
     let piece: [(Stream, u64, &[u8]); 1] = [(Stderr, 1, b"\xff\x00")];
     let text = printed(&mut form(true, false, None), &piece);
-    assert_eq!(text, "{\"atMs\":1,\"base64\":\"/wA=\",\"offset\":0,\"stream\":\"stderr\"}\n");
+    assert_eq!(text, "{\"offset\":0,\"stream\":\"stderr\",\"atMs\":1,\"base64\":\"/wA=\"}\n");
     let text = printed(&mut form(true, true, None), &piece);
-    assert_eq!(text, "{\"atMs\":1,\"offset\":0,\"stream\":\"stderr\",\"text\":\"\\\\xff\\\\x00\"}\n");
+    assert_eq!(text, "{\"offset\":0,\"stream\":\"stderr\",\"atMs\":1,\"text\":\"\\\\xff\\\\x00\"}\n");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_gap_breaks_off_what_was_begun() {
     form.missing(8, 20, Missing::Dropped, &mut out);
     form.bytes(&Bytes { from: 20, stream: Stdout, at_ms: 1, bytes: b"b" }, &mut out);
     let text = String::from_utf8(out).unwrap();
-    assert!(text.contains("{\"droppedBytes\":12,\"offset\":8}") && text.contains("\"text\":\"b\""), "{text}");
+    assert!(text.contains("{\"offset\":8,\"droppedBytes\":12}") && text.contains("\"text\":\"b\""), "{text}");
 }
 
 #[test]

@@ -92,9 +92,10 @@ fn the_other_verbs_ask_for_what_they_say() {
 #[test]
 fn a_wrong_word_is_refused_with_those_that_may_stand_there() {
     for (line, valid) in [
-        (&["spawn", "--agent", "a", "--backend", "acp"][..], "cli, exec"),
+        (&["spawn", "--agent", "a", "--backend", "run"][..], "acp, cli, exec"),
+        (&["spawn", "--agent", "a", "--permissions", "x"], "approve-all, approve-reads, deny-all, ask"),
         (&["spawn", "--agent", "a", "--mode", "x"], "persistent, oneshot"),
-        (&["spawn", "--agent", "a", "--kind", "acp"], "main, cli, subagent, exec"),
+        (&["spawn", "--agent", "a", "--kind", "x"], "main, acp, cli, subagent, exec"),
         (&["spawn", "--agent", "a", "--interaction", "x"], "interactive, parent-owned-background"),
         (&["list", "--kind", "x"], "main, acp, cli, subagent, exec"),
         (&["list", "--state", "open"], "idle, busy, closing, closed"),

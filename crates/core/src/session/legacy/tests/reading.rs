@@ -15,6 +15,7 @@ fn a_record_of_acpx_is_read_with_all_that_matters() {
         wrapper: false,
     };
     let expected = LegacyRecord {
+        programs: ["node", "my", "echo", "agent"].map(str::to_owned).to_vec(),
         key: "acpx:5d1c2c9e-8f2b-4f1a-9d53-0f4a7f1f2a11".parse().unwrap(),
         agent: None,
         kind: Kind::Acp,
@@ -29,6 +30,18 @@ fn a_record_of_acpx_is_read_with_all_that_matters() {
         root: Some(root),
     };
     assert_eq!(record, expected);
+}
+
+#[test]
+fn the_adapter_of_a_record_has_a_name_whatever_it_was_started_by() {
+    for command in [
+        r#""agent_command":"npx -y @agentclientprotocol/claude-agent-acp@0.99.1""#,
+        r#""agent_argv":["/usr/bin/node","/opt/lib/claude-agent-acp.mjs","--quiet"]"#,
+        r#""agent_command":"'/opt/bin/claude-agent-acp'""#,
+    ] {
+        let record = one(&format!(r#"{{"acpx_record_id":"a",{command}}}"#)).unwrap();
+        assert!(record.programs.iter().any(|name| name == "claude-agent-acp"), "{:?}", record.programs);
+    }
 }
 
 #[test]

@@ -1,0 +1,164 @@
+//! What an agent says that it can do, and how it works now: kept with its conversation, so that the next daemon knows.
+
+use crate::conversation::Verb;
+use crate::message::parsed;
+use crate::schema::{
+    AuthMethod, InitializeResponse, LoadSessionResponse, NewSessionResponse, ResumeSessionResponse,
+    SessionConfigOption, SessionConfigOptionCategory, SessionModeState, SessionUpdate,
+    SetSessionConfigOptionResponse, SetSessionModeRequest,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What an agent said of itself.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Abilities {
+    /// What it answered first.
+    pub agent: Option<InitializeResponse>,
+    /// Its modes, and which it is in.
+    pub modes: Option<SessionModeState>,
+    /// Its options, and what they are set to.
+    pub options: Vec<SessionConfigOption>,
+    /// Whether it was set up and has had a turn: what is set then was set by somebody since.
+    pub is_set_up: bool,
+}
+
+impl Abilities {
+    /// As they were recorded. What is not understood any more is not known.
+    pub fn recorded(text: Option<&str>) -> Self {
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// As they are recorded.
+    pub fn text(&self) -> String {
+        // The protocol's types are JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Learns from an answer; says whether there was anything to learn.
+    pub fn answered(&mut self, verb: Verb, asked: Option<&RawValue>, answer: &RawValue) -> bool {
+        let text = answer.get();
+        match verb {
+            Verb::Initialize => self.agent = serde_json::from_str(text).ok(),
+            Verb::NewSession => {
+                if let Ok(NewSessionResponse { modes, config_options, .. }) = serde_json::from_str(text) {
+                    (self.modes, self.options) = (modes, config_options.unwrap_or_default());
+                }
+            }
+            Verb::LoadSession => {
+                if let Ok(LoadSessionResponse { modes, config_options, .. }) = serde_json::from_str(text) {
+                    (self.modes, self.options) = (modes, config_options.unwrap_or_default());
+                }
+            }
+            Verb::ResumeSession => {
+                if let Ok(ResumeSessionResponse { modes, config_options, .. }) = serde_json::from_str(text) {
+                    (self.modes, self.options) = (modes, config_options.unwrap_or_default());
+                }
+            }
+            Verb::SetMode => {
+                if let (Some(modes), Ok(SetSessionModeRequest { mode_id, .. })) =
+                    (&mut self.modes, parsed(asked))
+                {
+                    modes.current_mode_id = mode_id;
+                }
+            }
+            Verb::SetConfigOption => {
+                if let Ok(SetSessionConfigOptionResponse { config_options, .. }) = serde_json::from_str(text)
+                {
+                    self.options = config_options;
+                }
+            }
+            Verb::Authenticate | Verb::ListSessions | Verb::CloseSession | Verb::Prompt => return false,
+        }
+        true
+    }
+
+    /// Learns from an update; says whether there was anything to learn.
+    pub fn updated(&mut self, update: &SessionUpdate) -> bool {
+        match update {
+            SessionUpdate::CurrentModeUpdate(update) => {
+                if let Some(modes) = &mut self.modes {
+                    modes.current_mode_id = update.current_mode_id.clone();
+                }
+            }
+            SessionUpdate::ConfigOptionUpdate(update) => self.options.clone_from(&update.config_options),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether it can go on with a conversation that it tells again.
+    pub fn loads(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.agent_capabilities.load_session)
+    }
+
+    /// Whether it can go on with a conversation without telling it again.
+    pub fn resumes(&self) -> bool {
+        self.agent
+            .as_ref()
+            .is_some_and(|agent| agent.agent_capabilities.session_capabilities.resume.is_some())
+    }
+
+    /// Whether another process of it can go on with its conversations.
+    pub fn outlives_its_process(&self) -> bool {
+        self.loads() || self.resumes()
+    }
+
+    /// Whether it can be told that a conversation is over.
+    pub fn closes(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.agent_capabilities.session_capabilities.close.is_some())
+    }
+
+    /// Its name and version.
+    pub fn name(&self) -> Option<String> {
+        let info = self.agent.as_ref()?.agent_info.as_ref()?;
+        Some(format!("{} {}", info.title.as_ref().unwrap_or(&info.name), info.version))
+    }
+
+    /// How somebody can log in: ids and names.
+    pub fn logins(&self) -> Vec<(String, String)> {
+        let methods = self.agent.iter().flat_map(|agent| &agent.auth_methods);
+        let named = methods.filter_map(|method| match method {
+            AuthMethod::Agent(method) => Some((method.id.0.to_string(), method.name.clone())),
+            // Those need a person at a terminal.
+            _ => None,
+        });
+        named.collect()
+    }
+
+    /// Its option of a category.
+    pub fn option_of(&self, category: &SessionConfigOptionCategory) -> Option<&SessionConfigOption> {
+        self.options.iter().find(|option| option.category.as_ref() == Some(category))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::raw;
+    use serde_json::json;
+
+    #[test]
+    fn what_an_agent_says_of_itself_is_the_same_after_it_was_recorded() {
+        let mut abilities = Abilities::default();
+        let hello = json!({"protocolVersion": 1, "agentInfo": {"name": "a", "version": "2"}, "agentCapabilities":
+            {"loadSession": true, "sessionCapabilities": {"close": {}}}});
+        assert!(abilities.answered(Verb::Initialize, None, &raw(&hello)));
+        let opened = json!({"sessionId": "s", "modes": {"currentModeId": "ask", "availableModes":
+            [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}});
+        assert!(abilities.answered(Verb::NewSession, None, &raw(&opened)));
+        let set = raw(&json!({"sessionId": "s", "modeId": "code"}));
+        assert!(abilities.answered(Verb::SetMode, Some(&set), &raw(&json!({}))));
+        let again = Abilities::recorded(Some(&abilities.text()));
+        assert!(again.loads() && again.closes() && !again.resumes() && again.outlives_its_process());
+        assert_eq!(again.name().as_deref(), Some("a 2"));
+        assert_eq!(&*again.modes.unwrap().current_mode_id.0, "code");
+    }
+
+    #[test]
+    fn what_was_recorded_otherwise_is_not_known() {
+        assert!(Abilities::recorded(Some("{\"agent\": 7}")).agent.is_none());
+        assert!(!Abilities::default().outlives_its_process());
+    }
+}

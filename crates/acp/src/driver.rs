@@ -1,0 +1,327 @@
+//! Drives one conversation: hears what the adapter prints, records each step, and only then does what follows from it. A
+//! driver that is dropped at any moment can be followed by another one, made from the record.
+
+use crate::abilities::Abilities;
+use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
+use crate::handle::{Handle, Order};
+use crate::history::History;
+use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
+use crate::message::raw;
+use crate::permission;
+use crate::recorded::{asked_before, id_text, params_before, write};
+use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse};
+use crate::stream::{Said, Stream};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ids::TurnId;
+use tenure_core::talk::{Advance, AskedOfUs, Asks, OpenTalk, Told};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+/// How long what was said may wait to be recorded with more of it.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// One conversation under way.
+struct Driver<H> {
+    host: Arc<H>,
+    stream: Stream,
+    conversation: Conversation,
+    history: History,
+    abilities: Abilities,
+    /// The parameters of what was asked about the session.
+    params: HashMap<i64, Box<RawValue>>,
+    turn: Option<TurnId>,
+    /// Whether the turn is being cancelled: nothing is permitted any more.
+    cancelled: bool,
+    /// Up to where the output was read; what ends before `step.heard_to` is handled.
+    read_to: u64,
+    /// What is to be recorded.
+    step: Advance,
+    /// Since when something is, and whether it has waited for long enough.
+    due: Option<Instant>,
+    /// Who waits for which answer.
+    waiting: HashMap<i64, oneshot::Sender<Answer>>,
+    /// What was answered before anybody waited for it.
+    unclaimed: HashMap<i64, String>,
+    /// The answers that are being found, by what they are to name.
+    finding: HashMap<RequestId, AbortHandle>,
+    found: JoinSet<(RequestId, Reply)>,
+    writer: mpsc::UnboundedSender<(u64, String)>,
+}
+
+/// Goes on with a conversation as it was recorded, and with the history of the turn under way.
+pub fn go_on<H: Host>(
+    host: Arc<H>,
+    open: &OpenTalk,
+    history: History,
+) -> (Handle, impl Future<Output = Over> + Send + use<H>) {
+    let asked: Vec<Asked> = open.asked.iter().filter_map(asked_before).collect();
+    let questions = open.questions.iter().filter_map(|line| line.asks.as_ref());
+    let turn = questions.clone().find_map(|asks| asks.turn.clone());
+    let verbs = questions.filter_map(|asks| Some((asks.id, Verb::of_word(&asks.verb)?)));
+    let conversation = Conversation::resumed(open.talk.last_id, verbs, asked.iter().cloned());
+    let (orders, receiver) = mpsc::unbounded_channel();
+    let (writer, lines) = mpsc::unbounded_channel();
+    let heard_to = open.talk.heard_to;
+    let mut driver = Driver {
+        host,
+        stream: Stream::default(),
+        conversation,
+        history,
+        abilities: Abilities::recorded(open.talk.abilities.as_deref()),
+        params: open.questions.iter().filter_map(params_before).collect(),
+        turn,
+        cancelled: false,
+        read_to: heard_to,
+        step: Advance { heard_to, ..Advance::default() },
+        due: None,
+        waiting: HashMap::new(),
+        unclaimed: HashMap::new(),
+        finding: HashMap::new(),
+        found: JoinSet::new(),
+        writer,
+    };
+    let drive = async move {
+        let mut writing = JoinSet::new();
+        writing.spawn(write(Arc::clone(&driver.host), lines));
+        asked.into_iter().for_each(|one| driver.find(one));
+        driver.drive(receiver).await
+    };
+    (Handle(orders), drive)
+}
+
+impl<H: Host> Driver<H> {
+    async fn drive(mut self, mut orders: mpsc::UnboundedReceiver<Order>) -> Over {
+        loop {
+            let host = Arc::clone(&self.host);
+            let due = self.due.unwrap_or_else(Instant::now);
+            tokio::select! {
+                output = host.output(self.read_to) => match output {
+                    Output::Bytes { at, bytes } => self.hear(at, &bytes),
+                    Output::Until { at, is_lost } => {
+                        if is_lost {
+                            self.stream.gap();
+                        }
+                        self.read_to = at;
+                    }
+                    Output::Over => {
+                        let _ = self.record().await;
+                        return Over;
+                    }
+                },
+                order = orders.recv() => {
+                    let Some(order) = order else {
+                        let _ = self.record().await;
+                        return Over;
+                    };
+                    self.obey(order);
+                }
+                Some(found) = self.found.join_next() => {
+                    // One that was given up is answered already.
+                    if let Ok((id, reply)) = found {
+                        self.answer(&id, reply);
+                    }
+                }
+                () = sleep_until(due), if self.due.is_some() => {}
+            }
+            if self.due.is_some_and(|due| due <= Instant::now()) && self.record().await.is_err() {
+                return Over;
+            }
+        }
+    }
+
+    /// Something is to be recorded: at once, or with more of it.
+    fn is_due(&mut self, at_once: bool) {
+        let now = Instant::now();
+        let due = if at_once { now } else { now + GATHER };
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    fn hear(&mut self, at: u64, bytes: &[u8]) {
+        self.read_to = at + bytes.len() as u64;
+        let mut said = Vec::new();
+        self.stream.feed(at, bytes, |one| said.push(one));
+        for Said { what, end } in said {
+            for message in what.into_iter().flatten() {
+                let heard = self.conversation.hear(message, self.host.now_ms());
+                self.take(heard);
+            }
+            self.step.heard_to = end;
+        }
+    }
+
+    fn take(&mut self, heard: Heard) {
+        match heard {
+            Heard::Update(update) => {
+                if self.abilities.updated(&update.update) {
+                    self.step.abilities = Some(self.abilities.text());
+                    self.is_due(false);
+                }
+                // What is told again is in the history already.
+                let is_told_again = self.conversation.waits_for(Verb::LoadSession);
+                if !is_told_again && self.history.take(update.update) {
+                    self.is_due(false);
+                }
+            }
+            Heard::Asked(asked) => {
+                if let Want::Permission(wanted) = asked.want() {
+                    let question = self.host.question(&asked);
+                    self.history.asks(permission::told(&id_text(&asked.id), &wanted, question.as_ref()));
+                }
+                self.step.asked.push(AskedOfUs {
+                    id: id_text(&asked.id),
+                    method: asked.method,
+                    params: asked.params.map(|params| params.get().to_owned()),
+                    at_ms: asked.at_ms,
+                });
+                self.is_due(true);
+            }
+            Heard::Answered { id, answer, verb } => {
+                self.cancelled &= verb != Verb::Prompt;
+                self.learn(verb, id, &answer);
+                self.step.answers.push((id, answer_text(&answer)));
+                self.is_due(true);
+            }
+            Heard::Ignored(_) => {}
+        }
+    }
+
+    /// Keeps what an answer says about the agent and its session.
+    fn learn(&mut self, verb: Verb, id: i64, answer: &Answer) {
+        let asked = self.params.remove(&id);
+        let Ok(result) = answer else { return };
+        if self.abilities.answered(verb, asked.as_deref(), result) {
+            self.step.abilities = Some(self.abilities.text());
+        }
+        let session_of = |json: &RawValue| {
+            let value: Value = serde_json::from_str(json.get()).ok()?;
+            value["sessionId"].as_str().map(str::to_owned)
+        };
+        match verb {
+            Verb::NewSession => self.step.agent_session = session_of(result),
+            Verb::LoadSession | Verb::ResumeSession => {
+                self.step.agent_session = asked.as_deref().and_then(session_of);
+            }
+            _ => {}
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Ask { verb, params, turn, told, reply } => {
+                if turn.is_some() {
+                    self.turn.clone_from(&turn);
+                    self.history.next_turn();
+                    if !self.abilities.is_set_up {
+                        self.abilities.is_set_up = true;
+                        self.step.abilities = Some(self.abilities.text());
+                    }
+                }
+                told.into_iter().for_each(|(kind, body)| self.history.note(kind, body));
+                let question = self.conversation.ask(verb, &params);
+                if verb != Verb::Prompt {
+                    self.params.insert(question.id, params);
+                }
+                let verb = verb.word();
+                self.step.lines.push((question.line, Some(Asks { id: question.id, verb, turn })));
+                self.waiting.insert(question.id, reply);
+                self.is_due(true);
+            }
+            Order::Await { id, reply } => match self.unclaimed.remove(&id) {
+                Some(text) => drop(reply.send(answer_of(&text))),
+                None => drop(self.waiting.insert(id, reply)),
+            },
+            Order::Cancel(session) => {
+                self.step.lines.push((cancel(&session), None));
+                self.cancelled = self.conversation.waits_for(Verb::Prompt);
+                for id in self.finding.keys().cloned().collect::<Vec<_>>() {
+                    self.give_up(&id);
+                }
+                self.is_due(true);
+            }
+        }
+    }
+
+    /// A question of a turn that is being cancelled is answered so; what else the agent wants is found all the same.
+    fn give_up(&mut self, id: &RequestId) {
+        let is_permission = self.conversation.asked().any(|asked| {
+            asked.id == *id && asked.method == crate::schema::CLIENT_METHOD_NAMES.session_request_permission
+        });
+        if is_permission {
+            let cancelled = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
+            let told = Some(json!({ "outcome": "cancelled", "by": "cancel" }));
+            self.answer(id, Reply { answer: Ok(raw(&cancelled)), told });
+        }
+    }
+
+    /// Has somebody find out what the agent is answered.
+    fn find(&mut self, asked: Asked) {
+        let (host, id) = (Arc::clone(&self.host), asked.id.clone());
+        let finding = self.found.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
+        self.finding.insert(id.clone(), finding);
+        if self.cancelled {
+            self.give_up(&id);
+        }
+    }
+
+    fn answer(&mut self, id: &RequestId, reply: Reply) {
+        if let Some(finding) = self.finding.remove(id) {
+            finding.abort();
+        }
+        if let Some(line) = self.conversation.answer(id, reply.answer) {
+            if let Some(how) = reply.told {
+                self.history.permitted(&id_text(id), how);
+            }
+            self.step.answered.push(id_text(id));
+            self.step.lines.push((line, None));
+            self.is_due(true);
+        }
+    }
+
+    /// Records what is to be recorded, and does what follows from it.
+    async fn record(&mut self) -> Result<(), Over> {
+        self.due = None;
+        let changes = self.history.changes();
+        let turn = &self.turn;
+        self.step.told = changes
+            .into_iter()
+            .map(|change| match change.number {
+                Some(number) => Told::Again { number, body: change.body.to_string() },
+                None => Told::New {
+                    turn: turn.clone(),
+                    kind: change.kind.word().to_owned(),
+                    body: change.body.to_string(),
+                },
+            })
+            .collect();
+        let next = Advance { heard_to: self.step.heard_to, ..Advance::default() };
+        let step = std::mem::replace(&mut self.step, next);
+        let done = self.host.record(step.clone()).await?;
+        self.history.recorded(done.numbers);
+        for (at, (line, _)) in done.at.into_iter().zip(step.lines) {
+            // A writer that is gone has no adapter any more, which is heard of elsewhere.
+            let _ = self.writer.send((at, line));
+        }
+        for asked in step.asked.iter().filter(|asked| !step.answered.contains(&asked.id)) {
+            if let Some(asked) = asked_before(asked) {
+                self.find(asked);
+            }
+        }
+        for (id, text) in step.answers {
+            match self.waiting.remove(&id) {
+                // One who has left finds it in the record.
+                Some(reply) => drop(reply.send(answer_of(&text))),
+                None => drop(self.unclaimed.insert(id, text)),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Opening a conversation with an adapter: which version and abilities, a login if one is wanted, and a session of
+//! earlier or a new one. It goes on where an earlier daemon was: what was asked is not asked again.
+
+use crate::abilities::Abilities;
+use crate::conversation::Verb;
+use crate::handle::Handle;
+use crate::host::{Answer, Over};
+use crate::message::raw;
+use crate::schema::{
+    AuthenticateRequest, ClientCapabilities, Error, ErrorCode, FileSystemCapabilities, Implementation,
+    InitializeRequest, LoadSessionRequest, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
+    SessionConfigKind, SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
+};
+use crate::turn::said;
+use agent_client_protocol_schema::ProtocolVersion;
+use serde::Serialize;
+use std::path::Path;
+use tenure_core::talk::{Asks, OpenTalk};
+
+/// What is wanted of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Where the agent works.
+    pub cwd: &'a Path,
+    /// What it called the conversation to go on with.
+    pub resume: Option<&'a str>,
+    /// With which model.
+    pub model: Option<&'a str>,
+    /// In which mode.
+    pub mode: Option<&'a str>,
+    /// How to log in, if it wants that.
+    pub login: Option<&'a str>,
+    /// Whether the agent's files are read and written by us.
+    pub serves_files: bool,
+}
+
+/// A conversation that can be gone on with.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// What the agent calls it.
+    pub session: SessionId,
+    /// What is otherwise than it was wanted, for people.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no conversation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotOpened {
+    /// The adapter has ended.
+    #[error(transparent)]
+    Over(#[from] Over),
+    /// The agent does not want to.
+    #[error("{0}")]
+    Refused(String),
+    /// It does not know the conversation.
+    #[error("it does not go on with the conversation {session}: {why}")]
+    Unknown {
+        /// Which.
+        session: String,
+        /// What it says.
+        why: String,
+    },
+}
+
+/// Opens a conversation with the adapter behind a driver, of which this was recorded.
+pub async fn open(handle: &Handle, recorded: &OpenTalk, wanted: Wanted<'_>) -> Result<Opened, NotOpened> {
+    let mut opening = Opening {
+        handle,
+        pending: recorded.questions.iter().filter_map(|line| line.asks.clone()).collect(),
+        abilities: Abilities::recorded(recorded.talk.abilities.as_deref()),
+        notes: Vec::new(),
+    };
+    if opening.abilities.agent.is_none() {
+        opening.greet(wanted.serves_files).await?;
+    }
+    let session = match &recorded.talk.agent_session {
+        Some(session) => SessionId::new(session.clone()),
+        None => opening.session(wanted).await?,
+    };
+    if !opening.abilities.is_set_up {
+        opening.set_up(&session, wanted).await?;
+    }
+    Ok(Opened { session, notes: opening.notes })
+}
+
+struct Opening<'a> {
+    handle: &'a Handle,
+    /// What was asked before and is to be answered yet.
+    pending: Vec<Asks>,
+    abilities: Abilities,
+    notes: Vec<String>,
+}
+
+impl Opening<'_> {
+    /// Asks something, unless it was asked before and is to be answered yet.
+    async fn ask(&mut self, verb: Verb, params: &impl Serialize) -> Result<Answer, Over> {
+        let answer = match self.pending.iter().position(|asks| asks.verb == verb.word()) {
+            Some(at) => self.handle.answer_to(self.pending.remove(at).id).await?,
+            None => self.handle.ask(verb, params).await?,
+        };
+        if let Ok(result) = &answer {
+            self.abilities.answered(verb, Some(&raw(params)), result);
+        }
+        Ok(answer)
+    }
+
+    async fn greet(&mut self, serves_files: bool) -> Result<(), NotOpened> {
+        let files = FileSystemCapabilities::new().read_text_file(serves_files).write_text_file(serves_files);
+        let abilities = ClientCapabilities::new().fs(files).terminal(true);
+        let hello = InitializeRequest::new(ProtocolVersion::V1)
+            .client_capabilities(abilities)
+            .client_info(Implementation::new("tenure", env!("CARGO_PKG_VERSION")).title("Tenure".to_owned()));
+        let answer = self.ask(Verb::Initialize, &hello).await?;
+        answer.map_err(|error| refused("does not begin", &error))?;
+        match &self.abilities.agent {
+            Some(agent) if agent.protocol_version == ProtocolVersion::V1 => Ok(()),
+            Some(agent) => Err(NotOpened::Refused(format!(
+                "it speaks version {} of the protocol, and 1 is what is spoken here",
+                agent.protocol_version
+            ))),
+            None => Err(NotOpened::Refused("its first answer is not understood".to_owned())),
+        }
+    }
+
+    /// A session of earlier, or a new one; a login is made if the agent asks for it.
+    async fn session(&mut self, wanted: Wanted<'_>) -> Result<SessionId, NotOpened> {
+        match self.try_session(wanted).await? {
+            Err(error) if error.code == ErrorCode::AuthRequired => {
+                self.log_in(wanted.login).await?;
+                self.try_session(wanted).await?.map_err(|error| refused("opens no session", &error))
+            }
+            Err(error) => Err(match wanted.resume {
+                Some(session) => NotOpened::Unknown { session: session.to_owned(), why: said(&error) },
+                None => refused("opens no session", &error),
+            }),
+            Ok(session) => Ok(session),
+        }
+    }
+
+    async fn try_session(&mut self, wanted: Wanted<'_>) -> Result<Result<SessionId, Error>, NotOpened> {
+        let cwd = wanted.cwd;
+        match wanted.resume {
+            Some(session) if self.abilities.resumes() => {
+                let answer = self
+                    .ask(Verb::ResumeSession, &ResumeSessionRequest::new(session.to_owned(), cwd))
+                    .await?;
+                Ok(answer.map(|_| SessionId::new(session.to_owned())))
+            }
+            Some(session) if self.abilities.loads() => {
+                let answer =
+                    self.ask(Verb::LoadSession, &LoadSessionRequest::new(session.to_owned(), cwd)).await?;
+                Ok(answer.map(|_| SessionId::new(session.to_owned())))
+            }
+            resume => {
+                if resume.is_some() {
+                    self.notes.push(
+                        "the agent cannot go on with the conversation of a process that has ended: this is a new one, in \
+                         which it knows nothing of what was said before"
+                            .to_owned(),
+                    );
+                }
+                let answer = self.ask(Verb::NewSession, &NewSessionRequest::new(cwd)).await?;
+                let read = |result: Box<serde_json::value::RawValue>| {
+                    serde_json::from_str::<NewSessionResponse>(result.get()).map_err(|error| {
+                        Error::internal_error().data(serde_json::Value::String(error.to_string()))
+                    })
+                };
+                Ok(answer.and_then(read).map(|opened| opened.session_id))
+            }
+        }
+    }
+
+    async fn log_in(&mut self, method: Option<&str>) -> Result<(), NotOpened> {
+        let Some(method) = method else {
+            let known = self.abilities.logins().into_iter().map(|(id, name)| format!("{id} ({name})"));
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(NotOpened::Refused(format!(
+                "it wants a login: log in with its own program, or set acp.auth of the agent in config.toml to one of: {known}"
+            )));
+        };
+        let answer = self.ask(Verb::Authenticate, &AuthenticateRequest::new(method.to_owned())).await?;
+        answer.map(drop).map_err(|error| refused("does not take the login", &error))
+    }
+
+    /// Sets the model and the mode, if they are wanted and otherwise. What cannot be set is noted.
+    async fn set_up(&mut self, session: &SessionId, wanted: Wanted<'_>) -> Result<(), NotOpened> {
+        if let Some(model) = wanted.model {
+            let failed = match self.abilities.option_of(&SessionConfigOptionCategory::Model) {
+                Some(option) => {
+                    let set = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), model);
+                    self.ask(Verb::SetConfigOption, &set).await?.err().map(|error| said(&error))
+                }
+                None => Some("it has no such option".to_owned()),
+            };
+            self.notes.extend(failed.map(|why| format!("the model {model} is not set: {why}")));
+        }
+        if let Some(mode) = wanted.mode
+            && let Err(why) = set_mode(self.handle, &self.abilities, session, mode).await?
+        {
+            self.notes.push(format!("the mode {mode} is not set: {why}"));
+        }
+        Ok(())
+    }
+}
+
+/// Has an agent work in a mode. Some have modes, others an option for it.
+pub async fn set_mode(
+    handle: &Handle,
+    abilities: &Abilities,
+    session: &SessionId,
+    mode: &str,
+) -> Result<Result<(), String>, Over> {
+    let is_it = |current: &str| current == mode;
+    if let Some(modes) = &abilities.modes {
+        if is_it(&modes.current_mode_id.0) {
+            return Ok(Ok(()));
+        }
+        let set = SetSessionModeRequest::new(session.clone(), mode.to_owned());
+        let answer = handle.ask(Verb::SetMode, &set).await?;
+        return Ok(answer.map(drop).map_err(|error| said(&error)));
+    }
+    match abilities.option_of(&SessionConfigOptionCategory::Mode) {
+        Some(option) => set_option(handle, abilities, session, (&option.id.0, mode)).await,
+        None => Ok(Err("the agent has no modes".to_owned())),
+    }
+}
+
+/// Sets one of an agent's own options.
+pub async fn set_option(
+    handle: &Handle,
+    abilities: &Abilities,
+    session: &SessionId,
+    (option, value): (&str, &str),
+) -> Result<Result<(), String>, Over> {
+    let Some(known) = abilities.options.iter().find(|known| &*known.id.0 == option) else {
+        let known = abilities.options.iter().map(|known| &*known.id.0).collect::<Vec<_>>().join(", ");
+        return Ok(Err(format!("the agent has no option {option}; it has: {known}")));
+    };
+    let value = match (&known.kind, value.parse()) {
+        (SessionConfigKind::Boolean(_), Ok(on)) => SessionConfigOptionValue::Boolean { value: on },
+        _ => value.into(),
+    };
+    let set = SetSessionConfigOptionRequest::new(session.clone(), known.id.clone(), value);
+    let answer = handle.ask(Verb::SetConfigOption, &set).await?;
+    Ok(answer.map(drop).map_err(|error| said(&error)))
+}
+
+fn refused(does: &str, error: &Error) -> NotOpened {
+    NotOpened::Refused(format!("it {does}: {}", said(error)))
+}

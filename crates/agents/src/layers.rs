@@ -1,0 +1,112 @@
+//! The descriptions as tables: the built-in ones, with the tables `[agents.NAME]` of `config.toml` laid over them key by
+//! key. What a table means is read elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use tenure_core::session::AgentId;
+use tenure_settings::described::{BadTable as BadAgent, Table};
+use tenure_settings::raw::{self, Raw, RawTable, RawValue};
+
+/// The built-in descriptions by name, as they could be written in `config.toml`.
+pub const BUILT_IN: [(&str, &str); BUILT_IN_COUNT] = [
+    ("auggie", include_str!("builtin/auggie.toml")),
+    ("claude", include_str!("builtin/claude.toml")),
+    ("cline", include_str!("builtin/cline.toml")),
+    ("codex", include_str!("builtin/codex.toml")),
+    ("copilot", include_str!("builtin/copilot.toml")),
+    ("cursor", include_str!("builtin/cursor.toml")),
+    ("gemini", include_str!("builtin/gemini.toml")),
+    ("goose", include_str!("builtin/goose.toml")),
+    ("kimi", include_str!("builtin/kimi.toml")),
+    ("kiro", include_str!("builtin/kiro.toml")),
+    ("opencode", include_str!("builtin/opencode.toml")),
+    ("pi", include_str!("builtin/pi.toml")),
+    ("qoder", include_str!("builtin/qoder.toml")),
+    ("qwen", include_str!("builtin/qwen.toml")),
+];
+const BUILT_IN_COUNT: usize = 14;
+
+/// The table in an agent's that describes its adapter.
+pub(crate) const ACP: &str = "acp";
+
+/// Every agent's table, and the line where the file gives it.
+pub(crate) struct Layers<'a> {
+    file: &'a Path,
+    given: &'a RawTable,
+    tables: BTreeMap<String, (usize, RawTable)>,
+}
+
+impl<'a> Layers<'a> {
+    pub(crate) fn new(file: &'a Path, given: &'a RawTable) -> Result<Self, BadAgent> {
+        let built_in = BUILT_IN.map(|(name, text)| {
+            let table = without_lines(raw::parse(Path::new(name), text).unwrap_or_default());
+            (name.to_owned(), (0, table))
+        });
+        let mut layers = Self { file, given, tables: BTreeMap::from(built_in) };
+        for (name, raw) in given {
+            let RawValue::Table(over) = &raw.value else {
+                let why = format!("this is {}: write a table, [agents.{name}]", raw.value.kind());
+                return Err(layers.root().bad(name, why));
+            };
+            let (line, table) = layers.tables.entry(name.clone()).or_default();
+            *line = raw.line;
+            lay_over(table, over);
+        }
+        Ok(layers)
+    }
+
+    fn root(&self) -> Table<'_> {
+        Table { file: self.file, key: "agents".to_owned(), line: 1, values: self.given }
+    }
+
+    /// What `read` makes of each agent's table, where it makes something of it.
+    pub(crate) fn each<T>(
+        &self,
+        read: impl Fn(&AgentId, &Table<'_>) -> Result<Option<T>, BadAgent>,
+    ) -> Result<BTreeMap<AgentId, T>, BadAgent> {
+        let one = |(name, (line, values)): (&String, &(usize, RawTable))| {
+            let id: AgentId = name
+                .parse()
+                .map_err(|why: tenure_core::session::BadAgent| self.root().bad(name, why.to_string()))?;
+            let table = Table { file: self.file, key: format!("agents.{name}"), line: *line, values };
+            Ok(read(&id, &table)?.map(|described| (id, described)))
+        };
+        self.tables.iter().map(one).filter_map(Result::transpose).collect()
+    }
+}
+
+/// The program of a description. `arguments` are the keys that hold what it is given.
+pub(crate) fn command(table: &Table<'_>, arguments: &str) -> Result<String, BadAgent> {
+    let text = table.text("command")?.unwrap_or_default();
+    let is_program = !text.is_empty() && !text.contains('\0') && !text.starts_with('-');
+    if is_program && (!text.contains('/') || text.starts_with('/')) {
+        return Ok(text.to_owned());
+    }
+    let why =
+        format!("write the program's name or its absolute path, without arguments: those go to {arguments}");
+    Err(table.bad("command", format!("{text:?} is no program: {why}")))
+}
+
+/// What is built in has no line in the user's file.
+fn without_lines(table: RawTable) -> RawTable {
+    let strip = |raw: Raw| {
+        let value = match raw.value {
+            RawValue::Table(table) => RawValue::Table(without_lines(table)),
+            other => other,
+        };
+        Raw { line: 0, value }
+    };
+    table.into_iter().map(|(name, raw)| (name, strip(raw))).collect()
+}
+
+fn lay_over(base: &mut RawTable, over: &RawTable) {
+    for (name, raw) in over {
+        match (base.get_mut(name), &raw.value) {
+            (Some(Raw { line, value: RawValue::Table(below) }), RawValue::Table(table)) => {
+                *line = raw.line;
+                lay_over(below, table);
+            }
+            _ => drop(base.insert(name.clone(), raw.clone())),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What a description of an ACP adapter may say, how it goes over a built-in one, and what is refused.
+
+use crate::{CONFIG, agents, given};
+use std::path::Path;
+use std::time::Duration;
+use tenure_agents::{Adapter, BUILT_IN, BadAgent, adapters};
+use tenure_core::defaults;
+use tenure_core::session::Permissions;
+
+fn all(text: &str) -> Result<Vec<Adapter>, BadAgent> {
+    adapters(Path::new(CONFIG), &given(text)).map(|all| all.into_values().collect())
+}
+
+#[track_caller]
+fn adapter(name: &str, text: &str) -> Adapter {
+    let all = all(text).unwrap_or_else(|error| panic!("{error}"));
+    all.into_iter().find(|adapter| adapter.name.as_str() == name).expect("there is such an adapter")
+}
+
+fn line(adapter: &Adapter) -> String {
+    let argv = adapter.argv().unwrap();
+    let words: Vec<_> = argv.words().iter().map(|word| std::str::from_utf8(word).unwrap()).collect();
+    words.join("|")
+}
+
+#[test]
+fn every_built_in_agent_has_an_adapter_that_says_how_to_get_it() {
+    let all = all("").unwrap();
+    let names: Vec<_> = all.iter().map(|adapter| adapter.name.as_str()).collect();
+    assert_eq!(names, BUILT_IN.map(|(name, _)| name));
+    for adapter in all {
+        assert!(adapter.install.is_some() && !adapter.env.pass.is_empty(), "{adapter:?}");
+        assert_eq!(adapter.permissions, Permissions::ApproveReads);
+        assert_eq!(
+            (adapter.timeout, adapter.idle),
+            (Some(defaults::AGENT_TURN), Some(defaults::ADAPTER_IDLE))
+        );
+    }
+}
+
+#[test]
+fn the_built_in_adapters_are_called_as_they_want_it() {
+    let lines: Vec<_> = all("").unwrap().iter().map(line).collect();
+    assert_eq!(
+        lines,
+        [
+            "auggie|--acp",
+            "claude-agent-acp",
+            "cline|--acp",
+            "codex-acp",
+            "copilot|--acp|--stdio",
+            "cursor-agent|acp",
+            "gemini|--acp",
+            "goose|acp",
+            "kimi|acp",
+            "kiro-cli|acp",
+            "opencode|acp",
+            "pi-acp",
+            "qodercli|--acp",
+            "qwen|--acp",
+        ]
+    );
+}
+
+#[test]
+fn a_built_in_adapter_is_overridden_key_by_key() {
+    let plain = adapter("claude", "");
+    let text = "[agents.claude.acp]\ncommand = '/opt/adapter'\nargs = ['--debug', '{model}']\nenv.A = '1'\n\
+                permissions = 'ask'\nmode = 'plan'\nauth = 'key'\nmodel = 'large'\nidle = 'off'\ntimeout = '5m'\n\
+                files = 'own'";
+    let mine = adapter("claude", text);
+    assert_eq!(line(&mine), "/opt/adapter|--debug|{model}", "arguments are literals");
+    assert_eq!((&mine.env.pass, &mine.env.remove), (&plain.env.pass, &plain.env.remove));
+    assert_eq!(mine.env.set["A"], "1");
+    assert_eq!((mine.permissions, mine.idle), (Permissions::Ask, None));
+    assert_eq!((mine.mode.as_deref(), mine.auth.as_deref()), (Some("plan"), Some("key")));
+    assert_eq!((mine.model.as_deref(), mine.timeout), (Some("large"), Some(Duration::from_mins(5))));
+    assert_eq!((plain.serves_files, mine.serves_files), (true, false));
+    assert_eq!(mine.install, plain.install);
+}
+
+#[test]
+fn an_agent_may_have_a_command_or_an_adapter_or_both() {
+    const ADAPTER: &str = "[agents.mine.acp]\ncommand = 'mine-acp'\n";
+    let has = |text: &str| {
+        let cli = agents(text).unwrap().iter().any(|agent| agent.name.as_str() == "mine");
+        let acp = all(text).unwrap().iter().any(|adapter| adapter.name.as_str() == "mine");
+        (cli, acp)
+    };
+    let command = "[agents.mine]\ncommand = 'mine'\nfresh = ['-p']\n";
+    assert_eq!(has(ADAPTER), (false, true));
+    assert_eq!(has(command), (true, false));
+    assert_eq!(has(&format!("{command}{ADAPTER}")), (true, true));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_key_its_line_and_what_to_write() {
+    for (text, expected) in [
+        ("mode = ''", "agents.mine.acp.mode (from /c/config.toml:3): it is empty: write an id"),
+        (
+            "fresh = []",
+            "/c/config.toml:3: there is no setting agents.mine.acp.fresh: there are command, args",
+        ),
+        ("args = '--x'", "this is a text: write an array of texts"),
+        ("args = [\"\\u0000\"]", "NUL"),
+        ("permissions = 'all'", "write approve-all or approve-reads or deny-all or ask"),
+        ("files = 'none'", "write served or own"),
+        ("idle = 'soon'", "agents.mine.acp.idle (from /c/config.toml:3): \"soon\" is not a duration"),
+        ("env-remove = ['A']\nenv.A = '1'", "A is set in env as well"),
+        ("env.TENURE_STATE = '/x'", "TENURE_STATE is Tenure's own"),
+        ("env-pass = 'A'", "agents.mine.acp.env-pass"),
+    ] {
+        let refused = all(&format!("[agents.mine.acp]\ncommand = 'x'\n{text}")).unwrap_err().to_string();
+        assert!(refused.contains(expected), "{text}\n  expected {expected}\n  was      {refused}");
+    }
+    let refused = all("agents.mine.acp = 'x'").unwrap_err().to_string();
+    assert!(
+        refused.contains("agents.mine.acp (from /c/config.toml:1): this is a text: write a table"),
+        "{refused}"
+    );
+    let refused = all("[agents.mine.acp]\nargs = []").unwrap_err().to_string();
+    assert!(
+        refused.contains("agents.mine.acp.command (from /c/config.toml:1): \"\" is no program"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_key_beside_an_adapter_alone_is_told_where_it_belongs() {
+    let refused = agents("[agents.goose]\nmodel = 'large'").unwrap_err().to_string();
+    assert!(refused.contains("put these keys into [agents.goose.acp]"), "{refused}");
+}

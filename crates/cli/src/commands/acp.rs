@@ -1,0 +1,130 @@
+//! `tenure acp`: agents behind adapters, through the daemon.
+
+mod ending;
+mod follow;
+mod prompt;
+mod target;
+
+use super::page::more;
+use super::sessions::closed;
+use crate::args::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb};
+use crate::failure::Failure;
+use crate::print::{self, Face, Happened, Style};
+use crate::{reach, settings};
+use follow::Interrupt;
+use target::Target;
+use tenure_core::session::Backend;
+use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
+
+pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
+    let settings = settings::load().map_err(Failure::of_run)?;
+    let target = Target { settings: &settings };
+    match args.verb.as_ref().unwrap_or(&AcpVerb::Sessions) {
+        AcpVerb::Prompt(prompt) => prompt::run(&settings, prompt, args.json).map_err(Failure::of_run),
+        AcpVerb::Attach(attach) => {
+            let followed = target.key(attach.which.key.as_deref()).and_then(|key| {
+                let turn = prompt::under_way(&settings, &key)?;
+                prompt::follow(&settings, &key, turn, args.json, Interrupt::Leaves)
+            });
+            followed.map_err(Failure::of_run)
+        }
+        AcpVerb::Sessions => {
+            let request =
+                SessionsRequest { backend: Some(Backend::Acp), ..SessionsRequest::new(Action::List) };
+            asked(&target, &request, args.json, &listed)
+        }
+        AcpVerb::History(history) => {
+            let request = entries(history, target.key(history.which.key.as_deref())?);
+            asked(&target, &request, args.json, &happened)
+        }
+        AcpVerb::Status(which) => {
+            let request = about(Action::Status, target.key(which.key.as_deref())?);
+            asked(&target, &request, args.json, &one)
+        }
+        AcpVerb::Cancel(which) => {
+            let request = about(Action::Cancel, target.key(which.key.as_deref())?);
+            asked(&target, &request, args.json, &cancelled)
+        }
+        AcpVerb::Close(close) => {
+            let request = self::close(close, target.key(close.which.key.as_deref())?);
+            asked(&target, &request, args.json, &|reply| reply.closed.iter().try_for_each(closed))
+        }
+        AcpVerb::SetMode(set) => {
+            let request = mode(target.key(Some(&set.key))?, &set.mode);
+            asked(&target, &request, args.json, &one)
+        }
+        AcpVerb::SetOption(set) => {
+            let request = SessionsRequest {
+                option: Some(set.option.clone()),
+                value: Some(set.value.clone()),
+                ..about(Action::SetOption, target.key(Some(&set.key))?)
+            };
+            asked(&target, &request, args.json, &one)
+        }
+    }
+}
+
+/// Asks the daemon and prints what it answers.
+fn asked(
+    target: &Target<'_>,
+    request: &SessionsRequest,
+    json: bool,
+    show: &dyn Fn(&SessionsReply) -> Result<(), Failure>,
+) -> Result<u8, Failure> {
+    let reply = reach::wait(reach::needed(target.settings)?.sessions(request))?;
+    if json { print::json(&reply) } else { show(&reply) }.map(|()| 0)
+}
+
+fn about(action: Action, key: String) -> SessionsRequest {
+    SessionsRequest { session_key: Some(key), ..SessionsRequest::new(action) }
+}
+
+fn mode(key: String, mode: &str) -> SessionsRequest {
+    SessionsRequest { agent_mode: Some(mode.to_owned()), ..about(Action::SetMode, key) }
+}
+
+fn entries(args: &AcpHistoryArgs, key: String) -> SessionsRequest {
+    SessionsRequest {
+        after: args.after.clone(),
+        limit: args.limit,
+        max_bytes: args.max_bytes,
+        newest_first: args.newest_first.then_some(true),
+        ..about(Action::Entries, key)
+    }
+}
+
+fn close(args: &AcpCloseArgs, key: String) -> SessionsRequest {
+    SessionsRequest {
+        discard: args.discard.then_some(true),
+        reason: args.reason.clone(),
+        ..about(Action::Close, key)
+    }
+}
+
+fn listed(reply: &SessionsReply) -> Result<(), Failure> {
+    print::sessions(reply.sessions.as_deref().unwrap_or_default())?;
+    more(reply.next.as_deref());
+    Ok(())
+}
+
+fn one(reply: &SessionsReply) -> Result<(), Failure> {
+    reply.session.iter().try_for_each(print::session)
+}
+
+fn cancelled(reply: &SessionsReply) -> Result<(), Failure> {
+    print::line(&match &reply.turn {
+        Some(turn) => format!("turn {} is being cancelled: `tenure acp attach` shows its end", turn.number),
+        None => "no turn is under way".to_owned(),
+    })
+}
+
+/// What happened, as it would have been seen. All of it is what was asked for.
+fn happened(reply: &SessionsReply) -> Result<(), Failure> {
+    let style = Style { face: Face::of_stdout(), live: false, split: false, echo: true };
+    let mut happened = Happened::new(style);
+    reply.entries.iter().flatten().for_each(|entry| happened.entry(entry));
+    happened.settle();
+    happened.take().iter().try_for_each(|(_, text)| print::text(text))?;
+    more(reply.next.as_deref());
+    Ok(())
+}

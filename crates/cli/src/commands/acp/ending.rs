@@ -1,0 +1,95 @@
+//! How a turn ended, for whoever watched it: the exit code, and what is said of it.
+
+use crate::print;
+use std::time::Duration;
+use tenure_core::duration::show;
+use tenure_core::session::{Stop, TurnState};
+use tenure_core::tools::sessions::TurnJson;
+
+/// The exit code of a turn that has ended.
+pub(super) fn code(turn: &TurnJson) -> u8 {
+    match (turn.state, turn.stop) {
+        (TurnState::Lost, _) => 121,
+        (_, Some(Stop::EndTurn)) | (TurnState::Done, None) => 0,
+        (_, Some(Stop::Error | Stop::MaxTokens | Stop::MaxTurnRequests)) | (TurnState::Failed, None) => 1,
+        (_, Some(Stop::Crashed)) => 119,
+        (_, Some(Stop::Refusal)) => 120,
+        (_, Some(Stop::Cancelled)) | (TurnState::Cancelled, None) => 123,
+        (_, Some(Stop::TimedOut)) | (TurnState::TimedOut | TurnState::Running, None) => 124,
+    }
+}
+
+/// What went wrong, if something did.
+pub(super) fn complaint(turn: &TurnJson) -> Option<String> {
+    let error = turn.error.as_deref().map(print::plain);
+    if code(turn) == 0 {
+        return error;
+    }
+    let said = match (turn.state, turn.stop) {
+        (TurnState::Lost, _) => "nobody saw how the turn ended",
+        (_, Some(Stop::MaxTokens)) => "the agent has used up its tokens",
+        (_, Some(Stop::MaxTurnRequests)) => "the agent has asked its model as often as it may in a turn",
+        (_, Some(Stop::Refusal)) => "the agent refused",
+        (_, Some(Stop::Crashed)) => "the agent's process ended in the middle of the turn",
+        (TurnState::Cancelled, _) | (_, Some(Stop::Cancelled)) => "the turn was cancelled",
+        (TurnState::TimedOut, _) | (_, Some(Stop::TimedOut)) => "a time limit ended the turn",
+        _ => "the turn failed",
+    };
+    Some(error.map_or(said.to_owned(), |error| format!("{said}: {error}")))
+}
+
+/// The last line that a person sees of a turn.
+pub(super) fn closing(turn: &TurnJson, usage: Option<&str>) -> String {
+    let how = turn.stop.map_or(turn.state.word(), Stop::word);
+    let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
+    let took = took.map_or(String::new(), |took| format!(" after {}", show(took)));
+    let usage = usage.map_or(String::new(), |usage| format!(", {usage}"));
+    format!("turn {}: {how}{took}{usage}", turn.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn turn(state: TurnState, stop: Option<Stop>) -> TurnJson {
+        let turn = json!({"turnId": "0123456789abcdef01234567", "number": 3, "state": state, "stop": stop,
+            "askedBy": "operator", "message": "hi", "text": null, "error": null, "runId": null, "sentAtMs": 1,
+            "beganAtMs": 1000, "endedAtMs": 3000});
+        serde_json::from_value(turn).unwrap()
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_exit_code() {
+        let codes = Stop::ALL.iter().map(|&stop| (stop.word(), code(&turn(TurnState::Failed, Some(stop)))));
+        assert!(codes.eq([
+            ("end-turn", 0),
+            ("max-tokens", 1),
+            ("max-turn-requests", 1),
+            ("refusal", 120),
+            ("cancelled", 123),
+            ("timed-out", 124),
+            ("error", 1),
+            ("crashed", 119),
+        ]));
+        assert_eq!(code(&turn(TurnState::Lost, None)), 121);
+        assert_eq!(code(&turn(TurnState::Lost, Some(Stop::Crashed))), 121);
+        assert_eq!(code(&turn(TurnState::Cancelled, None)), 123);
+        assert_eq!(code(&turn(TurnState::Done, None)), 0);
+    }
+
+    #[test]
+    fn what_went_wrong_is_said_and_what_went_well_is_not() {
+        assert_eq!(complaint(&turn(TurnState::Done, Some(Stop::EndTurn))), None);
+        let mut failed = turn(TurnState::Failed, Some(Stop::Crashed));
+        failed.error = Some("exit code 3\nlast words".to_owned());
+        let said = complaint(&failed).unwrap();
+        assert_eq!(said, "the agent's process ended in the middle of the turn: exit code 3 last words");
+    }
+
+    #[test]
+    fn the_last_line_says_how_long_it_took() {
+        let line = closing(&turn(TurnState::Done, Some(Stop::EndTurn)), Some("5 of 10 tokens"));
+        assert_eq!(line, "turn 3: end-turn after 2.0 s, 5 of 10 tokens");
+    }
+}

@@ -1,0 +1,216 @@
+//! What is to be printed: where it goes, where lines begin and end, and what stands apart from what.
+
+use super::{Onto, Style};
+use crate::print::Tone;
+use tenure_output::Cleaner;
+
+/// How many ends of lines make a space between texts; before anything there is one.
+const SPACE: usize = 2;
+
+/// What the last thing was that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Nothing,
+    Agent,
+    Thought,
+    User,
+    Lines,
+}
+
+impl Section {
+    fn is_text(self) -> bool {
+        matches!(self, Section::Agent | Section::Thought | Section::User)
+    }
+}
+
+/// What is to be printed, and how what was printed ended.
+pub(super) struct Page {
+    pub(super) style: Style,
+    pub(super) out: Vec<(Onto, String)>,
+    section: Section,
+    /// How many ends of lines are the last of standard output, and of what is beside it.
+    ends: [usize; 2],
+    /// Whether the answer has begun.
+    pub(super) answered: bool,
+    /// Of the text that is being shown.
+    cleaner: Cleaner,
+    /// How many lines at the end change in place.
+    changing: usize,
+    /// How many ends of lines are above them.
+    above: usize,
+}
+
+impl Page {
+    pub(super) fn new(style: Style) -> Self {
+        Self {
+            style,
+            out: Vec::new(),
+            section: Section::Nothing,
+            ends: [SPACE; 2],
+            answered: false,
+            cleaner: Cleaner::new(),
+            changing: 0,
+            above: 0,
+        }
+    }
+
+    /// Where all goes that is no answer.
+    fn beside(&self) -> Onto {
+        if self.style.split { Onto::Beside } else { Onto::Answer }
+    }
+
+    /// More of a text.
+    pub(super) fn text(&mut self, section: Section, text: &str) {
+        self.clear_changing();
+        self.begin(section);
+        self.answered |= section == Section::Agent;
+        if self.style.split && section == Section::Agent {
+            return self.put(Onto::Answer, text);
+        }
+        let mut clean = String::new();
+        self.cleaner.push(text.as_bytes(), &mut clean);
+        self.clean(section, &clean);
+    }
+
+    /// More of a text without anything that a terminal would obey.
+    fn clean(&mut self, section: Section, clean: &str) {
+        let tone = match section {
+            Section::Thought => Tone::Quiet,
+            Section::User => Tone::Title,
+            Section::Agent | Section::Lines | Section::Nothing => Tone::Plain,
+        };
+        let onto = if section == Section::Agent { Onto::Answer } else { self.beside() };
+        for part in clean.split_inclusive('\n') {
+            let begins = section == Section::User && self.ends[onto as usize] > 0;
+            let (text, end) = part.strip_suffix('\n').map_or((part, ""), |text| (text, "\n"));
+            let painted = if text.is_empty() { String::new() } else { self.style.face.paint(tone, text) };
+            self.put(onto, &format!("{}{painted}{end}", if begins { "> " } else { "" }));
+        }
+    }
+
+    /// Whole lines.
+    pub(super) fn lines(&mut self, lines: &[String]) {
+        self.clear_changing();
+        self.begin(Section::Lines);
+        let onto = self.beside();
+        self.end_line(onto);
+        lines.iter().for_each(|line| self.put(onto, &format!("{line}\n")));
+    }
+
+    /// A line that tears no text where it need not.
+    pub(super) fn aside(&mut self, tone: Tone, text: &str) {
+        if self.style.split {
+            self.end_line(Onto::Beside);
+            return self.put(Onto::Beside, &format!("{text}\n"));
+        }
+        let line = self.style.face.paint(tone, text);
+        self.lines(&[line]);
+    }
+
+    /// A line that somebody else ends.
+    pub(super) fn ask(&mut self, text: &str) {
+        self.clear_changing();
+        self.begin(Section::Lines);
+        let onto = self.beside();
+        self.end_line(onto);
+        self.put(onto, text);
+    }
+
+    /// They ended it.
+    pub(super) fn typed(&mut self) {
+        let onto = self.beside();
+        self.ends[onto as usize] = 1;
+        self.changing = 0;
+    }
+
+    /// Whether there are lines that change.
+    pub(super) fn is_changing(&self) -> bool {
+        self.changing > 0
+    }
+
+    /// Shows these lines last; they change in place.
+    pub(super) fn show_changing(&mut self, lines: &[String]) {
+        if !lines.is_empty() {
+            self.lines(&[]);
+            self.above = self.ends[Onto::Answer as usize];
+            self.lines(lines);
+            self.changing = lines.len();
+        }
+    }
+
+    /// Takes the lines that change off the terminal.
+    pub(super) fn clear_changing(&mut self) {
+        if self.changing > 0 {
+            let up = format!("\x1b[{}A\x1b[J", self.changing);
+            self.changing = 0;
+            self.put(Onto::Answer, &up);
+            self.ends[Onto::Answer as usize] = self.above;
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn settle(&mut self) {
+        self.clear_changing();
+        self.end_text();
+        self.end_line(Onto::Answer);
+        self.end_line(Onto::Beside);
+    }
+
+    /// What the cleaner held back is shown before something else is.
+    fn end_text(&mut self) {
+        let mut clean = String::new();
+        std::mem::take(&mut self.cleaner).finish(&mut clean);
+        if self.section.is_text() {
+            self.clean(self.section, &clean);
+        }
+    }
+
+    /// What comes belongs to another turn.
+    pub(super) fn part(&mut self) {
+        self.clear_changing();
+        self.begin(Section::Lines);
+    }
+
+    fn begin(&mut self, section: Section) {
+        if section == self.section {
+            return;
+        }
+        self.end_text();
+        let before = std::mem::replace(&mut self.section, section);
+        if self.style.split {
+            self.end_line(Onto::Beside);
+            if section == Section::Agent {
+                self.space();
+            }
+        } else if before.is_text() || section.is_text() {
+            self.space();
+        } else {
+            self.end_line(Onto::Answer);
+        }
+    }
+
+    /// An empty line on standard output, unless there is one or nothing above.
+    fn space(&mut self) {
+        let missing = SPACE.saturating_sub(self.ends[Onto::Answer as usize]);
+        self.put(Onto::Answer, &"\n".repeat(missing));
+    }
+
+    fn put(&mut self, onto: Onto, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let ends = text.len() - text.trim_end_matches('\n').len();
+        let before = if ends == text.len() { self.ends[onto as usize] } else { 0 };
+        self.ends[onto as usize] = before + ends;
+        match self.out.last_mut() {
+            Some((last, before)) if *last == onto => before.push_str(text),
+            _ => self.out.push((onto, text.to_owned())),
+        }
+    }
+
+    fn end_line(&mut self, onto: Onto) {
+        if self.ends[onto as usize] == 0 {
+            self.put(onto, "\n");
+        }
+    }
+}

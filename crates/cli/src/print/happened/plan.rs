@@ -1,0 +1,42 @@
+//! An agent's plan, as a list to tick off: the whole of it first, then what has changed.
+
+use super::text_of;
+use crate::print::{Face, Tone};
+use serde_json::Value;
+
+/// The plan, as it was shown last.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    number: Option<u64>,
+    steps: Vec<(String, String)>,
+}
+
+impl Plan {
+    /// The entry that may change.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.number
+    }
+
+    /// The lines that are new.
+    pub(super) fn changed(&mut self, number: u64, body: &Value, face: Face) -> Vec<String> {
+        let step = |entry: &Value| (text_of(&entry["content"]), text_of(&entry["status"]));
+        let steps: Vec<_> = body["entries"].as_array().into_iter().flatten().map(step).collect();
+        let is_first = self.steps.is_empty() && !steps.is_empty();
+        let new = steps.iter().filter(|step| !self.steps.contains(step));
+        let mut lines: Vec<String> = new.map(|(content, status)| line(content, status, face)).collect();
+        if is_first {
+            lines.insert(0, face.paint(Tone::Title, "plan"));
+        }
+        (self.number, self.steps) = (Some(number), steps);
+        lines
+    }
+}
+
+fn line(content: &str, status: &str, face: Face) -> String {
+    let (mark, tone) = match status {
+        "completed" => ("[x]", Tone::Quiet),
+        "in_progress" => ("[>]", Tone::Odd),
+        _ => ("[ ]", Tone::Plain),
+    };
+    face.paint(tone, &format!("  {mark} {content}"))
+}

@@ -1,0 +1,132 @@
+//! A tool call: one line with what it is and how it is, and what it changed.
+
+use super::diff::{self, Line};
+use super::text_of;
+use crate::print::{Face, Tone, plain, plain_lines};
+use serde_json::Value;
+
+/// How many lines change in place at most: they must fit on the terminal.
+pub(super) const CHANGING_MOST: usize = 6;
+/// How many lines of a change are shown.
+const CHANGE_LINES: usize = 60;
+/// How many lines of what went wrong are shown.
+const WRONG_LINES: usize = 8;
+/// How many columns of a line are for the words around the title.
+const AROUND_TITLE: usize = 30;
+
+/// A tool call, as it was told last.
+#[derive(Debug, Default)]
+pub(super) struct Tool {
+    id: String,
+    kind: String,
+    title: String,
+    status: String,
+    content: Vec<Value>,
+    /// Whether its end is shown.
+    over: bool,
+    /// Whether what it changes is shown.
+    changed: bool,
+}
+
+impl Tool {
+    /// Takes what is told of it. Whether its end is to be shown now.
+    pub(super) fn told(&mut self, body: &Value) -> bool {
+        body["toolCallId"].as_str().unwrap_or_default().clone_into(&mut self.id);
+        self.kind = body["kind"].as_str().map_or_else(|| "other".to_owned(), plain);
+        self.title = text_of(&body["title"]);
+        self.status = body["status"].as_str().map_or_else(|| "pending".to_owned(), plain);
+        self.content = body["content"].as_array().cloned().unwrap_or_default();
+        !self.over && matches!(self.status.as_str(), "completed" | "failed")
+    }
+
+    pub(super) fn is(&self, id: &str) -> bool {
+        self.id == id
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// It in one line.
+    pub(super) fn line(&self, face: Face) -> String {
+        let (mark, tone) = match self.status.as_str() {
+            "completed" => ("✓", Tone::Good),
+            "failed" => ("✗", Tone::Bad),
+            _ => ("•", Tone::Odd),
+        };
+        let room = usize::from(face.width).saturating_sub(AROUND_TITLE).max(AROUND_TITLE);
+        let status = face.paint(Tone::Quiet, &self.status.replace('_', " "));
+        let title = shortened(&self.title, room);
+        format!("{} {} {title}  {status}", face.paint(tone, mark), face.paint(Tone::Title, &self.kind))
+    }
+
+    /// It in the end: its line, what it changed, what went wrong.
+    pub(super) fn closing(&mut self, face: Face) -> Vec<String> {
+        self.over = true;
+        let mut lines = vec![self.line(face)];
+        lines.extend(self.change(face));
+        if self.status == "failed" {
+            let texts = self.content.iter().filter_map(|part| part["content"]["text"].as_str());
+            let wrong = texts.flat_map(plain_lines).take(WRONG_LINES);
+            lines.extend(wrong.map(|text| face.paint(Tone::Quiet, &format!("    {text}"))));
+        }
+        lines
+    }
+
+    /// What it changes, once.
+    pub(super) fn change(&mut self, face: Face) -> Vec<String> {
+        if self.changed {
+            return Vec::new();
+        }
+        let diffs: Vec<&Value> = self.content.iter().filter(|part| part["type"] == "diff").collect();
+        let lines: Vec<String> = diffs.iter().flat_map(|diff| changed(diff, face)).collect();
+        self.changed = !diffs.is_empty();
+        lines
+    }
+}
+
+/// A change of a file.
+fn changed(body: &Value, face: Face) -> Vec<String> {
+    let text = |key: &str| body[key].as_str().map(plain_lines).unwrap_or_default().join("\n");
+    let (old, new) = (text("oldText"), text("newText"));
+    let mut lines = vec![face.paint(Tone::Title, &format!("    {}", text_of(&body["path"])))];
+    let all = diff::between(&old, &new);
+    for line in all.iter().take(CHANGE_LINES) {
+        lines.push(match line {
+            Line::Same(text) => format!("      {text}"),
+            Line::Gone(text) => face.paint(Tone::Bad, &format!("    - {text}")),
+            Line::Come(text) => face.paint(Tone::Good, &format!("    + {text}")),
+            Line::Skipped(count) => face.paint(Tone::Quiet, &format!("      … {count} lines")),
+        });
+    }
+    if all.len() > CHANGE_LINES {
+        let more = all.len() - CHANGE_LINES;
+        lines.push(face.paint(Tone::Quiet, &format!("    … {more} lines more")));
+    }
+    lines
+}
+
+/// A text of so many columns at most: a line that is longer than the terminal is wide cannot change in place.
+fn shortened(text: &str, most: usize) -> String {
+    // Characters of other scripts may take two.
+    let columns = |c: char| if c.is_ascii() { 1 } else { 2 };
+    let mut short = String::new();
+    let mut left = most.saturating_sub(2);
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(columns(c)) else { return format!("{short}…") };
+        left = rest;
+        short.push(c);
+    }
+    short
+}
+
+/// How much of its memory an agent has used, and what it cost.
+pub(super) fn usage(body: &Value) -> Option<String> {
+    let (used, size) = (body["used"].as_u64()?, body["size"].as_u64()?);
+    let cost = &body["cost"];
+    let cost = cost["amount"].as_f64().map_or(String::new(), |amount| {
+        let currency = text_of(&cost["currency"]);
+        format!(", {amount:.2} {currency}")
+    });
+    Some(format!("{used} of {size} tokens{cost}"))
+}

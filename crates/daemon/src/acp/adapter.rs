@@ -1,0 +1,102 @@
+//! The adapters that this daemon speaks with.
+
+use super::updates::Updates;
+use crate::daemon::{lock, until};
+use crate::scopes::Scopes;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+use tenure_acp::handle::Handle;
+use tenure_acp::schema::SessionId;
+use tenure_agents::Adapter as Description;
+use tenure_core::ids::RunId;
+use tenure_core::session::{AgentId, SessionKey};
+use tenure_settings::Settings;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+/// How long an adapter that dies may take to be gone.
+const SOON: Duration = Duration::from_secs(2);
+
+/// An adapter whose conversation is open.
+#[derive(Debug)]
+pub(crate) struct Adapter {
+    pub(super) run: RunId,
+    pub(super) handle: Handle,
+    /// What the agent calls the conversation.
+    pub(super) session: SessionId,
+    /// Whether its driver has stopped.
+    pub(super) over: watch::Receiver<bool>,
+    /// Since when nobody has wanted anything of it.
+    pub(super) idle_since: Mutex<Instant>,
+    /// Whether it left a turn without an answer when nobody waited for it any more. It may have answered since.
+    pub(super) owes_an_answer: AtomicBool,
+    /// How long it is kept then.
+    pub(super) idle: Option<Duration>,
+}
+
+impl Adapter {
+    pub(super) fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// Whether it has been idle for too long.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.idle.is_some_and(|limit| lock(&self.idle_since).elapsed() >= limit)
+    }
+
+    /// Whether it ends soon, by itself.
+    pub(super) async fn is_ending(&self) -> bool {
+        timeout(SOON, until(&mut self.over.clone(), |is| *is)).await.is_ok()
+    }
+
+    pub(super) fn was_used(&self) {
+        *lock(&self.idle_since) = Instant::now();
+    }
+}
+
+/// The adapters that this daemon speaks with, by their sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Adapters {
+    live: Mutex<HashMap<SessionKey, Arc<Adapter>>>,
+    /// One at a time looks for a session's adapter, or lets go of it.
+    pub(super) gates: Scopes,
+    pub(super) updates: Updates,
+    /// How they are described, once that was read.
+    descriptions: OnceLock<Result<Descriptions, String>>,
+}
+
+type Descriptions = BTreeMap<AgentId, Description>;
+
+impl Adapters {
+    /// How adapters are described: read once.
+    pub(super) fn described(&self, settings: &Settings) -> Result<&Descriptions, &String> {
+        let read = || {
+            let file = settings.config().unwrap_or(Path::new("config.toml"));
+            tenure_agents::adapters(file, settings.agents()).map_err(|error| error.to_string())
+        };
+        self.descriptions.get_or_init(read).as_ref()
+    }
+
+    pub(super) fn get(&self, key: &SessionKey) -> Option<Arc<Adapter>> {
+        lock(&self.live).get(key).cloned()
+    }
+
+    pub(super) fn all(&self) -> Vec<(SessionKey, Arc<Adapter>)> {
+        lock(&self.live).iter().map(|(key, adapter)| (key.clone(), Arc::clone(adapter))).collect()
+    }
+
+    pub(super) fn put(&self, key: SessionKey, adapter: Arc<Adapter>) {
+        lock(&self.live).insert(key, adapter);
+    }
+
+    /// Forgets a session's adapter, if it is this one.
+    pub(super) fn forget(&self, key: &SessionKey, run: &RunId) {
+        let mut live = lock(&self.live);
+        if live.get(key).is_some_and(|known| known.run == *run) {
+            live.remove(key);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Asking somebody what an agent may do: a question among the approvals, with the answers that the agent offers. The
+//! question and its answer are records, so the next daemon goes on waiting for it, or finds it answered.
+
+use super::hosting::Hosting;
+use crate::daemon::Daemon;
+use crate::refusal::Refusal;
+use crate::tools::without_question;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_acp::permission::offered;
+use tenure_acp::schema::RequestPermissionRequest;
+use tenure_core::api::{Approval, PermissionJson};
+use tenure_core::ids::RunId;
+use tenure_core::session::SessionKey;
+use tenure_os::{clock, pause};
+use tenure_store::{ApprovalRow, ApprovalState, NewApproval};
+use tokio::time::{sleep, timeout};
+
+/// The pause before the registry is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What somebody is asked.
+pub(super) struct Question {
+    title: String,
+    options: Vec<PermissionJson>,
+}
+
+impl Question {
+    pub(super) fn of_request(wanted: &RequestPermissionRequest) -> Self {
+        let title = wanted.tool_call.fields.title.clone();
+        Self {
+            title: title.unwrap_or_else(|| "do something that it does not name".to_owned()),
+            options: offered(wanted),
+        }
+    }
+
+    /// About something that the agent does by us and has not asked for.
+    pub(super) fn of_deed(title: &str) -> Self {
+        let option = |id: &str, kind: &str| PermissionJson {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            kind: kind.to_owned(),
+        };
+        Self {
+            title: title.to_owned(),
+            options: vec![option("allow", "allow_once"), option("reject", "reject_once")],
+        }
+    }
+}
+
+/// What somebody answered: one of the options, or none.
+pub(super) struct Answered {
+    pub(super) option: Option<String>,
+    pub(super) by: String,
+}
+
+/// A question about what an agent wants to do, as it is recorded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Permission {
+    title: String,
+    cwd: String,
+    options: Vec<PermissionJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
+}
+
+/// How a question is answered.
+pub(crate) enum Choice<'a> {
+    /// With the first option of this kind.
+    Like(ApprovalState),
+    /// With this option.
+    Option(&'a str),
+}
+
+impl Permission {
+    /// The question, if it is one of these.
+    pub(crate) fn read(row: &ApprovalRow) -> Option<Self> {
+        Self::deserialize(row.approval.asked.get("permission")?).ok()
+    }
+
+    fn recorded(&self) -> Value {
+        json!({ "permission": self })
+    }
+
+    /// What people and programs read of it.
+    pub(crate) fn shown(self, without: Approval) -> Approval {
+        Approval {
+            command: self.title,
+            cwd: self.cwd,
+            why: "an agent asks before it does this".to_owned(),
+            options: self.options,
+            option: self.chosen,
+            ..without
+        }
+    }
+
+    /// Which option a choice is, and what became of the question by that.
+    fn choose(&self, choice: &Choice<'_>) -> Result<(Option<String>, ApprovalState), Refusal> {
+        let of_kind = |kinds: &[&str]| {
+            let found = kinds.iter().find_map(|kind| self.options.iter().find(|option| option.kind == *kind));
+            found.map(|option| option.id.clone())
+        };
+        let offers = || self.options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ");
+        match choice {
+            Choice::Like(ApprovalState::AllowedOnce) => match of_kind(&["allow_once"]) {
+                Some(id) => Ok((Some(id), ApprovalState::AllowedOnce)),
+                None => Err(Refusal::invalid(format!(
+                    "it offers nothing that allows it once: choose one of {}",
+                    offers()
+                ))),
+            },
+            Choice::Like(ApprovalState::AllowedAlways) => match of_kind(&["allow_always"]) {
+                Some(id) => Ok((Some(id), ApprovalState::AllowedAlways)),
+                None => Err(Refusal::invalid(format!(
+                    "it offers nothing that allows it always: choose one of {}",
+                    offers()
+                ))),
+            },
+            // Where no refusal is offered, the request is cancelled.
+            Choice::Like(_) => Ok((of_kind(&["reject_once", "reject_always"]), ApprovalState::Denied)),
+            Choice::Option(id) => {
+                let Some(option) = self.options.iter().find(|option| option.id == *id) else {
+                    return Err(Refusal::invalid(format!(
+                        "{id:?} is not offered: choose one of {}",
+                        offers()
+                    )));
+                };
+                let state = match option.kind.as_str() {
+                    "allow_once" => ApprovalState::AllowedOnce,
+                    "allow_always" => ApprovalState::AllowedAlways,
+                    _ => ApprovalState::Denied,
+                };
+                Ok((Some(option.id.clone()), state))
+            }
+        }
+    }
+}
+
+impl Hosting {
+    /// Asks somebody, unless an earlier daemon did, and waits for the answer or until nobody answers any more.
+    pub(super) async fn ask_person(&self, id: RunId, question: &Question) -> Answered {
+        let daemon = &self.daemon;
+        loop {
+            let mut changes = daemon.changes();
+            match self.asked(&id, question).await {
+                Ok(row) if row.state == ApprovalState::Pending => {
+                    let left = row.approval.expires_at_ms.saturating_sub(clock::unix_ms()) + 1;
+                    // It is looked at again when something happens, or when it expires.
+                    let _ = timeout(Duration::from_millis(left), changes.changed()).await;
+                }
+                Ok(row) => {
+                    let option = Permission::read(&row).and_then(|it| it.chosen);
+                    let by = match row.state {
+                        ApprovalState::Expired => "nobody answered in time".to_owned(),
+                        _ => row.answered_by.unwrap_or_else(|| "somebody".to_owned()),
+                    };
+                    return Answered { option, by };
+                }
+                Err(refusal) => {
+                    tracing::warn!(question = %id, why = refusal.detail, "nobody can be asked now");
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The question, asked if it was not.
+    async fn asked(&self, id: &RunId, question: &Question) -> Result<ApprovalRow, Refusal> {
+        let daemon = &self.daemon;
+        daemon.expire().await?;
+        if let Some(row) = daemon.registry.approval(id.clone()).await? {
+            return Ok(row);
+        }
+        let now = clock::unix_ms();
+        let permission = Permission {
+            title: question.title.clone(),
+            cwd: self.bounds.root.display().to_string(),
+            options: question.options.clone(),
+            chosen: None,
+        };
+        let patience = u64::try_from(daemon.settings.exec.approval.as_millis()).unwrap_or(u64::MAX / 2);
+        let approval = NewApproval {
+            id: id.clone(),
+            created_at_ms: now,
+            expires_at_ms: now.saturating_add(patience),
+            instance: daemon.instance.clone(),
+            session: Some(self.key.to_string()),
+            asked: permission.recorded(),
+        };
+        daemon.registry.ask_person(approval).await?;
+        pause::point("daemon-acp-asked");
+        let detail = json!({ "command": question.title, "why": "an agent asks before it does this" });
+        daemon.tell_of(id, Some(self.key.to_string()), "approval-asked", detail).await;
+        let row = daemon.registry.approval(id.clone()).await?;
+        row.ok_or_else(|| Refusal::internal("the question is gone"))
+    }
+}
+
+impl Daemon {
+    /// Nobody is asked any more what the agent of a session may do: its turn is over.
+    pub(super) async fn withdraw_permissions(&self, key: &SessionKey) {
+        let questions = self.own_questions().await.unwrap_or_else(|refusal| {
+            tracing::warn!(session = %key, why = refusal.detail, "its questions wait until they expire");
+            Vec::new()
+        });
+        for row in questions {
+            if row.approval.session.as_deref() == Some(key.as_str()) && Permission::read(&row).is_some() {
+                // Somebody may be faster.
+                let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), "the turn's end")).await;
+            }
+        }
+    }
+
+    /// What the agent of a session asks and nobody has answered.
+    pub(crate) async fn questions_of(&self, key: &SessionKey) -> Result<Vec<Approval>, Refusal> {
+        let rows = self.asked_by(key).await?;
+        let shown = |row: &ApprovalRow| Some(Permission::read(row)?.shown(without_question(row)));
+        Ok(rows.iter().filter_map(shown).collect())
+    }
+
+    async fn asked_by(&self, key: &SessionKey) -> Result<Vec<ApprovalRow>, Refusal> {
+        self.expire().await?;
+        let rows = self.own_questions().await?;
+        Ok(rows.into_iter().filter(|row| row.approval.session.as_deref() == Some(key.as_str())).collect())
+    }
+
+    /// Answers one of these with one of the options that it offers.
+    pub(crate) async fn answer_question(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        (question, option): (&str, &str),
+        by: &str,
+    ) -> Result<(), Refusal> {
+        let rows = self.asked_by(key).await?;
+        let mut meant = rows.iter().filter(|row| row.approval.id.as_str().starts_with(question));
+        let (Some(row), None) = (meant.next(), meant.next()) else {
+            return Err(Refusal::no_such_run(format!(
+                "session {key} asks no question {question:?}: `status` lists them"
+            )));
+        };
+        let Some(permission) = Permission::read(row) else {
+            return Err(Refusal::forbidden("what may be executed is for a person to say"));
+        };
+        self.answer_permission(row, permission, &Choice::Option(option), by).await
+    }
+
+    /// Answers a question of an agent, once.
+    pub(crate) async fn answer_permission(
+        self: &Arc<Self>,
+        row: &ApprovalRow,
+        permission: Permission,
+        choice: &Choice<'_>,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        let (chosen, state) = permission.choose(choice)?;
+        let mut row = row.clone();
+        row.approval.asked = Permission { chosen, ..permission }.recorded();
+        self.record_answer(&row, state, (Vec::new(), by)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ApprovalState::{AllowedAlways, AllowedOnce, Denied};
+
+    fn permission(options: &[(&str, &str)]) -> Permission {
+        let option = |(id, kind): &(&str, &str)| PermissionJson {
+            id: (*id).to_owned(),
+            name: String::new(),
+            kind: (*kind).to_owned(),
+        };
+        let options = options.iter().map(option).collect();
+        Permission { title: String::new(), cwd: String::new(), options, chosen: None }
+    }
+
+    #[test]
+    fn an_answer_is_the_first_option_of_its_kind_or_the_one_that_is_named() {
+        let all = permission(&[
+            ("a", "allow_always"),
+            ("b", "allow_once"),
+            ("c", "allow_once"),
+            ("d", "reject_once"),
+        ]);
+        let chosen =
+            |choice: Choice<'_>| all.choose(&choice).map(|(option, state)| (option.unwrap(), state)).unwrap();
+        assert_eq!(chosen(Choice::Like(AllowedOnce)), ("b".to_owned(), AllowedOnce));
+        assert_eq!(chosen(Choice::Like(AllowedAlways)), ("a".to_owned(), AllowedAlways));
+        assert_eq!(chosen(Choice::Like(Denied)), ("d".to_owned(), Denied));
+        assert_eq!(chosen(Choice::Option("c")), ("c".to_owned(), AllowedOnce));
+        assert!(all.choose(&Choice::Option("e")).is_err());
+    }
+
+    #[test]
+    fn what_is_not_offered_is_refused_and_a_refusal_can_always_be_given() {
+        let one = permission(&[("b", "allow_once")]);
+        assert!(one.choose(&Choice::Like(ApprovalState::AllowedAlways)).is_err());
+        assert_eq!(one.choose(&Choice::Like(ApprovalState::Denied)).unwrap(), (None, ApprovalState::Denied));
+    }
+}

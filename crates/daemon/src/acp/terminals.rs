@@ -1,0 +1,172 @@
+//! The terminals that an agent asks for: each is a run of its session, so its tree is held, its output kept, and all of it
+//! ended with the session. A terminal is called by its run and by how much of its output is wanted: nothing has to be
+//! remembered of it.
+
+use super::hosting::Hosting;
+use super::wants::refused;
+use crate::asked::{self, Asked as AskedRun};
+use crate::daemon::lock;
+use crate::refusal::Refusal;
+use crate::requester::Requester;
+use crate::sessions::dress;
+use std::path::Path;
+use tenure_acp::conversation::Asked;
+use tenure_acp::host::Answer;
+use tenure_acp::message::raw;
+use tenure_acp::schema::{
+    CreateTerminalRequest, CreateTerminalResponse, Error, KillTerminalResponse, ReleaseTerminalResponse,
+    TerminalExitStatus, TerminalOutputResponse, WaitForTerminalExitResponse,
+};
+use tenure_core::defaults;
+use tenure_core::ending::Termination;
+use tenure_core::ids::RunId;
+use tenure_core::limits::{Activity, Limits};
+use tenure_core::session::Backend;
+use tenure_core::signal;
+use tenure_core::spec::{Argv, Spec, Transport};
+use tenure_output::{Piece, Reader, totals};
+use tenure_store::RunRow;
+
+/// How much of the output is told at most.
+const MOST: u64 = 1 << 20;
+/// How much is read at a time.
+const CHUNK: usize = 64 << 10;
+
+impl Hosting {
+    pub(super) async fn create_terminal(&self, asked: &Asked, wanted: CreateTerminalRequest) -> Answer {
+        let run = asked.name(self.run());
+        let limit = wanted.output_byte_limit;
+        // An earlier daemon may have started it.
+        let known =
+            self.daemon.registry.run(run.clone()).await.map_err(|error| refused(error.to_string()))?;
+        if known.is_none() {
+            let asked = self.terminal_asked(run.clone(), wanted).map_err(told)?;
+            let who = Requester::Operator { about: format!("the agent of session {}", self.key) };
+            self.daemon.start(asked, who.to_string(), None).await.map_err(told)?;
+        }
+        let id = limit.map_or_else(|| run.to_string(), |limit| format!("{run}.{limit}"));
+        Ok(raw(&CreateTerminalResponse::new(id)))
+    }
+
+    fn terminal_asked(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<AskedRun, Refusal> {
+        let mut process = asked::handed_down(&self.daemon.state_text());
+        process.cwd =
+            wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()).into_os_string().into_encoded_bytes();
+        dress(&mut process, &self.bounds.description.env)?;
+        for variable in &wanted.env {
+            process.set(&variable.name, &variable.value)?;
+            process.env_names.push(variable.name.clone());
+        }
+        // Some agents write a line for a shell instead of a program and its arguments.
+        let words = if wanted.args.is_empty() && wanted.command.contains(char::is_whitespace) {
+            vec!["/bin/sh".to_owned(), "-c".to_owned(), wanted.command]
+        } else {
+            std::iter::once(wanted.command).chain(wanted.args).collect()
+        };
+        let command =
+            Argv::new(words.into_iter().map(String::into_bytes).collect()).map_err(Refusal::invalid)?;
+        let settings = &self.daemon.settings.run;
+        let limits = Limits {
+            overall: None,
+            no_output: None,
+            activity: Activity::default(),
+            grace: settings.grace,
+            give_up: defaults::GIVE_UP,
+            orphan_grace: settings.orphan_grace,
+        };
+        let spec = Spec {
+            session: Some(self.key.to_string()),
+            label: Some("terminal".to_owned()),
+            ..process.spec(Transport::Pipes { command, stdin: false }, limits)
+        };
+        spec.check().map_err(Refusal::invalid)?;
+        Ok(AskedRun {
+            replace: false,
+            only_session: Some(self.key.to_string()),
+            session_parent: None,
+            backend: Backend::Acp,
+            run_id: Some(run),
+            exec: None,
+            policy: None,
+            spec,
+        })
+    }
+
+    pub(super) async fn terminal_output(&self, id: &str) -> Answer {
+        let (row, limit) = self.terminal(id).await?;
+        let dir = Path::new(&row.directory).join("output");
+        let reading = tokio::task::spawn_blocking(move || last(&dir, limit));
+        let (output, truncated) = reading.await.map_err(|error| refused(error.to_string()))?;
+        let exit = row.ending.as_ref().map(|ending| status(&ending.termination));
+        Ok(raw(&TerminalOutputResponse::new(output, truncated).exit_status(exit)))
+    }
+
+    pub(super) async fn wait_for_exit(&self, id: &str) -> Answer {
+        let (row, _) = self.terminal(id).await?;
+        let ended = self.daemon.wait(&row.ticket.run_id, None).await.map_err(told)?;
+        let status = ended.ending.map_or_else(TerminalExitStatus::new, |ending| status(&ending.termination));
+        Ok(raw(&WaitForTerminalExitResponse::new(status)))
+    }
+
+    pub(super) async fn kill_terminal(&self, id: &str) -> Answer {
+        self.end_terminal(id).await?;
+        Ok(raw(&KillTerminalResponse::new()))
+    }
+
+    /// The agent has nothing to do with it any more. What it printed stays, for people.
+    pub(super) async fn release_terminal(&self, id: &str) -> Answer {
+        self.end_terminal(id).await?;
+        lock(&self.released).insert(id.to_owned());
+        Ok(raw(&ReleaseTerminalResponse::new()))
+    }
+
+    async fn end_terminal(&self, id: &str) -> Result<(), Error> {
+        let (row, _) = self.terminal(id).await?;
+        let who = Requester::Operator { about: format!("the agent of session {}", self.key) };
+        self.daemon.cancel_run(&row, false, &who).await.map_err(told)
+    }
+
+    /// The run that a terminal is, if it is one of this session, and how much of its output is wanted.
+    async fn terminal(&self, id: &str) -> Result<(RunRow, u64), Error> {
+        let (run, limit) = id.split_once('.').map_or((id, None), |(run, limit)| (run, limit.parse().ok()));
+        let unknown = || Error::resource_not_found(Some(id.to_owned()));
+        if lock(&self.released).contains(id) {
+            return Err(unknown());
+        }
+        let run: RunId = run.parse().map_err(|_| unknown())?;
+        let row = self.daemon.registry.run(run).await.map_err(|error| refused(error.to_string()))?;
+        let is_ours = |row: &RunRow| {
+            row.ticket.session_id.as_deref() == Some(self.key.as_str()) && row.ticket.run_id != *self.run()
+        };
+        let row = row.filter(is_ours).ok_or_else(unknown)?;
+        Ok((row, limit.unwrap_or(MOST).min(MOST)))
+    }
+}
+
+/// The last of a run's output, and whether something is missing before it.
+fn last(dir: &Path, limit: u64) -> (String, bool) {
+    let all = totals(dir).map_or(0, |totals| totals.bytes);
+    let mut at = all.saturating_sub(limit);
+    let mut truncated = at > 0;
+    let (mut reader, mut buffer, mut bytes) = (Reader::new(dir), vec![0; CHUNK], Vec::new());
+    while let Ok(piece) = reader.read(at, &mut buffer) {
+        match piece {
+            Piece::End { .. } => break,
+            Piece::Bytes { len, .. } => bytes.extend_from_slice(&buffer[..len]),
+            Piece::Gap { .. } | Piece::Lost { .. } => truncated = true,
+        }
+        at = piece.end();
+    }
+    // It may begin, or still be, in the middle of a character.
+    let begin = bytes.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
+    (String::from_utf8_lossy(&bytes[begin..]).into_owned(), truncated)
+}
+
+fn status(termination: &Termination) -> TerminalExitStatus {
+    let code = termination.exit_code.and_then(|code| u32::try_from(code).ok());
+    TerminalExitStatus::new().exit_code(code).signal(termination.signal.map(signal::name))
+}
+
+fn told(refusal: Refusal) -> Error {
+    refused(refusal.detail)
+}

@@ -1,0 +1,285 @@
+//! One turn of an ACP agent: its prompt is asked once, whoever goes on with it, and its end is what the agent answers. A
+//! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
+
+use super::adapter::Adapter;
+use super::ends::{Early, End, acp_end, after};
+use super::ensuring::Ensured;
+use super::updates::Update;
+use crate::daemon::{Daemon, Phase, until};
+use crate::refusal::Refusal;
+use crate::sessions::Stopped;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenure_acp::history::Kind;
+use tenure_acp::host::{Answer, Over, answer_of};
+use tenure_acp::schema::{ContentBlock, PromptRequest};
+use tenure_core::ending::Reason;
+use tenure_core::ids::RunId;
+use tenure_core::session::{AgentId, SessionKey, Stop};
+use tenure_core::talk::{Asks, Line};
+use tenure_os::{clock, pause};
+use tenure_store::{Outcome, Session, Turn, TurnEnd};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// The pause before the registry is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long an agent may take to confirm that it has ended its turn.
+const CONFIRM: Duration = Duration::from_secs(15);
+/// What became of a prompt.
+enum Came {
+    /// The agent answered.
+    Answer(Answer),
+    /// It did not confirm that it ended the turn.
+    Unconfirmed,
+    /// The adapter has ended.
+    Over,
+}
+
+impl Daemon {
+    /// Tells whoever looks on that a turn has begun or ended.
+    pub(crate) fn a_turn_changed(&self, key: &SessionKey) {
+        self.adapters.updates.tell(key, Update::Turn);
+    }
+
+    /// Carries out a turn of an ACP agent, or goes on with one.
+    pub(crate) async fn see_acp_through(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        let asks = self.asks_somebody(&session.row);
+        let end = self.see_to_its_end(session, turn, cancelled).await?;
+        if asks {
+            self.withdraw_permissions(&turn.asked.session).await;
+        }
+        Ok(end)
+    }
+
+    async fn see_to_its_end(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        mut cancelled: watch::Receiver<bool>,
+    ) -> Result<TurnEnd, Stopped> {
+        self.a_turn_changed(&turn.asked.session);
+        let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
+        // Its adapter is noted with its prompt.
+        let asked = if turn.run.is_some() { self.asked(turn).await? } else { None };
+        if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
+            return Ok(self.ended(turn, acp_end(&answer_of(answer)), None).await);
+        }
+        let limit = self.turn_limit(&session, turn);
+        let mut leaving = self.phase.subscribe();
+        let ensuring = self.ensure_asked(session, turn, asked.is_some());
+        let ensured = tokio::select! {
+            biased;
+            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+            // What the agent was asked it has to be told of.
+            () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(self.not_asked(turn).await),
+            // One that was asked may have answered in time, while nobody listened.
+            () = time_is_up(limit), if asked.is_none() => {
+                let why = format!("{name} was not ready for its turn before that had no time left");
+                return Ok(self.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
+            }
+            ensured = ensuring => ensured,
+        };
+        let (adapter, notes) = match ensured {
+            Ok(Some(ensured)) => ensured,
+            Ok(None) => return self.came_of_the_gone(turn, turn.run.as_ref(), &name).await,
+            Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
+            Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
+        };
+        if asked.is_none() && *cancelled.borrow() {
+            return Ok(self.not_asked(turn).await);
+        }
+        pause::point("daemon-acp-before-prompt");
+        let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks), notes);
+        let came = tokio::select! {
+            biased;
+            () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+            came = until_answered(&adapter, asking, &mut cancelled, limit) => came,
+        };
+        adapter.was_used();
+        match came {
+            (Came::Over, None) => self.came_of_the_gone(turn, Some(&adapter.run), &name).await,
+            came => Ok(self.came(turn, &adapter, came, &name).await),
+        }
+    }
+
+    /// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
+    async fn ensure_asked(
+        self: &Arc<Self>,
+        session: Session,
+        turn: &Turn,
+        was_asked: bool,
+    ) -> Result<Option<Ensured>, Refusal> {
+        if was_asked
+            && let Some(run) = &turn.run
+            && self.adapter_run(run).await?.is_none()
+        {
+            self.hear_out_of(&session.row.key, run).await?;
+            return Ok(None);
+        }
+        let (adapter, notes) = loop {
+            match self.ensure_adapter(session.clone()).await {
+                // The registry does not answer now; what it was asked for has not failed by that.
+                Err(refusal) if refusal.code == "unavailable" && !self.is_draining() => sleep(PAUSE).await,
+                ensured => break ensured?,
+            }
+        };
+        let is_another = was_asked && turn.run.as_ref() != Some(&adapter.run);
+        Ok((!is_another).then_some((adapter, notes)))
+    }
+
+    /// The end of a turn whose adapter has ended: what it answered before that counts.
+    async fn came_of_the_gone(
+        self: &Arc<Self>,
+        turn: &Turn,
+        run: Option<&RunId>,
+        name: &str,
+    ) -> Result<TurnEnd, Stopped> {
+        let answer = self.asked(turn).await?.and_then(|asked| asked.answer);
+        let end = match (answer, run) {
+            (Some(answer), _) => acp_end(&answer_of(&answer)),
+            (None, Some(run)) => self.after_its_end(run, None, name).await,
+            (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
+        };
+        Ok(self.ended(turn, end, None).await)
+    }
+
+    /// The prompt of a turn as it was asked, if it was.
+    async fn asked(&self, turn: &Turn) -> Result<Option<Line>, Stopped> {
+        loop {
+            match self.registry.question_of(turn.asked.id.clone()).await {
+                Ok(asked) => return Ok(asked),
+                Err(error) => self.try_again(turn, &error).await?,
+            }
+        }
+    }
+
+    /// When a turn is to be ended; never, if it has no limit.
+    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Instant> {
+        let row = &session.row;
+        let of_agent = || row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
+        let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
+        let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
+        Some(Instant::now() + limit.saturating_sub(since))
+    }
+
+    /// The end of a turn by what became of its prompt.
+    async fn came(
+        self: &Arc<Self>,
+        turn: &Turn,
+        adapter: &Adapter,
+        (came, early): (Came, Option<Early>),
+        name: &str,
+    ) -> TurnEnd {
+        let end = match (came, early) {
+            // Nobody told it to stop: some say that of a turn that they lose because they die.
+            (Came::Answer(answer), None)
+                if acp_end(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
+            {
+                self.after_its_end(&adapter.run, None, name).await
+            }
+            (Came::Answer(answer), early) => after(acp_end(&answer), early),
+            (Came::Unconfirmed, Some(Early::TimedOut)) => {
+                let key = &turn.asked.session;
+                let why = "its turn had no time left, and it did not stop";
+                if let Err(refusal) = self.let_go_of(key, &adapter.run, why).await {
+                    tracing::warn!(run = %adapter.run, why = refusal.detail, "an adapter does not end");
+                }
+                let why = format!("{name} had no time left and did not stop, so its process was ended");
+                (Outcome::TimedOut, Stop::TimedOut, Some(why))
+            }
+            (Came::Unconfirmed, _) => {
+                adapter.owes_an_answer.store(true, Ordering::Relaxed);
+                let why = format!(
+                    "{name} was told to stop and has not said that it did; its process goes on until the next turn or the close"
+                );
+                (Outcome::Cancelled, Stop::Cancelled, Some(why))
+            }
+            (Came::Over, early) => self.after_its_end(&adapter.run, early, name).await,
+        };
+        self.ended(turn, end, Some(adapter.session.0.to_string())).await
+    }
+
+    /// The end of a turn whose adapter has ended.
+    async fn after_its_end(self: &Arc<Self>, run: &RunId, early: Option<Early>, name: &str) -> End {
+        let (reason, why) = self.how_it_ended(run, name).await;
+        let (outcome, stop) = match (early, reason) {
+            (Some(Early::TimedOut), _) => (Outcome::TimedOut, Stop::TimedOut),
+            (Some(Early::Cancelled), _) | (None, Some(Reason::ManualCancel)) => {
+                (Outcome::Cancelled, Stop::Cancelled)
+            }
+            (None, None | Some(Reason::OwnerLost | Reason::ReconciledStale)) => {
+                (Outcome::Lost, Stop::Crashed)
+            }
+            (None, Some(_)) => (Outcome::Failed, Stop::Crashed),
+        };
+        (outcome, stop, Some(why))
+    }
+
+    /// The end of a turn that the agent has not heard of.
+    async fn not_asked(&self, turn: &Turn) -> TurnEnd {
+        let why = "it was cancelled before the agent was asked".to_owned();
+        self.ended(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
+    }
+
+    async fn not_ensured(&self, turn: &Turn, refusal: &Refusal) -> TurnEnd {
+        let outcome = if refusal.code == "session-closed" { Outcome::Cancelled } else { Outcome::Failed };
+        self.ended(turn, (outcome, Stop::Error, Some(refusal.detail.clone())), None).await
+    }
+}
+
+/// Asks the prompt, unless that was done; and waits for the answer.
+async fn prompt(
+    turn: &Turn,
+    adapter: &Adapter,
+    asked: Option<Asks>,
+    notes: Vec<String>,
+) -> Result<Answer, Over> {
+    if let Some(asks) = asked {
+        return adapter.handle.answer_to(asks.id).await;
+    }
+    let text = turn.asked.message.clone();
+    let notes = notes.into_iter().map(|note| (Kind::Note, json!({ "text": note })));
+    let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
+    let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
+    adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
+}
+
+/// Waits until then, if that is ever.
+async fn time_is_up(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
+async fn until_answered(
+    adapter: &Adapter,
+    asking: impl Future<Output = Result<Answer, Over>>,
+    cancelled: &mut watch::Receiver<bool>,
+    limit: Option<Instant>,
+) -> (Came, Option<Early>) {
+    tokio::pin!(asking);
+    let early = tokio::select! {
+        biased;
+        // First, so that a cancel comes after what it cancels.
+        answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
+        () = until(cancelled, |is| *is) => Early::Cancelled,
+        () = time_is_up(limit) => Early::TimedOut,
+    };
+    adapter.handle.cancel(adapter.session.clone());
+    let came = match timeout(CONFIRM, asking).await {
+        Ok(Ok(answer)) => Came::Answer(answer),
+        Ok(Err(Over)) => Came::Over,
+        Err(_) => Came::Unconfirmed,
+    };
+    (came, Some(early))
+}

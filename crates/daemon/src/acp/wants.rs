@@ -1,0 +1,122 @@
+//! What an agent wants of us, and what it gets: permission, files below its session's directory, commands in terminals.
+
+use super::hosting::Hosting;
+use super::permits::Question;
+use crate::daemon::lock;
+use serde_json::json;
+use std::path::PathBuf;
+use tenure_acp::conversation::{Asked, Want};
+use tenure_acp::host::{Answer, Reply};
+use tenure_acp::message::raw;
+use tenure_acp::permission::{self, Decision};
+use tenure_acp::schema::{
+    Error, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+};
+use tenure_agents::Adapter as Description;
+use tenure_core::session::Permissions;
+
+/// What an agent may do, and where.
+#[derive(Debug, Clone)]
+pub(super) struct Bounds {
+    pub(super) permissions: Permissions,
+    /// Below which directory its files are.
+    pub(super) root: PathBuf,
+    /// Its description: its commands get what it has.
+    pub(super) description: Description,
+}
+
+impl Bounds {
+    pub(super) fn asks_somebody(&self) -> bool {
+        self.permissions == Permissions::Ask
+    }
+}
+
+/// Something that an agent does by us, without having asked.
+pub(super) struct Deed {
+    /// In words.
+    pub(super) title: String,
+    /// Whether it changes nothing.
+    pub(super) only_looks: bool,
+}
+
+impl Hosting {
+    /// What the agent is answered.
+    pub(super) async fn satisfy(&self, asked: Asked) -> Reply {
+        match asked.want() {
+            Want::Permission(wanted) => self.permit(&asked, &wanted).await,
+            Want::ReadFile(wanted) => {
+                let deed = Deed { title: format!("read {}", wanted.path.display()), only_looks: true };
+                self.if_permitted(&asked, &deed, self.read_file(wanted)).await
+            }
+            Want::WriteFile(wanted) if lock(&self.allowed).takes(&wanted.path) => {
+                self.write_file(wanted).await.into()
+            }
+            Want::WriteFile(wanted) => {
+                let deed = Deed { title: format!("write {}", wanted.path.display()), only_looks: false };
+                self.if_permitted(&asked, &deed, self.write_file(wanted)).await
+            }
+            Want::CreateTerminal(wanted) => {
+                let words = std::iter::once(&wanted.command).chain(&wanted.args).map(String::as_str);
+                let deed =
+                    Deed { title: format!("run {}", words.collect::<Vec<_>>().join(" ")), only_looks: false };
+                self.if_permitted(&asked, &deed, self.create_terminal(&asked, wanted)).await
+            }
+            Want::TerminalOutput(wanted) => self.terminal_output(&wanted.terminal_id.0).await.into(),
+            Want::WaitForExit(wanted) => self.wait_for_exit(&wanted.terminal_id.0).await.into(),
+            Want::KillTerminal(wanted) => self.kill_terminal(&wanted.terminal_id.0).await.into(),
+            Want::ReleaseTerminal(wanted) => self.release_terminal(&wanted.terminal_id.0).await.into(),
+            Want::Nothing(error) => Reply::from(Err(error)),
+        }
+    }
+
+    /// Answers a request for permission.
+    async fn permit(&self, asked: &Asked, wanted: &RequestPermissionRequest) -> Reply {
+        let (decision, by) = match permission::decide(self.bounds.permissions, wanted, false) {
+            Decision::Ask => {
+                let answered = self.ask_person(asked.name(self.run()), &Question::of_request(wanted)).await;
+                if let Some(option) = &answered.option {
+                    lock(&self.allowed).chosen(wanted, option);
+                }
+                let decision = answered.option.and_then(|option| permission::chosen(wanted, &option));
+                // Nobody said yes: what the agent offers as a no is it, rather than the end of its turn.
+                let refusal = || permission::decide(Permissions::DenyAll, wanted, false);
+                (decision.unwrap_or_else(refusal), answered.by)
+            }
+            decision => (decision, self.bounds.permissions.word().to_owned()),
+        };
+        let outcome = decision.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
+        let chosen = match &outcome {
+            RequestPermissionOutcome::Selected(selected) => selected.option_id.0.to_string(),
+            _ => "cancelled".to_owned(),
+        };
+        let answer = Ok(raw(&RequestPermissionResponse::new(outcome)));
+        Reply { answer, told: Some(json!({ "outcome": chosen, "by": by })) }
+    }
+
+    /// Does what an agent has us do, if that is permitted. What was not is told in the history.
+    async fn if_permitted(&self, asked: &Asked, deed: &Deed, doing: impl Future<Output = Answer>) -> Reply {
+        let (allowed, by) = match self.bounds.permissions {
+            Permissions::ApproveAll => return doing.await.into(),
+            Permissions::ApproveReads | Permissions::Ask if deed.only_looks => return doing.await.into(),
+            Permissions::ApproveReads => (false, Permissions::ApproveReads.word().to_owned()),
+            Permissions::DenyAll => (false, Permissions::DenyAll.word().to_owned()),
+            Permissions::Ask => {
+                let answered = self.ask_person(asked.name(self.run()), &Question::of_deed(&deed.title)).await;
+                (answered.option.as_deref() == Some("allow"), answered.by)
+            }
+        };
+        let outcome = if allowed { "allow" } else { "reject" };
+        let told = Some(json!({ "tool": deed.title, "outcome": outcome, "by": by }));
+        let answer = if allowed { doing.await } else { Err(not_permitted(&deed.title, &by)) };
+        Reply { answer, told }
+    }
+}
+
+fn not_permitted(what: &str, by: &str) -> Error {
+    refused(format!("to {what} is not permitted ({by})"))
+}
+
+/// An error that says so to the agent.
+pub(super) fn refused(why: impl Into<String>) -> Error {
+    Error::new(-32000, why)
+}

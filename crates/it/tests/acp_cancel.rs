@@ -1,0 +1,140 @@
+//! Cancelling a turn of an ACP agent: by the protocol alone, so the same process goes on with the next turn. One that does
+//! not listen is ended, and the session is whole all the same.
+
+use serde_json::{Value, json};
+use tenure_it::acp::{Acp, KEY};
+use tenure_it::api::text;
+use tenure_it::proc;
+
+/// Cancels the turn under way; returns it once it is over.
+#[track_caller]
+fn cancel(acp: &Acp, turn: &Value) -> Value {
+    let _ = acp.does("cancel", KEY, &json!({}));
+    let turn = acp.end_of(KEY, &turn["turnId"]);
+    assert_eq!(
+        (&turn["state"], &turn["stop"]),
+        (&"cancelled".into(), &"cancelled".into()),
+        "{turn}\n{}",
+        acp.log()
+    );
+    turn
+}
+
+#[test]
+fn a_cancelled_turn_leaves_the_agent_as_it_was() {
+    let acp = Acp::with(&["--ignore-term"], "permissions = 'approve-all'", "");
+    acp.open(KEY);
+    let before = acp.itself(KEY);
+    let adapter = acp.adapter(KEY);
+    for (words, sign) in [
+        ("!say streaming \n!chatter", "streaming"),
+        ("!tool one execute Builds\n!tool-text one working\n!say building \n!await never", "building"),
+        ("!say hanging \n!hang", "hanging"),
+        ("!say waiting \n!terminal exec sleep 1000\n!say started \n!await never", "started"),
+    ] {
+        let sent = acp.send(KEY, words);
+        acp.wait_text(KEY, sign);
+        let turn = cancel(&acp, &sent);
+        assert!(text(&turn["text"]).contains(sign), "what it said until then: {turn}");
+        assert_eq!(proc::pending(acp.pid(0)), Vec::<u32>::new(), "nobody signalled it");
+        let after = acp.itself(KEY);
+        assert_eq!((&after["pid"], &after["session"]), (&before["pid"], &before["session"]));
+    }
+    assert_eq!(acp.adapter(KEY), adapter, "one run from first to last");
+    assert_eq!((acp.starts().len(), acp.times("session/cancel")), (1, 4));
+    acp.finish();
+}
+
+#[test]
+fn a_tool_call_of_a_cancelled_turn_is_not_told_to_go_on() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let sent = acp.send(KEY, "!tool one execute Builds\n!tool-text one working\n!say building\n!hang");
+    acp.wait_text(KEY, "building");
+    let _ = cancel(&acp, &sent);
+    let tools = acp.bodies(KEY, "tool");
+    assert_eq!(tools.len(), 1, "{tools:?}");
+    assert_eq!(acp.status(KEY)["state"], "idle");
+    acp.finish();
+}
+
+/// Agents take their time to stop, so this takes long.
+#[test]
+fn an_agent_that_does_not_listen_to_a_cancel_is_replaced_by_the_next_turn() {
+    let acp = Acp::with(&["--load"], "", "[run]\ngrace = '200ms'");
+    acp.open(KEY);
+    let before = acp.itself(KEY);
+    let sent = acp.send(KEY, "!say deaf \n!deaf");
+    acp.wait_text(KEY, "deaf");
+    let first = acp.process(0);
+    let _ = cancel(&acp, &sent);
+    assert!(!first.is_dead(), "a cancel ends nobody");
+    let after = acp.itself(KEY);
+    assert!(first.is_dead(), "one that does not answer is not asked again");
+    assert_eq!((&after["session"], &after["loaded"]), (&before["session"], &true.into()), "{after}");
+    assert_eq!(acp.starts().len(), 2);
+    acp.assert_never_two();
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_answers_late_after_a_cancel_is_taken_at_its_word_and_kept() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let sent = acp.send(KEY, "!say busy \n!late free");
+    acp.wait_text(KEY, "busy");
+    let _ = acp.does("cancel", KEY, &json!({}));
+    acp.let_go("free");
+    let turn = acp.end_of(KEY, &sent["turnId"]);
+    assert!(turn["state"] == "cancelled" || turn["state"] == "done", "{turn}");
+    assert_eq!((acp.itself(KEY)["turn"].clone(), acp.starts().len()), (2.into(), 1), "the same process");
+    acp.finish();
+}
+
+#[test]
+fn a_turn_that_takes_too_long_is_cancelled_by_the_protocol_first() {
+    let acp = Acp::with(&[], "timeout = '700ms'", "");
+    acp.open(KEY);
+    let turn = acp.turn(KEY, "!say so far\n!hang");
+    assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
+    assert_eq!(turn["text"], "so far");
+    assert_eq!(acp.times("session/cancel"), 1);
+    assert_eq!((acp.itself(KEY)["turn"].clone(), acp.starts().len()), (2.into(), 1), "the same process");
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_never_answers_is_timed_out_and_ended() {
+    let acp = Acp::with(&["--load"], "", "[run]\ngrace = '200ms'");
+    acp.open_with(KEY, json!({"timeoutMs": 500}));
+    let turn = acp.turn(KEY, "!say so far\n!deaf");
+    assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
+    assert!(!text(&turn["error"]).is_empty(), "{turn}");
+    assert_eq!(acp.itself(KEY)["loaded"], true);
+    acp.finish();
+}
+
+#[test]
+fn what_waits_goes_on_after_a_cancel_and_can_be_withdrawn_itself() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let first = acp.send(KEY, "!say hanging \n!hang");
+    acp.wait_text(KEY, "hanging");
+    let second = acp.send(KEY, "hello");
+    assert_eq!((&second["delivery"], &second["ahead"]), (&"queued".into(), &0.into()), "{second}");
+    let _ = cancel(&acp, &first);
+    assert_eq!(acp.end_of(KEY, &second["turnId"])["stop"], "end-turn");
+    assert_eq!(acp.times("session/prompt"), 2);
+    acp.finish();
+}
+
+#[test]
+fn a_cancel_without_a_turn_says_nothing_to_the_agent() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    let _ = acp.ask("cancel", KEY, &json!({}));
+    let _ = acp.itself(KEY);
+    assert_eq!(acp.times("session/cancel"), 0);
+    acp.finish();
+}

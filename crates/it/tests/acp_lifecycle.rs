@@ -1,0 +1,200 @@
+//! How long an ACP agent's process lives: it is ended when it was idle for long, goes on in another, and there are never two
+//! of one session.
+
+use serde_json::{Value, json};
+use tenure_it::acp::{Acp, KEY, counted, told};
+use tenure_it::api::text;
+use tenure_it::eventually;
+use tenure_it::proc;
+
+/// Waits until the session has no adapter.
+#[track_caller]
+fn wait_evicted(acp: &Acp) {
+    eventually(&format!("an eviction\n{}", acp.log()), || acp.status(KEY)["adapter"].is_null().then_some(()));
+}
+
+#[test]
+fn an_idle_adapter_is_ended_and_its_conversation_goes_on_in_another() {
+    for (flag, method) in [("--load", "session/load"), ("--resume", "session/resume")] {
+        let acp = Acp::with(&[flag], "idle = '150ms'", "[run]\ngrace = '200ms'");
+        acp.open(KEY);
+        let before = acp.itself(KEY);
+        wait_evicted(&acp);
+        acp.process_is_gone(0);
+        assert_eq!(acp.status(KEY)["state"], "idle", "the session is not over");
+        let entries = acp.entries(KEY).len();
+        let after = acp.itself(KEY);
+        assert_ne!(after["pid"], before["pid"]);
+        assert_eq!((&after["session"], &after["loaded"]), (&before["session"], &true.into()), "{after}");
+        assert_eq!(acp.times(method), 1, "{:?}", acp.methods());
+        assert_eq!(acp.entries(KEY).len(), entries + 2, "{:#?}", acp.entries(KEY));
+        acp.finish();
+    }
+}
+
+#[test]
+fn resuming_is_preferred_to_loading_where_both_are_offered() {
+    let acp = Acp::with(&["--load", "--resume"], "idle = '150ms'", "");
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    wait_evicted(&acp);
+    let _ = acp.itself(KEY);
+    assert_eq!((acp.times("session/resume"), acp.times("session/load")), (1, 0));
+    acp.finish();
+}
+
+#[test]
+fn an_adapter_that_could_not_go_on_elsewhere_is_kept() {
+    let acp = Acp::with(&[], "idle = '50ms'", "");
+    acp.open(KEY);
+    let other = "agent:helper:other";
+    let before = acp.itself(KEY);
+    // Long after its own idle time another session has had turns, one after the other.
+    acp.open(other);
+    for _ in 0..20 {
+        let _ = acp.itself(other);
+    }
+    assert!(acp.status(KEY)["adapter"].is_object());
+    assert_eq!(acp.itself(KEY)["pid"], before["pid"]);
+    acp.finish();
+}
+
+#[test]
+fn a_busy_adapter_is_not_idle() {
+    let acp = Acp::with(&["--load"], "idle = '100ms'", "");
+    acp.open(KEY);
+    let sent = acp.send(KEY, "!say busy \n!await go");
+    acp.wait_text(KEY, "busy");
+    // What another session does meanwhile takes longer than an idle adapter is kept.
+    let other = "agent:helper:other";
+    acp.open(other);
+    let _ = acp.itself(other);
+    eventually("the other's eviction", || acp.status(other)["adapter"].is_null().then_some(()));
+    acp.let_go("go");
+    let turn = acp.end_of(KEY, &sent["turnId"]);
+    assert_eq!(turn["stop"], "end-turn", "{turn}");
+    acp.finish();
+}
+
+#[test]
+fn an_evicted_adapter_is_not_needed_to_close_or_to_read() {
+    let acp = Acp::with(&["--load", "--close"], "idle = '100ms'", "");
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    wait_evicted(&acp);
+    assert_eq!(acp.entries(KEY).len(), 2);
+    let _ = acp.close(KEY);
+    assert_eq!(acp.starts().len(), 1, "nothing is started to be closed");
+    acp.finish();
+}
+
+#[test]
+fn a_mode_of_an_evicted_agent_is_set_in_the_next() {
+    let acp = Acp::with(&["--load", "--modes"], "idle = '100ms'", "");
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    wait_evicted(&acp);
+    let reply = acp.does("set-mode", KEY, &json!({"agentMode": "act"}));
+    assert_eq!(reply["session"]["adapter"]["mode"], "act", "{reply}");
+    assert_eq!(acp.itself(KEY)["mode"], "act");
+    acp.finish();
+}
+
+#[test]
+fn there_are_never_two_adapters_of_a_session() {
+    // It does not end when it is asked to, so the next is wanted while it is being ended.
+    let flags = ["--load", "--ignore-eof", "--ignore-term"];
+    let acp = Acp::with(&flags, "idle = '50ms'", "[run]\ngrace = '700ms'");
+    acp.open(KEY);
+    for start in 0..2 {
+        let _ = acp.itself(KEY);
+        let adapter = acp.process(start);
+        eventually("it is asked to end", || (!proc::pending(adapter.pid).is_empty()).then_some(()));
+        assert!(!adapter.is_dead());
+    }
+    let _ = acp.itself(KEY);
+    assert_eq!(acp.starts().len(), 3);
+    acp.assert_never_two();
+    acp.finish();
+}
+
+fn pid(start: &Value) -> i32 {
+    i32::try_from(start["pid"].as_i64().expect("a pid")).expect("a pid")
+}
+
+#[test]
+fn messages_wait_in_their_order_up_to_a_limit() {
+    let acp = Acp::with(&[], "", "[sessions]\nqueue = 3");
+    acp.open(KEY);
+    let first = acp.send(KEY, "!say here \n!await go");
+    acp.wait_text(KEY, "here");
+    let queued: Vec<Value> = (1..=3).map(|n| acp.send(KEY, &format!("!say number {n} "))).collect();
+    for (n, sent) in queued.iter().enumerate() {
+        assert_eq!((&sent["delivery"], &sent["ahead"]), (&"queued".into(), &n.into()), "{sent}");
+    }
+    let full = acp.ask("send", KEY, &json!({"text": "one too many"}));
+    assert!(matches!(full.head.status, 409 | 429), "{}", full.text());
+    let refused = acp.ask("send", KEY, &json!({"text": "now or never", "whenBusy": "refuse"}));
+    assert!(refused.head.status >= 400, "{}", refused.text());
+    acp.let_go("go");
+    for sent in [&first].into_iter().chain(&queued) {
+        assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    }
+    assert_eq!(acp.said(KEY), "here number 1 number 2 number 3 ");
+    let _ = acp.itself(KEY);
+    acp.finish();
+}
+
+#[test]
+fn many_sessions_have_an_adapter_each() {
+    let acp = Acp::new(&[]);
+    let keys: Vec<String> = (0..8).map(|n| format!("agent:helper:{n}")).collect();
+    let sent: Vec<Value> = keys
+        .iter()
+        .map(|key| {
+            acp.open(key);
+            acp.send(key, "!count 1 50\n!await go\n!count 51 100")
+        })
+        .collect();
+    for key in &keys {
+        acp.wait_text(key, "50 ");
+    }
+    acp.let_go("go");
+    for (key, sent) in keys.iter().zip(&sent) {
+        assert_eq!(acp.end_of(key, &sent["turnId"])["stop"], "end-turn");
+        assert_eq!(acp.said(key), counted(100), "{key}");
+    }
+    let pids: std::collections::HashSet<i32> = acp.starts().iter().map(pid).collect();
+    assert_eq!(pids.len(), 8);
+    acp.finish();
+}
+
+#[test]
+fn a_session_in_the_agents_own_list_is_the_one_that_is_gone_on_with() {
+    let acp = Acp::with(&["--load", "--list"], "idle = '100ms'", "");
+    acp.open(KEY);
+    let session = text(&acp.itself(KEY)["session"]);
+    wait_evicted(&acp);
+    let turn = acp.ended(KEY, "hello");
+    assert_eq!(told(&turn)["session"], session);
+    acp.finish();
+}
+
+#[test]
+fn a_conversation_of_acpx_is_gone_on_with_by_the_agent_whose_adapter_it_was() {
+    let acp = Acp::new(&["--load"]);
+    acp.open(KEY);
+    let session = text(&acp.itself(KEY)["session"]);
+    let _ = acp.close(KEY);
+    let records = tempfile::tempdir().expect("a directory");
+    let record = json!({
+        "schema": "acpx.session.v1", "acpx_record_id": "earlier", "acp_session_id": session, "cwd": acp.dir(),
+        "agent_command": format!("'{}' --load", tenure_it::install::scripted_acp().display()),
+    });
+    std::fs::write(records.path().join("earlier.json"), record.to_string()).expect("a record");
+    let imported = acp.api.post("/v1/sessions/import", &json!({"dir": records.path()}));
+    assert_eq!(imported.head.status, 200, "{}", imported.text());
+    let turn = acp.ended("acpx:earlier", "hello");
+    assert_eq!((&told(&turn)["session"], acp.times("session/load")), (&session.into(), 1), "{turn}");
+    acp.finish();
+}

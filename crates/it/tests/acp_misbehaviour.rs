@@ -1,0 +1,199 @@
+//! ACP agents that misbehave: none of it loses a session, a turn's true end, or what was said.
+
+use serde_json::json;
+use tenure_it::acp::{Acp, KEY};
+use tenure_it::api::text;
+use tenure_it::{PATIENCE, eventually, proc};
+
+#[test]
+fn junk_odd_ids_and_second_answers_are_passed_over() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let turn = acp.ended(KEY, "!junk\n!say one \n!junk\n!unasked\n!say two\n!text-id");
+    assert_eq!(turn["text"], "one two", "{turn}");
+    let _ = acp.ended(KEY, "!twice\n!say three");
+    let _ = acp.ended(KEY, "!say four");
+    assert_eq!((acp.said(KEY), acp.starts().len()), ("one twothreefour".to_owned(), 1));
+    acp.finish();
+}
+
+#[test]
+fn a_huge_message_is_kept_and_a_monstrous_one_is_passed_over() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let turn = acp.ended(KEY, "!huge 1000000\n!say end");
+    assert!(text(&turn["text"]).starts_with("xxx"), "it begins with it");
+    assert_eq!(acp.said(KEY).len(), 1_000_003);
+    let turn = acp.turn(KEY, "!say before \n!huge 17000000\n!say after");
+    assert_eq!(turn["stop"], "end-turn", "{}", turn["error"]);
+    let said = acp.said(KEY);
+    assert!(said.contains("before ") && said.ends_with("after"), "{} bytes", said.len());
+    let _ = acp.itself(KEY);
+    assert_eq!(acp.starts().len(), 1);
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_dies_in_a_turn_is_told_with_its_true_exit_and_last_words() {
+    let acp = Acp::new(&["--load"]);
+    acp.open(KEY);
+    let session = acp.itself(KEY)["session"].clone();
+    for (words, signs) in [
+        (
+            "!say half \n!stderr the disk is full\n!exit 3 good bye",
+            &["3", "good bye", "the disk is full"][..],
+        ),
+        ("!say half \n!half 7 in the middle", &["7", "in the middle"]),
+        ("!say half \n!stderr out of memory\n!become die 9", &["SIGKILL", "out of memory"]),
+        ("!say half \n!exit 0 left early", &["0", "left early"]),
+    ] {
+        let turn = acp.turn(KEY, words);
+        assert_eq!((&turn["state"], &turn["stop"]), (&"failed".into(), &"crashed".into()), "{words}: {turn}");
+        let error = text(&turn["error"]);
+        for sign in signs {
+            assert!(error.contains(sign), "{sign}: {error}");
+        }
+        assert_eq!(turn["text"], "half ", "{turn}");
+        assert!(acp.status(KEY)["adapter"].is_null());
+        let after = acp.itself(KEY);
+        assert_eq!((&after["session"], &after["loaded"]), (&session, &true.into()), "{after}");
+    }
+    assert_eq!(acp.starts().len(), 5);
+    let prompts = acp.bodies(KEY, "user").len();
+    assert_eq!(prompts, 9, "what is told again at a load is no part of the history");
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_cannot_load_begins_anew_after_its_death_and_says_so() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let before = acp.itself(KEY);
+    let _ = acp.turn(KEY, "!exit 3 gone");
+    let turn = acp.turn(KEY, "hello");
+    assert_eq!(turn["stop"], "end-turn", "{turn}");
+    let after = tenure_it::acp::told(&turn);
+    assert_ne!(after["session"], before["session"]);
+    let notes = acp.bodies(KEY, "note");
+    assert!(!notes.is_empty(), "that the conversation is a new one is told: {:#?}", acp.entries(KEY));
+    assert_eq!(acp.status(KEY)["agentSessionId"], after["session"]);
+    acp.finish();
+}
+
+#[test]
+fn an_idle_agent_that_dies_is_replaced_by_the_next_turn() {
+    let acp = Acp::new(&["--load"]);
+    acp.open(KEY);
+    let session = acp.itself(KEY)["session"].clone();
+    let first = acp.process(0);
+    proc::kill(first.pid);
+    first.wait_dead(PATIENCE);
+    eventually("its end is known", || acp.status(KEY)["adapter"].is_null().then_some(()));
+    let after = acp.itself(KEY);
+    assert_eq!((&after["session"], &after["loaded"]), (&session, &true.into()));
+    acp.finish();
+}
+
+#[test]
+fn a_session_that_the_agent_does_not_find_again_is_told() {
+    let acp = Acp::new(&["--load"]);
+    acp.open(KEY);
+    let session = text(&acp.itself(KEY)["session"]);
+    let _ = acp.turn(KEY, "!exit 3 gone");
+    std::fs::remove_file(acp.dir().join(format!("{session}.talk"))).expect("a session");
+    let turn = acp.turn(KEY, "hello");
+    let is_told = turn["error"].is_string() || !acp.bodies(KEY, "note").is_empty();
+    assert!(is_told, "{turn}\n{:#?}", acp.entries(KEY));
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_does_not_start_is_told_with_its_reason() {
+    for (flags, signs) in [
+        (&["--crash", "5"][..], &["5", "the agent will not start"][..]),
+        (&["--protocol", "99"], &["99"]),
+        (&["--refuse", "initialize"], &["the agent refuses"]),
+        (&["--refuse", "session/new"], &["the agent refuses"]),
+    ] {
+        let acp = Acp::with(flags, "", "[run]\ngrace = '200ms'");
+        acp.open(KEY);
+        let turn = acp.turn(KEY, "hello");
+        assert_eq!(turn["state"], "failed", "{turn}");
+        let error = text(&turn["error"]);
+        for sign in signs {
+            assert!(error.contains(sign), "{flags:?}: {sign}: {error}");
+        }
+        assert!(error.contains("helper"), "{error}");
+        assert_eq!(acp.status(KEY)["state"], "idle");
+        acp.finish();
+    }
+}
+
+#[test]
+fn an_agent_that_is_not_installed_is_named_with_what_to_do() {
+    let acp =
+        Acp::with(&[], "", "[agents.gone.acp]\ncommand = 'no-such-agent'\ninstall = 'get it from a shop'");
+    acp.spawn_with("agent:gone:1", json!({}));
+    let turn = acp.turn("agent:gone:1", "hello");
+    let error = text(&turn["error"]);
+    for words in ["gone", "no-such-agent", "get it from a shop"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_never_answers_at_its_start_is_given_up_with_the_turn() {
+    for method in ["initialize", "session/new"] {
+        let acp = Acp::with(&["--mute", method], "timeout = '700ms'", "[run]\ngrace = '200ms'");
+        acp.open(KEY);
+        let turn = acp.turn(KEY, "hello");
+        assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
+        assert!(text(&turn["error"]).contains("helper"), "{turn}");
+        let closed = acp.close(KEY);
+        assert_eq!(closed["unconfirmed"], json!([]), "{closed}");
+        acp.process_is_gone(0);
+        acp.finish();
+    }
+}
+
+#[test]
+fn a_slow_start_is_waited_for_and_can_be_cancelled() {
+    let acp = Acp::with(&["--slow"], "", "[run]\ngrace = '200ms'");
+    acp.open(KEY);
+    let sent = acp.send(KEY, "hello");
+    acp.wait_starts(1);
+    let _ = acp.does("cancel", KEY, &json!({}));
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["state"], "cancelled");
+    assert_eq!(acp.times("session/prompt"), 0, "what was cancelled is not said");
+    acp.let_go("started");
+    let _ = acp.itself(KEY);
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_ignores_the_end_of_its_input_and_every_request_to_end_is_ended() {
+    let acp = Acp::with(
+        &["--ignore-eof", "--ignore-term", "--close", "--mute", "session/close"],
+        "",
+        "[run]\ngrace = '200ms'",
+    );
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    let first = acp.process(0);
+    let closed = acp.close(KEY);
+    assert_eq!(closed["unconfirmed"], json!([]), "{closed}");
+    assert!(first.is_dead(), "closed is over");
+    assert_eq!(acp.times("session/close"), 1);
+    acp.finish();
+}
+
+#[test]
+fn what_an_agent_writes_to_standard_error_is_no_message() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let line = r#"!stderr {"jsonrpc":"2.0","id":3,"result":{"stopReason":"refusal"}}"#;
+    let turn = acp.ended(KEY, &format!("{line}\n!say fine"));
+    assert_eq!(turn["text"], "fine");
+    acp.finish();
+}

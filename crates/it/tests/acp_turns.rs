@@ -1,0 +1,250 @@
+//! Turns of an ACP agent that behaves: what it says and does is in the history, in its order, and its process goes on from
+//! turn to turn.
+
+use serde_json::{Value, json};
+use tenure_it::acp::{Acp, KEY, told};
+use tenure_it::api::text;
+use tenure_it::install::Install;
+
+/// The kinds of a session's entries, in their order.
+fn kinds(acp: &Acp, key: &str) -> Vec<String> {
+    acp.entries(key).iter().map(|entry| text(&entry["kind"])).collect()
+}
+
+#[test]
+fn turns_are_carried_out_by_one_process_in_one_conversation() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let first = acp.itself(KEY);
+    let second = acp.itself(KEY);
+    for answer in [&first, &second] {
+        assert_eq!((&answer["prompt"], &answer["loaded"]), (&"hello".into(), &false.into()), "{answer}");
+        assert_eq!(answer["cwd"], acp.dir().to_str().expect("UTF-8"));
+    }
+    assert_eq!((&first["pid"], &first["session"]), (&second["pid"], &second["session"]));
+    assert_eq!((&first["turn"], &second["turn"]), (&1.into(), &2.into()));
+    assert_eq!(acp.methods(), ["initialize", "session/new", "session/prompt", "session/prompt"]);
+    let hello = &acp.heard()[0]["params"];
+    assert_eq!(hello["protocolVersion"], 1, "{hello}");
+    let can = &hello["clientCapabilities"];
+    assert_eq!(can["fs"], json!({"readTextFile": true, "writeTextFile": true}), "{can}");
+    assert_eq!(can["terminal"], true, "{can}");
+    let adapter = acp.adapter(KEY);
+    assert!(text(&adapter["agent"]).contains("scripted-acp"), "{adapter}");
+    assert_eq!((&adapter["agentSessionId"], &adapter["resumes"]), (&first["session"], &false.into()));
+    assert_eq!(acp.status(KEY)["agentSessionId"], first["session"]);
+    assert_eq!(acp.history(KEY).len(), 2);
+    acp.finish();
+}
+
+#[test]
+fn an_agent_without_a_command_is_spoken_to_over_its_adapter() {
+    let acp = Acp::new(&[]);
+    acp.spawn_with("agent:helper:plain", json!({"agent": "helper"}));
+    assert_eq!(acp.status("agent:helper:plain")["backendId"], "acp");
+    let _ = acp.itself("agent:helper:plain");
+    // One that has a command is run, unless it is asked for otherwise; this one has no adapter.
+    let why =
+        acp.ask("spawn", "agent:fake:1", &json!({"agent": "fake", "backend": "acp"})).refused(422, "invalid");
+    assert!(why.contains("fake"), "{why}");
+    acp.finish();
+}
+
+#[test]
+fn everything_that_happens_is_an_entry_in_its_order() {
+    let acp = Acp::new(&["--modes"]);
+    acp.open(KEY);
+    let words = "!thought first it thinks\n!pieces 5 then it says something\n!tool one edit Mends a file\n\
+                 !tool-text one half way\n!plan completed:look|pending:mend\n!tool-diff one a.txt old new\n\
+                 !tool-end one completed\n!plan completed:look|completed:mend\n!usage 5 100\n!mode act\n!picture\n\
+                 !usage 7 100\n!title no part of it\n!say and more";
+    let turn = acp.ended(KEY, words);
+    assert_eq!(
+        kinds(&acp, KEY),
+        ["user", "thought", "agent", "tool", "plan", "usage", "mode", "agent", "agent"],
+        "{:#?}",
+        acp.entries(KEY)
+    );
+    let entries = acp.entries(KEY);
+    let body = |at: usize| &entries[at]["body"];
+    assert_eq!(body(0)["text"], words);
+    assert_eq!(body(1)["text"], "first it thinks");
+    assert_eq!(body(2)["text"], "then it says something", "its pieces are one");
+    let tool = body(3);
+    assert_eq!(
+        (&tool["toolCallId"], &tool["title"], &tool["kind"], &tool["status"]),
+        (&"one".into(), &"Mends a file".into(), &"edit".into(), &"completed".into()),
+        "{tool}"
+    );
+    assert_eq!(
+        tool["content"],
+        json!([{"type": "diff", "path": "a.txt", "oldText": "old", "newText": "new"}])
+    );
+    assert_eq!(tool["rawInput"], json!({"asked": "one"}));
+    assert_eq!(
+        body(4)["entries"][1],
+        json!({"content": "mend", "priority": "medium", "status": "completed"})
+    );
+    assert_eq!((&body(5)["used"], &body(5)["size"]), (&7.into(), &100.into()), "the newest counts");
+    assert_eq!(body(6)["mode"], "act");
+    assert_eq!(body(7)["content"]["type"], "image", "{}", body(7));
+    assert_eq!(body(8)["text"], "and more");
+    for (at, entry) in entries.iter().enumerate() {
+        assert_eq!((&entry["number"], &entry["turnId"]), (&(at + 1).into(), &turn["turnId"]), "{entry}");
+    }
+    assert_eq!(acp.adapter(KEY)["mode"], "act", "the mode that the agent went to by itself");
+    acp.finish();
+}
+
+#[test]
+fn every_reason_to_stop_is_told_apart() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    for (word, stop, state) in [
+        ("end_turn", "end-turn", "done"),
+        ("max_tokens", "max-tokens", "failed"),
+        ("max_turn_requests", "max-turn-requests", "failed"),
+        ("refusal", "refusal", "failed"),
+        ("cancelled", "cancelled", "cancelled"),
+    ] {
+        let turn = acp.turn(KEY, &format!("!say so far\n!stop {word}"));
+        assert_eq!((&turn["stop"], &turn["state"]), (&stop.into(), &state.into()), "{turn}");
+        assert_eq!(turn["text"], "so far", "{turn}");
+    }
+    let turn = acp.turn(KEY, "!error -32603 out of credit");
+    assert_eq!((&turn["stop"], &turn["state"]), (&"error".into(), &"failed".into()), "{turn}");
+    assert!(text(&turn["error"]).contains("out of credit"), "{turn}");
+    assert_eq!(
+        (acp.itself(KEY)["turn"].clone(), acp.starts().len()),
+        (7.into(), 1),
+        "it goes on all the same"
+    );
+    acp.finish();
+}
+
+#[test]
+fn the_history_is_read_in_pages_from_either_end() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let words =
+        (1..=20).fold(String::new(), |words, n| words + &format!("!say said {n}\n!thought thought {n}\n"));
+    let _ = acp.ended(KEY, &words);
+    let all = acp.entries(KEY);
+    assert_eq!(all.len(), 41, "{all:#?}");
+    for (newest_first, limit) in [(false, 7), (true, 7), (false, 40), (true, 1)] {
+        let (mut read, mut after) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/v1/sessions/{KEY}/entries?limit={limit}&newestFirst={newest_first}{after}");
+            let page = acp.api.get(&path).is(200).json();
+            let entries = page["entries"].as_array().expect("entries");
+            assert!(entries.len() <= limit, "{page}");
+            read.extend(entries.clone());
+            let Some(next) = page["next"].as_str() else { break };
+            after = format!("&after={next}");
+        }
+        if newest_first {
+            read.reverse();
+        }
+        assert_eq!(read, all);
+    }
+    let page = acp.does("entries", KEY, &json!({"maxBytes": 300}));
+    let few = page["entries"].as_array().expect("entries").len();
+    assert!((1..20).contains(&few) && page["next"].is_string(), "{page}");
+    let nothing = acp.ask("entries", KEY, &json!({"after": "nonsense"}));
+    assert_eq!(nothing.head.status, 422, "{}", nothing.text());
+    acp.finish();
+}
+
+#[test]
+fn modes_and_options_are_set_and_shown() {
+    let acp = Acp::with(&["--modes", "--options"], "mode = 'act'\nmodel = 'large'", "");
+    acp.open(KEY);
+    let answer = acp.itself(KEY);
+    assert_eq!((&answer["mode"], &answer["options"]["model"]), (&"act".into(), &"large".into()), "{answer}");
+    let reply = acp.does("set-mode", KEY, &json!({"agentMode": "ask"}));
+    assert_eq!(reply["session"]["adapter"]["mode"], "ask", "{reply}");
+    let path = |verb: &str| format!("/v1/sessions/{KEY}/{verb}");
+    let reply = acp.api.post(&path("option"), &json!({"option": "effort", "value": "high"})).is(200).json();
+    let options = reply["session"]["adapter"]["options"].as_array().expect("options");
+    assert!(options.iter().any(|one| one["id"] == "effort" && one["currentValue"] == "high"), "{reply}");
+    let answer = acp.itself(KEY);
+    assert_eq!((&answer["mode"], &answer["options"]["effort"]), (&"ask".into(), &"high".into()), "{answer}");
+    let _ = acp.api.post(&path("mode"), &json!({"mode": "act"})).is(200);
+    // The agent has the last word.
+    for asked in [json!({"agentMode": "fly"}), json!({"agentMode": ""})] {
+        let refused = acp.ask("set-mode", KEY, &asked);
+        assert!(refused.head.status >= 400, "{}", refused.text());
+    }
+    let refused = acp.ask("set-option", KEY, &json!({"option": "colour", "value": "red"}));
+    assert!(refused.head.status >= 400, "{}", refused.text());
+    assert_eq!(acp.adapter(KEY)["mode"], "act");
+    let names: Vec<String> =
+        acp.adapter(KEY)["modes"].as_array().expect("modes").iter().map(|mode| text(&mode["id"])).collect();
+    assert_eq!(names, ["ask", "act"]);
+    acp.finish();
+}
+
+#[test]
+fn a_model_that_is_asked_for_counts_more_than_the_described_one() {
+    let acp = Acp::with(&["--options"], "model = 'large'", "");
+    acp.open_with(KEY, json!({"model": "small"}));
+    assert_eq!(acp.itself(KEY)["options"]["model"], "small");
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_wants_a_login_gets_the_described_one() {
+    let acp = Acp::with(&["--auth", "browser", "--auth", "key", "--needs-auth"], "auth = 'key'", "");
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    let login = acp.heard().into_iter().find(|message| message["method"] == "authenticate").expect("a login");
+    assert_eq!(login["params"]["methodId"], "key");
+    acp.finish();
+}
+
+#[test]
+fn an_agent_that_wants_a_login_and_has_none_described_is_told_with_what_it_offers() {
+    let acp = Acp::with(&["--auth", "browser", "--auth", "key", "--needs-auth"], "", "");
+    acp.open(KEY);
+    let turn = acp.turn(KEY, "hello");
+    assert_eq!((&turn["state"], &turn["stop"]), (&"failed".into(), &"error".into()), "{turn}");
+    let error = text(&turn["error"]);
+    for words in ["login", "browser", "key", "acp.auth"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    acp.finish();
+}
+
+#[test]
+fn a_session_for_one_turn_is_closed_with_its_adapter_after_it() {
+    let acp = Acp::new(&["--close"]);
+    let spawned = acp.open_with(KEY, json!({"mode": "oneshot", "task": "only"}));
+    let turn = acp.end_of(KEY, &spawned["sent"]["turnId"]);
+    assert_eq!(told(&turn)["prompt"], "only");
+    acp.wait_state(KEY, "closed");
+    assert_eq!(acp.methods().last().map(String::as_str), Some("session/close"), "{:?}", acp.methods());
+    assert_eq!(acp.entries(KEY).len(), 2, "what happened is kept");
+    acp.finish();
+}
+
+#[test]
+fn the_environment_of_an_adapter_is_the_described_one() {
+    let install =
+        Install::new().with_env("PASSED_WORD", "yes").with_env("PASSED_SECRET", "no").with_env("OTHER", "no");
+    let acp = Acp::without_daemon(
+        install,
+        &[],
+        "env-remove = ['PASSED_SECRET']\nenv = { HELPER_COLOUR = 'never' }",
+        "",
+    );
+    acp.begin();
+    acp.open(KEY);
+    let _ = acp.ended(KEY, "!env");
+    let env = &acp.notes("env")[0];
+    assert_eq!((&env["HELPER_COLOUR"], &env["PASSED_WORD"]), (&"never".into(), &"yes".into()), "{env}");
+    assert_eq!((&env["PASSED_SECRET"], &env["OTHER"]), (&Value::Null, &Value::Null), "{env}");
+    for name in ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_SESSION_KEY"] {
+        assert!(env[name].is_string(), "{name}: {env}");
+    }
+    acp.finish();
+}

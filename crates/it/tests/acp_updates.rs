@@ -1,0 +1,156 @@
+//! What happens in a session of an ACP agent, told while it happens; and what a child's turn tells of its task.
+
+use serde_json::{Value, json};
+use tenure_it::acp::{Acp, KEY};
+use tenure_it::api::{Body, text};
+use tenure_it::eventually;
+use tenure_it::tasks::{becomes, of_turn};
+
+/// What was told: each event's name, number and data.
+fn events(bytes: &[u8]) -> Vec<(String, Option<u64>, Value)> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let told = text.split("\n\n").filter_map(|event| {
+        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let data = serde_json::from_str(field("data:")?).expect("JSON");
+        Some((field("event:")?.to_owned(), field("id:").and_then(|id| id.parse().ok()), data))
+    });
+    told.collect()
+}
+
+fn follow(acp: &Acp, more: &str) -> Body {
+    acp.api.follow(&format!("/v1/sessions/{KEY}/updates{more}"), &[])
+}
+
+/// The entries as they were told last, in the order of their numbers.
+fn last_told(events: &[(String, Option<u64>, Value)]) -> Vec<Value> {
+    let mut last = std::collections::BTreeMap::new();
+    for (name, number, data) in events {
+        if name == "entry" {
+            assert_eq!(data["number"].as_u64(), *number, "{data}");
+            last.insert(*number, data.clone());
+        }
+    }
+    last.into_values().collect()
+}
+
+#[test]
+fn a_turn_is_followed_from_its_beginning_to_its_end() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let sent =
+        acp.send(KEY, "!say before \n!await go\n!count 1 50\n!tool one edit Mends\n!tool-end one completed");
+    let turn = text(&sent["turnId"]);
+    let mut body = follow(&acp, &format!("?since=0&turn={turn}"));
+    let mut seen = body.wait_for("before");
+    acp.let_go("go");
+    seen.extend(body.rest());
+    let told = events(&seen);
+    assert_eq!(last_told(&told), acp.entries(KEY), "all of it, in the end as it is recorded");
+    let turns: Vec<&Value> =
+        told.iter().filter(|(name, ..)| name == "turn").map(|(_, _, data)| data).collect();
+    assert_eq!((&turns[0]["turnId"], &turns[0]["state"]), (&turn.as_str().into(), &"running".into()));
+    let (name, _, end) = told.last().expect("an end");
+    assert_eq!((name.as_str(), &end["stop"]), ("turn", &"end-turn".into()), "the end is told last");
+    acp.finish();
+}
+
+#[test]
+fn one_who_comes_late_is_told_the_end_at_once() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let turn = acp.ended(KEY, "!say over");
+    let id = text(&turn["turnId"]);
+    let told = events(&follow(&acp, &format!("?since=0&turn={id}")).rest());
+    assert_eq!(last_told(&told), acp.entries(KEY));
+    assert_eq!(told.last().expect("an end").2["stop"], "end-turn");
+    let told = events(&follow(&acp, &format!("?since=1&turn={id}")).rest());
+    assert_eq!(last_told(&told).len(), 1, "only what is new");
+    acp.finish();
+}
+
+#[test]
+fn a_message_that_waits_is_waited_for() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let _ = acp.send(KEY, "!say first \n!await go");
+    acp.wait_text(KEY, "first");
+    let second = text(&acp.send(KEY, "!say second")["turnId"]);
+    let mut body = follow(&acp, &format!("?turn={second}"));
+    acp.let_go("go");
+    let mut seen = body.wait_for("second");
+    seen.extend(body.rest());
+    let told = events(&seen);
+    let (name, _, end) = told.last().expect("an end");
+    assert_eq!(
+        (name.as_str(), &end["turnId"], &end["stop"]),
+        ("turn", &second.as_str().into(), &"end-turn".into())
+    );
+    acp.finish();
+}
+
+#[test]
+fn several_follow_at_a_time_and_one_who_leaves_disturbs_nobody() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let sent = acp.send(KEY, "!say begun \n!await go\n!count 1 200");
+    let turn = text(&sent["turnId"]);
+    let mut bodies: Vec<Body> = (0..4).map(|_| follow(&acp, &format!("?since=0&turn={turn}"))).collect();
+    let mut seen: Vec<Vec<u8>> = bodies.iter_mut().map(|body| body.wait_for("begun")).collect();
+    drop((bodies.pop(), seen.pop()));
+    acp.let_go("go");
+    for (body, mut seen) in bodies.into_iter().zip(seen) {
+        seen.extend(body.rest());
+        assert_eq!(last_told(&events(&seen)), acp.entries(KEY));
+    }
+    acp.finish();
+}
+
+#[test]
+fn the_updates_of_a_child_are_its_tasks_progress() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let child = "agent:helper:child";
+    acp.open_with(child, json!({"parent": KEY}));
+    let status = acp.status(child);
+    assert_eq!(status["interaction"], "parent-owned-background", "{status}");
+    let sent =
+        acp.send(child, "!say looking around\n!tool one execute Builds the house\n!await go\n!say all done");
+    let progress = eventually(&format!("progress\n{}", acp.log()), || {
+        let task = of_turn(&acp.api, &sent["turnId"]);
+        let summary = task["progressSummary"].as_str()?.to_owned();
+        (summary.contains("Builds the house") || summary.contains("looking around")).then_some(task)
+    });
+    assert_eq!(progress["status"], "running", "{progress}");
+    acp.let_go("go");
+    let task = becomes(&acp.api, &text(&progress["taskId"]), "succeeded");
+    assert_eq!(task["turnId"], sent["turnId"], "{task}");
+    acp.finish();
+}
+
+#[test]
+fn a_task_ends_as_its_turn_does() {
+    let acp = Acp::new(&["--load"]);
+    acp.open(KEY);
+    let child = "agent:helper:child";
+    acp.open_with(child, json!({"parent": KEY}));
+    for (words, status) in [
+        ("!say fine", "succeeded"),
+        ("!stop refusal", "failed"),
+        ("!error -32603 broke", "failed"),
+        ("!exit 3 x", "failed"),
+    ] {
+        let sent = acp.send(child, words);
+        let _ = acp.end_of(child, &sent["turnId"]);
+        let task = of_turn(&acp.api, &sent["turnId"]);
+        let task = becomes(&acp.api, &text(&task["taskId"]), status);
+        assert_eq!(task["status"], status, "{words}");
+    }
+    let sent = acp.send(child, "!say hanging \n!hang");
+    acp.wait_text(child, "hanging");
+    let task = text(&of_turn(&acp.api, &sent["turnId"])["taskId"]);
+    let said = acp.tenure(&["tasks", "cancel", &task]);
+    assert!(said.status.success(), "{said:?}");
+    let _ = becomes(&acp.api, &task, "cancelled");
+    assert_eq!(acp.end_of(child, &sent["turnId"])["stop"], "cancelled");
+    acp.finish();
+}

@@ -1,0 +1,143 @@
+//! `tenure acp`, as people use it from a shell: a session by agent and directory, live output, and exit codes that tell how a
+//! turn ended.
+
+use serde_json::{Value, json};
+use tenure_it::acp::Acp;
+use tenure_it::api::text;
+
+/// Says something to the agent; returns the exit code and what was printed.
+#[track_caller]
+fn run(acp: &Acp, args: &[&str]) -> (i32, String, String) {
+    let mut started = acp.start(args);
+    let code = started.code();
+    (code, started.out(), started.err())
+}
+
+#[track_caller]
+fn prompt(acp: &Acp, words: &str, more: &[&str]) -> (i32, String, String) {
+    run(acp, &[&["acp", "prompt", "helper", words], more].concat())
+}
+
+/// The only session there is.
+#[track_caller]
+fn only_key(acp: &Acp) -> String {
+    let list = acp.api.post("/v1/sessions", &json!({"action": "list"})).is(200).json();
+    let sessions = list["sessions"].as_array().expect("sessions").clone();
+    assert_eq!(sessions.len(), 1, "{list}");
+    text(&sessions[0]["key"])
+}
+
+#[test]
+fn a_prompt_makes_the_session_of_its_directory_and_goes_on_with_it() {
+    let acp = Acp::new(&[]);
+    let (code, out, err) = prompt(&acp, "!say good morning", &[]);
+    assert_eq!(code, 0, "{out} / {err}");
+    assert!(out.contains("good morning"), "{out}");
+    let key = only_key(&acp);
+    assert!(key.starts_with("agent:helper:acp:"), "{key}");
+    let (code, out, _) = prompt(&acp, "!say good evening", &[]);
+    assert!(code == 0 && out.contains("good evening") && !out.contains("morning"), "{out}");
+    assert_eq!((only_key(&acp), acp.starts().len()), (key.clone(), 1));
+    let (code, out, err) = run(&acp, &["acp", "history", "helper"]);
+    assert!(code == 0 && out.contains("good morning") && out.contains("good evening"), "{out} / {err}");
+    let (code, out, err) = run(&acp, &["acp", "sessions"]);
+    assert!(code == 0 && out.contains(&key), "{out} / {err}");
+    let (code, out, err) = run(&acp, &["acp", "status", "helper"]);
+    assert!(code == 0 && out.contains(&key), "{out} / {err}");
+    let (code, out, err) = run(&acp, &["acp", "close", "helper"]);
+    assert_eq!(code, 0, "{out} / {err}");
+    acp.process_is_gone(0);
+    acp.finish();
+}
+
+#[test]
+fn every_end_of_a_turn_has_its_exit_code() {
+    let acp = Acp::new(&["--load"]);
+    for (words, expected) in [
+        ("!say fine", 0),
+        ("!error -32603 broke", 1),
+        ("!stop max_tokens", 1),
+        ("!stop max_turn_requests", 1),
+        ("!exit 3 gone", 119),
+        ("!stop refusal", 120),
+        ("!stop cancelled", 123),
+    ] {
+        let (code, out, err) = prompt(&acp, words, &[]);
+        assert_eq!(code, expected, "{words}: {out} / {err}");
+    }
+    let (code, out, err) = prompt(&acp, "!hang", &["--session", "agent:helper:short", "--timeout", "500ms"]);
+    assert_eq!(code, 124, "{out} / {err}");
+    let (code, _, err) = run(&acp, &["acp", "prompt", "nobody", "hello"]);
+    assert!(code != 0 && err.contains("nobody"), "{code}: {err}");
+    let (code, ..) = run(&acp, &["acp", "prompt"]);
+    assert_eq!(code, 125);
+    acp.finish();
+}
+
+#[test]
+fn a_turn_is_cancelled_from_a_second_terminal_and_looked_at_from_a_third() {
+    let acp = Acp::new(&[]);
+    let mut first = acp.start(&["acp", "prompt", "helper", "!say working hard \n!hang"]);
+    first.wait_for("working hard");
+    let mut second = acp.start(&["acp", "attach", "helper"]);
+    second.wait_for("working hard");
+    let (code, out, err) = run(&acp, &["acp", "cancel", "helper"]);
+    assert_eq!(code, 0, "{out} / {err}");
+    assert_eq!((first.code(), second.code()), (123, 123), "{} / {}", first.err(), second.err());
+    acp.finish();
+}
+
+#[test]
+fn events_are_streamed_as_lines_of_json() {
+    let acp = Acp::new(&[]);
+    let (code, out, err) =
+        prompt(&acp, "!thought hm\n!say yes\n!tool one edit Mends\n!tool-end one completed", &["--json"]);
+    assert_eq!(code, 0, "{err}");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(lines.len() >= 4, "{out}");
+    assert!(out.contains("\"thought\"") && out.contains("\"tool\"") && out.contains("end-turn"), "{out}");
+    acp.finish();
+}
+
+#[test]
+fn a_prompt_may_come_from_standard_input_and_need_not_be_waited_for() {
+    let acp = Acp::new(&[]);
+    let output = acp.shell("printf '!say piped' | \"$TENURE\" acp prompt helper -");
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("piped"), "{output:?}");
+    let (code, out, err) = prompt(&acp, "!await go\n!say later", &["--no-wait"]);
+    assert_eq!(code, 0, "{out} / {err}");
+    let (code, _, err) = prompt(&acp, "hello", &["--when-busy", "refuse"]);
+    assert_ne!(code, 0, "{err}");
+    acp.let_go("go");
+    acp.wait_text(&only_key(&acp), "later");
+    acp.finish();
+}
+
+#[test]
+fn one_prompt_alone_leaves_nothing_behind() {
+    let acp = Acp::new(&[]);
+    let (code, out, err) = prompt(&acp, "!say once", &["--oneshot"]);
+    assert!(code == 0 && out.contains("once"), "{out} / {err}");
+    acp.process_is_gone(0);
+    acp.finish();
+}
+
+#[test]
+fn modes_and_options_are_set_by_their_ids() {
+    let acp = Acp::new(&["--modes", "--options"]);
+    let (code, _, err) = prompt(&acp, "!say begin", &["--agent-mode", "act", "--model", "large"]);
+    assert_eq!(code, 0, "{err}");
+    let key = only_key(&acp);
+    let answer = acp.itself(&key);
+    assert_eq!((&answer["mode"], &answer["options"]["model"]), (&"act".into(), &"large".into()), "{answer}");
+    let (code, _, err) = run(&acp, &["acp", "set-mode", "helper", "ask"]);
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = run(&acp, &["acp", "set-option", &key, "effort", "high"]);
+    assert_eq!(code, 0, "{err}");
+    let answer = acp.itself(&key);
+    assert_eq!((&answer["mode"], &answer["options"]["effort"]), (&"ask".into(), &"high".into()), "{answer}");
+    let (code, _, err) = run(&acp, &["acp", "set-mode", "helper", "fly"]);
+    assert_ne!(code, 0, "{err}");
+    acp.finish();
+}

@@ -1,0 +1,82 @@
+//! `tenure acp` at a terminal: what is asked there, what Ctrl-C does, and a daemon that dies under it.
+
+use tenure_it::acp::Acp;
+use tenure_it::terminal::Terminal;
+
+const OPTIONS: &str = "yes:allow_once|no:reject_once";
+
+fn person(acp: &Acp, args: &[&str]) -> Terminal {
+    let mut command = acp.command(&[&["acp"], args].concat());
+    command.env("TERM", "xterm").env("TENURE_COLOR", "never");
+    Terminal::start(command, 100, 30)
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_there() {
+    let acp = Acp::new(&[]);
+    let words = format!(
+        "!tool-diff one a.txt old new\n!ask edit mend|{OPTIONS}\n!ask edit wreck|{OPTIONS}\n!say done"
+    );
+    let words = format!("!tool one edit Mends\n{words}");
+    let mut person = person(&acp, &["prompt", "helper", &words, "--permissions", "ask"]);
+    person.wait_for("may it do this: mend");
+    person.wait_for("1. To yes");
+    person.wait_for("1 to 2: ");
+    person.keys("perhaps\n");
+    person.wait_for("1 to 2: ");
+    person.keys("y\n");
+    person.wait_for("To yes:");
+    person.wait_for("may it do this: wreck");
+    person.wait_for("1 to 2: ");
+    person.keys("2\n");
+    person.wait_for("To no:");
+    person.wait_for("done");
+    assert_eq!(person.code(), 0, "{}", person.screen());
+    let outcome = |name: &str| acp.answers(name)[0]["result"]["outcome"]["optionId"].clone();
+    assert_eq!((outcome("mend"), outcome("wreck")), ("yes".into(), "no".into()));
+    assert!(acp.questions().is_empty());
+    acp.finish();
+}
+
+#[test]
+fn the_first_interrupt_cancels_and_one_who_only_watches_leaves() {
+    let acp = Acp::new(&[]);
+    let mut first = person(&acp, &["prompt", "helper", "!say working hard \n!hang"]);
+    first.wait_for("working hard");
+    let mut second = person(&acp, &["attach", "helper"]);
+    second.wait_for("> !say working hard");
+    second.wait_for("working hard");
+    second.keys("\x03");
+    second.wait_for("the turn goes on");
+    assert_eq!(second.code(), 0, "{}", second.screen());
+    first.keys("\x03");
+    first.wait_for("being cancelled");
+    assert_eq!(first.code(), 123, "{}", first.screen());
+    let mut third = person(&acp, &["prompt", "helper", "!say and on"]);
+    third.wait_for("and on");
+    assert_eq!(third.code(), 0, "{}", third.screen());
+    acp.finish();
+}
+
+#[test]
+fn a_daemon_that_dies_is_not_noticed_by_who_watches() {
+    let acp = Acp::new(&[]);
+    let mut person = person(
+        &acp,
+        &["prompt", "helper", "!say morning \n!await first\n!say midday \n!await second\n!say evening"],
+    );
+    person.wait_for("morning");
+    acp.kill();
+    acp.let_go("first");
+    acp.begin();
+    person.wait_for("midday");
+    acp.kill();
+    acp.begin();
+    acp.let_go("second");
+    person.wait_for("evening");
+    assert_eq!(person.code(), 0, "{}", person.screen());
+    let screen = person.screen();
+    let times = |word: &str| screen.matches(word).count();
+    assert_eq!((times("morning"), times("midday"), times("evening")), (1, 1, 1), "{screen}");
+    acp.finish();
+}
