@@ -158,6 +158,14 @@ pub struct Kills {
     pub pgid: u32,
     /// Strokes at the run's whole cgroup.
     pub cgroup: u32,
+    /// Strokes at the run's whole job.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub job: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Kills {

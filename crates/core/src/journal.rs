@@ -105,6 +105,11 @@ pub enum Target {
         /// Its directory.
         path: String,
     },
+    /// Everybody in the run's job, in one stroke.
+    Job {
+        /// What the system knows it by.
+        name: String,
+    },
     /// One process.
     Process {
         /// Its number.
@@ -122,12 +127,16 @@ pub enum Proof {
     UnreapedRoot,
     /// The cgroup was made for the run.
     RunCgroup,
+    /// The job was made for the run.
+    RunJob,
     /// A pidfd of one that descends from the root by living parents.
     Child,
     /// A pidfd of one that came back to the keeper, or to the nursery after it.
     Adopted,
     /// A pidfd of one in the run's cgroup.
     InCgroup,
+    /// A handle of one in the run's job.
+    InJob,
     /// A pidfd of one that carries the lease in its environment.
     LeaseMark,
 }
@@ -138,6 +147,7 @@ impl From<Via> for Proof {
             Via::Child => Proof::Child,
             Via::Adopted => Proof::Adopted,
             Via::Cgroup => Proof::InCgroup,
+            Via::Job => Proof::InJob,
         }
     }
 }

@@ -89,6 +89,20 @@ pub enum Boundary {
         /// The group's directory.
         path: String,
     },
+    /// The root's session and group, and whoever carries the lease in its environment (macOS).
+    Group,
+    /// A job, which nothing leaves and which ends with its keeper (Windows).
+    Job {
+        /// What the system knows it by.
+        name: String,
+    },
+}
+
+impl Boundary {
+    /// Whether nobody in it outlives its keeper: then one that is gone has left nobody.
+    pub fn ends_with_its_keeper(&self) -> bool {
+        matches!(self, Self::Job { .. })
+    }
 }
 
 /// Who is alive: the keeper's note.

@@ -291,6 +291,8 @@ pub enum Via {
     Adopted,
     /// It is in the run's cgroup.
     Cgroup,
+    /// It is in the run's job.
+    Job,
 }
 
 /// A live process of a run.

@@ -47,6 +47,8 @@ fn noted(entry: Entry) -> StoryLine {
                 Boundary::Cgroup { path } => format!("keeper and cgroup {path}"),
                 Boundary::Subreaper { why: Some(why) } => format!("keeper alone: {why}"),
                 Boundary::Subreaper { why: None } => "keeper alone".to_owned(),
+                Boundary::Group => "keeper, session and group".to_owned(),
+                Boundary::Job { name } => format!("job {name}"),
             };
             (
                 "started",
@@ -87,6 +89,7 @@ fn whom(target: &Target) -> String {
     match target {
         Target::Group { pgid } => format!("the group {pgid}"),
         Target::Cgroup { path } => format!("everybody in {path}"),
+        Target::Job { name } => format!("everybody in job {name}"),
         Target::Process { pid, start_time } => format!("pid {pid} (started {start_time})"),
     }
 }
@@ -95,9 +98,11 @@ fn because(proof: Proof) -> &'static str {
     match proof {
         Proof::UnreapedRoot => "its unreaped root pins the group's number",
         Proof::RunCgroup => "the cgroup was made for the run",
+        Proof::RunJob => "the job was made for the run",
         Proof::Child => "it descends from the root by living parents",
         Proof::Adopted => "it came back to the keeper as an orphan of the run",
         Proof::InCgroup => "it is in the run's cgroup",
+        Proof::InJob => "it is in the run's job",
         Proof::LeaseMark => "it carries the run's lease in its environment",
     }
 }

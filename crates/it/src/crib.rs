@@ -2,7 +2,6 @@
 
 use crate::PATIENCE;
 use crate::install::Install;
-use std::os::fd::AsFd;
 use std::process::{Child, Stdio};
 use tenure_core::ids::NurseryId;
 use tenure_core::limits::Limits;
@@ -14,12 +13,12 @@ use tenure_keeper::frames::Frames;
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::{self, StateRoot};
-use tenure_os::socket::Conn;
+use tenure_os::socket::{Conn, Passing};
 
 /// The nursery; it leaves when this is dropped, unless a keeper of it lives.
 #[derive(Debug)]
 pub struct Crib {
-    conn: Conn,
+    passing: Passing,
     child: Child,
 }
 
@@ -28,7 +27,8 @@ impl Crib {
     #[track_caller]
     pub fn new(install: &Install) -> Self {
         let (conn, _, child) = start(install);
-        Self { conn, child }
+        let pid = child.id().cast_signed();
+        Self { passing: Passing::to(conn, pid), child }
     }
 
     /// Asks for a keeper of the run in this directory, and returns what it says first.
@@ -45,7 +45,7 @@ impl Crib {
         };
         let body = [&["/"], command].concat().join("\0") + "\0";
         let frame = wire::encode(&launch, body.as_bytes());
-        let sent = self.conn.write_with_fd(&frame, theirs.as_fd()).expect("the nursery listens");
+        let sent = self.passing.send(&frame, Some(&theirs)).expect("the nursery listens");
         assert_eq!(sent, frame.len(), "a short frame goes at once");
         drop(theirs);
         Frames::new(mine).receive::<Tell>(PATIENCE).expect("an answer").0

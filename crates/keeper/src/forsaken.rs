@@ -14,7 +14,7 @@ use tenure_core::ending::{Cause, Reason, Termination};
 use tenure_core::journal::{Proof, What};
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_core::signal::Signal;
-use tenure_os::cgroup::Cgroup;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::lock::Lock;
 use tenure_os::tree::{self, Member};
 use tenure_os::{clock, poll, process};
@@ -28,7 +28,7 @@ pub struct Forsaken {
     dir: RunDir,
     ticket: Ticket,
     note: Option<KeeperNote>,
-    cgroup: Option<Cgroup>,
+    enclosure: Option<Enclosure>,
     /// The run that its keeper was about to hand over to.
     heir: Option<Box<Forsaken>>,
 }
@@ -64,8 +64,8 @@ impl Forsaken {
             Err(Unread::Bad { source: BadRecord::Torn, .. }) => None,
             note => note?,
         };
-        let cgroup = salvage::cgroup(&dir, note.as_ref());
-        Ok(Self { dir, ticket, note, cgroup, heir: None })
+        let enclosure = salvage::enclosure(&dir, note.as_ref());
+        Ok(Self { dir, ticket, note, enclosure, heir: None })
     }
 
     /// Who of it and its heir is alive.
@@ -78,7 +78,7 @@ impl Forsaken {
         Ok(found)
     }
 
-    /// Its root and what is below it, what carries its lease, and what is in its cgroup; each with what proves it.
+    /// Its root and what is below it, what carries its lease, and what is in its enclosure; each with what proves it.
     fn proven(&self) -> io::Result<Vec<(Member, Proof)>> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
@@ -91,8 +91,8 @@ impl Forsaken {
         }
         let mark = lease_mark(&self.ticket.lease_id);
         add(tree::carriers(&mark, self.ticket.created_at_ms)?, Proof::LeaseMark, &mut found);
-        if let Some(cgroup) = &self.cgroup {
-            add(tree::in_cgroup(cgroup, &HashSet::new()), Proof::InCgroup, &mut found);
+        if let Some(enclosure) = &self.enclosure {
+            add(tree::in_enclosure(enclosure, &HashSet::new()), enclosure.via().into(), &mut found);
         }
         Ok(found)
     }
@@ -105,11 +105,13 @@ impl Forsaken {
         }
     }
 
-    /// Without a cgroup, one that cleared its environment may live on unseen; but what never started left nobody, and
+    /// Without an enclosure, one that cleared its environment may live on unseen; but what never started left nobody, and
     /// nobody outlives a boot.
     fn leaves_nobody_unseen(&self) -> bool {
         let Some(note) = &self.note else { return true };
-        self.cgroup.is_some() || note.root.place.boot_id != process::here().boot_id
+        self.enclosure.is_some()
+            || note.boundary.ends_with_its_keeper()
+            || note.root.place.boot_id != process::here().boot_id
     }
 
     /// Begins to close it: from here on a keeper that is on its way finds the lock taken, or the ending.
@@ -176,7 +178,7 @@ impl Closing {
     /// first: nobody would look for it again. Returns the one that is on disk then.
     pub fn go_on(&mut self) -> Result<Option<Ending>, NotClosed> {
         let left = self.run.proven().map_err(NotClosed::Unreadable)?;
-        let empty = left.is_empty() && !self.run.cgroup.as_ref().is_some_and(Cgroup::is_occupied);
+        let empty = left.is_empty() && !self.run.enclosure.as_ref().is_some_and(Enclosure::is_occupied);
         if !empty && clock::awake() <= self.give_up {
             self.kill(&left);
             return Ok(None);
@@ -191,9 +193,9 @@ impl Closing {
     }
 
     fn kill(&mut self, left: &[(Member, Proof)]) {
-        if let Some(cgroup) = &self.run.cgroup {
+        if let Some(enclosure) = &self.run.enclosure {
             // At once, whoever forks; a kernel that cannot is served by the list.
-            self.journal.kill_cgroup(cgroup);
+            self.journal.kill_enclosure(enclosure);
         }
         for (member, proof) in left.iter().rev() {
             member.forbid_forking();
@@ -228,7 +230,7 @@ impl Closing {
         dir.discard_torn_ending()
             .and_then(|()| dir.write_ending(&ending, None))
             .map_err(NotClosed::Unwritten)?;
-        salvage::clear_away(dir, self.run.cgroup.as_ref());
+        salvage::clear_away(dir, self.run.enclosure.as_ref());
         let written = dir.ending().map_err(|error| NotClosed::Unwritten(io::Error::other(error)))?;
         written.ok_or_else(|| NotClosed::Unwritten(io::Error::other("it is gone again")))
     }

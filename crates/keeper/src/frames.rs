@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 use tenure_core::wire::{self, Ask, BadFrame, Role, Tell, refusal};
 use tenure_os::clock;
-use tenure_os::poll::{self, Interest};
+use tenure_os::poll::{self, Awaited, Interest};
 use tenure_os::socket::{Conn, Got};
 
 const READ_AT_ONCE: usize = 16 << 10;
@@ -82,8 +82,7 @@ impl Frames {
 
     /// What to wait for on this connection.
     pub fn interest(&self) -> Interest<'_> {
-        use std::os::fd::AsFd;
-        Interest { on: self.conn.as_fd(), read: !self.ended, write: self.pending() }
+        Interest { on: self.conn.waitable(), read: !self.ended, write: self.pending() }
     }
 
     /// Whether something waits to be sent.

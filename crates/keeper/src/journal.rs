@@ -7,8 +7,8 @@ use std::time::Duration;
 use tenure_core::ending::Kills;
 use tenure_core::journal::{self, Entry, MOST, Proof, Target, What};
 use tenure_core::signal::Signal;
-use tenure_os::cgroup::Cgroup;
 use tenure_os::clock;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::process::Sent;
 use tenure_os::root::Root;
 use tenure_os::tree::Member;
@@ -91,13 +91,18 @@ impl Journal {
         }
     }
 
-    /// Kills everybody in the run's cgroup in one stroke. A kernel that cannot is served by the lists.
-    pub(crate) fn kill_cgroup(&mut self, cgroup: &Cgroup) {
-        let occupied = cgroup.is_occupied();
-        if cgroup.kill().is_ok() && occupied {
-            let path = cgroup.path().to_string_lossy().into_owned();
-            self.say(Signal::KILL, Target::Cgroup { path }, Proof::RunCgroup);
-            self.kills.cgroup += 1;
+    /// Kills everybody in the run's enclosure in one stroke. A kernel that cannot is served by the lists.
+    pub(crate) fn kill_enclosure(&mut self, enclosure: &Enclosure) {
+        let occupied = enclosure.is_occupied();
+        if enclosure.kill().is_ok() && occupied {
+            let (target, proof) = enclosure.target();
+            match target {
+                Target::Job { .. } => self.kills.job += 1,
+                Target::Cgroup { .. } | Target::Group { .. } | Target::Process { .. } => {
+                    self.kills.cgroup += 1;
+                }
+            }
+            self.say(Signal::KILL, target, proof);
         }
     }
 

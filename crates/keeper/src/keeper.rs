@@ -18,7 +18,6 @@ use inlet::Inlet;
 use outlet::Outlet;
 use peers::Peer;
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 use stop::Hunt;
 use tenure_core::ending::{Exit, Termination};
@@ -28,8 +27,8 @@ use tenure_core::record::{KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
 use tenure_core::wire::{Launch, Tell};
-use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::file::Reserved;
 use tenure_os::fork::Alone;
 use tenure_os::lock::Lock;
@@ -59,7 +58,7 @@ struct Keeper {
     root: RootState,
     /// The run's session; for a run that was forked here, also the root's pid and group.
     session: i32,
-    cgroup: Option<Cgroup>,
+    enclosure: Option<Enclosure>,
     /// Present until the command executes or fails to.
     start: Option<(Plan, Report)>,
     outlet: Outlet,
@@ -96,8 +95,14 @@ struct Draining {
 /// How a keeper leaves whose run has ended, but nobody took the ending.
 pub(crate) const UNRECORDED: u8 = 3;
 
-/// What a forked keeper does; returns its exit code. Zero means that the ending is written, or with the holder.
-pub(crate) fn main(alone: &Alone, nursery: &NurseryId, launch: &Launch, body: Vec<u8>, conns: &[Conn]) -> u8 {
+/// What a keeper does; returns its exit code. Zero means that the ending is written, or with the holder.
+pub(crate) fn main(
+    alone: &Alone,
+    nursery: &NurseryId,
+    launch: &Launch,
+    body: Vec<u8>,
+    conns: Vec<Conn>,
+) -> u8 {
     match begin::begin(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
         // There is nothing to keep, and whoever asked was told.
@@ -165,12 +170,13 @@ impl Keeper {
     }
 
     fn interest(&self, what: What) -> Interest<'_> {
-        let read = |on| Interest { on, read: true, write: false };
         match what {
-            What::Signals => read(self.signals.as_fd()),
-            What::Report => read(self.start.as_ref().expect("awaited only while starting").1.as_fd()),
-            What::Listener => read(self.listener.as_ref().expect("awaited only while there is one").as_fd()),
-            What::Output(stream) => read(self.outlet.waitable(stream)),
+            What::Signals => Interest::reading(&self.signals),
+            What::Report => Interest::reading(&self.start.as_ref().expect("awaited only while starting").1),
+            What::Listener => {
+                Interest::reading(self.listener.as_ref().expect("awaited only while there is one"))
+            }
+            What::Output(stream) => Interest { on: self.outlet.waitable(stream), read: true, write: false },
             What::Input => Interest { on: self.inlet.waitable(), read: false, write: true },
             What::Peer(at) => self.peers[at].frames.interest(),
         }
@@ -237,6 +243,11 @@ impl Keeper {
         }
     }
 
+    /// Whether nobody is left but the child that stays unreaped.
+    fn is_bare(&self) -> bool {
+        tree::is_bare(self.kept(), self.enclosure.as_ref())
+    }
+
     /// The child that stays unreaped: the root, whose number pins its group.
     fn kept(&self) -> Option<i32> {
         match &self.root {
@@ -264,7 +275,7 @@ impl Keeper {
         let until = clock::awake() + BURIAL;
         loop {
             let living = self.living();
-            if !living.is_empty() || tree::is_bare(self.kept()) || clock::awake() > until {
+            if !living.is_empty() || self.is_bare() || clock::awake() > until {
                 return living;
             }
             self.bury();
@@ -349,7 +360,7 @@ enum What {
 
 /// Who outlived the root: those of its session, and those outside of it.
 fn left_behind(living: &[tree::Member], session: i32) -> Left {
-    let (inside, outside): (Vec<_>, Vec<_>) = living.iter().partition(|member| member.session() == session);
+    let (inside, outside): (Vec<_>, Vec<_>) = living.iter().partition(|member| member.is_of(session));
     Left {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
         escapees: outside.into_iter().take(stop::MOST_NAMED).map(tree::Member::note).collect(),

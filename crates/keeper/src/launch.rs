@@ -7,7 +7,6 @@ use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::SpawnError;
@@ -18,14 +17,14 @@ use tenure_core::record::{Ending, Ticket};
 use tenure_core::redact;
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::wire::{self, Launch, Role};
-use tenure_os::poll::{self, Interest};
-use tenure_os::socket::{Conn, Got};
+use tenure_os::poll::{self, Awaited, Interest, Waitable};
+use tenure_os::socket::{Conn, Got, Passing};
 use tenure_os::{clock, descriptors, pause, program};
 
-/// A nursery that this process launches runs through. Its descriptor is readable once it is gone: it says nothing.
+/// A nursery that this process launches runs through. What is waited for on it comes once it is gone: it says nothing.
 #[derive(Debug)]
 pub struct Nursery {
-    conn: Conn,
+    passing: Passing,
     id: NurseryId,
     pid: i32,
     instance: InstanceId,
@@ -169,7 +168,7 @@ impl Nursery {
 
     /// A nursery that was started otherwise, at the other end of this connection.
     pub fn new(conn: Conn, id: NurseryId, pid: i32, instance: InstanceId) -> Self {
-        Self { conn, id, pid, instance, torn: Cell::new(false) }
+        Self { passing: Passing::to(conn, pid), id, pid, instance, torn: Cell::new(false) }
     }
 
     /// Its id.
@@ -184,7 +183,7 @@ impl Nursery {
 
     /// Whether it has left, was killed, or can be asked for nothing more. It says nothing while it lives.
     pub fn is_gone(&self) -> bool {
-        self.torn.get() || matches!(self.conn.read(&mut [0]), Ok(Got::End) | Err(_))
+        self.torn.get() || matches!(self.passing.conn().read(&mut [0]), Ok(Got::End) | Err(_))
     }
 
     /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection.
@@ -222,41 +221,41 @@ impl Nursery {
     }
 
     /// Sends a whole frame, or nothing more ever.
-    fn send(&self, frame: &[u8], descriptors: &[Conn], deadline: Duration) -> io::Result<()> {
+    fn send(&self, frame: &[u8], passed: &[Conn], deadline: Duration) -> io::Result<()> {
         if self.torn.get() {
             return Err(io::Error::other("an earlier launch was not taken as a whole"));
         }
-        self.send_all(frame, descriptors, deadline).inspect_err(|_| self.torn.set(true))
+        self.send_all(frame, passed, deadline).inspect_err(|_| self.torn.set(true))
     }
 
-    /// A descriptor goes with each of the first bytes, and the rest of the frame with the last.
-    fn send_all(&self, frame: &[u8], mut descriptors: &[Conn], deadline: Duration) -> io::Result<()> {
+    /// A connection goes with each of the first bytes, and the rest of the frame with the last.
+    fn send_all(&self, frame: &[u8], mut passed: &[Conn], deadline: Duration) -> io::Result<()> {
         let mut sent = 0;
         while sent < frame.len() {
             let rest = &frame[sent..];
-            let n = match descriptors {
-                [] => self.conn.write(rest)?,
-                [last] => self.conn.write_with_fd(rest, last.as_fd())?,
-                [next, ..] => self.conn.write_with_fd(&rest[..1], next.as_fd())?,
+            let n = match passed {
+                [next, _, ..] => self.passing.send(&rest[..1], Some(next))?,
+                [last] => self.passing.send(rest, Some(last))?,
+                [] => self.passing.send(rest, None)?,
             };
             sent += n;
             if n > 0 {
-                descriptors = descriptors.get(1..).unwrap_or_default();
+                passed = passed.get(1..).unwrap_or_default();
                 continue;
             }
             let left = deadline.saturating_sub(clock::awake());
             if left.is_zero() {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the nursery does not take the launch"));
             }
-            poll::wait(&[Interest { on: self.conn.as_fd(), read: false, write: true }], Some(left))?;
+            poll::wait(&[Interest::writing(self.passing.conn())], Some(left))?;
         }
         Ok(())
     }
 }
 
-impl AsFd for Nursery {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.conn.as_fd()
+impl Awaited for Nursery {
+    fn waitable(&self) -> Waitable<'_> {
+        self.passing.conn().waitable()
     }
 }
 

@@ -6,9 +6,10 @@
 use crate::frames::Frames;
 use crate::keeper;
 use crate::salvage::{self, Fallen, Unwritten};
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::Exit;
@@ -16,12 +17,12 @@ use tenure_core::ids::NurseryId;
 use tenure_core::wire::{self, Launch, Tell};
 use tenure_os::complaint::complain;
 use tenure_os::file::Dir;
-use tenure_os::fork::{self, Alone};
+use tenure_os::fork::{self, Alone, Errand};
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
-use tenure_os::socket::{Conn, Got};
-use tenure_os::{cgroup, descriptors, pause, process, program, reaper, tree};
+use tenure_os::socket::{Conn, Got, Passing};
+use tenure_os::{descriptors, enclosure, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
 const HUNT: Duration = Duration::from_millis(2);
@@ -46,9 +47,9 @@ struct Nursery {
 
 /// The connection that launches come on.
 struct Client {
-    conn: Conn,
+    passing: Passing,
     incoming: Vec<u8>,
-    descriptors: VecDeque<OwnedFd>,
+    passed: VecDeque<Conn>,
 }
 
 /// One launch, with the keeper's first connections.
@@ -62,7 +63,7 @@ struct Asked {
 pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let conn = program::inherited_conn()?;
     descriptors::null_stdio()?;
-    descriptors::close_all_but(&[conn.as_fd()])?;
+    descriptors::close_all_but(&conn)?;
     descriptors::raise_limit();
     tenure_os::file::make_private();
     fork::new_session()?;
@@ -78,7 +79,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
         return Err(io::Error::other(format!("nursery {id} is running already")));
     }
     look_around()?;
-    let client = Client { conn, incoming: Vec::new(), descriptors: VecDeque::new() };
+    let client = Client { passing: Passing::from(conn), incoming: Vec::new(), passed: VecDeque::new() };
     let mut nursery = Nursery {
         alone: Alone::check()?,
         id: id.clone(),
@@ -97,7 +98,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
 /// What stays the same is looked up before the first fork, so that no keeper has to.
 fn look_around() -> io::Result<()> {
     process::own()?;
-    cgroup::find();
+    enclosure::look_around();
     Ok(())
 }
 
@@ -105,7 +106,7 @@ impl Nursery {
     fn serve(&mut self) -> io::Result<()> {
         let mut orphans = false;
         while self.client.is_some() || !self.keepers.is_empty() || orphans || !self.fallen.is_empty() {
-            let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
+            let mut interests = vec![Interest::reading(&self.signals)];
             interests.extend(self.client.as_ref().map(Client::interest));
             // Orphans without a fallen keeper have outlived a stop that was given up.
             let given_up = orphans || !self.unwritten.is_empty();
@@ -184,16 +185,19 @@ impl Nursery {
 
     fn launch(&mut self, Asked { launch, body, conns }: Asked) {
         pause::point("nursery-before-fork");
-        let forked = {
-            let (alone, id, launch, conns) = (&self.alone, &self.id, &launch, &conns);
-            alone.fork(move || keeper::main(alone, id, launch, body, conns))
+        let born = {
+            let (alone, id, launch, body) = (&self.alone, &self.id, &launch, Cell::new(body));
+            let words = [OsStr::new("keeper"), OsStr::new(id.as_str())];
+            let errand =
+                Errand { words: &words, letter: &|| wire::encode(launch, &body.take()), conns: &conns };
+            alone.bear(&errand, |conns| keeper::main(alone, id, launch, body.take(), conns))
         };
-        match forked {
+        match born {
             Ok(pid) => {
                 self.keepers.insert(pid, launch.directory);
             }
             Err(error) => {
-                let why = format!("the nursery cannot fork a keeper: {error}");
+                let why = format!("the nursery cannot make a keeper: {error}");
                 salvage::never_kept(Path::new(&launch.directory), &why);
                 for conn in conns {
                     Frames::new(conn).send(&Tell::Refused { why: why.clone() }, &[]);
@@ -205,7 +209,7 @@ impl Nursery {
 
 impl Client {
     fn interest(&self) -> Interest<'_> {
-        Interest { on: self.conn.as_fd(), read: true, write: false }
+        Interest::reading(self.passing.conn())
     }
 
     /// Reads what is there; `false` if there will be no more.
@@ -213,12 +217,12 @@ impl Client {
         loop {
             let start = self.incoming.len();
             self.incoming.resize(start + READ_AT_ONCE, 0);
-            let got = self.conn.read_with_fd(&mut self.incoming[start..]);
+            let got = self.passing.receive(&mut self.incoming[start..]);
             let read = if let Ok((Got::Bytes(n), _)) = &got { *n } else { 0 };
             self.incoming.truncate(start + read);
             match got {
-                Ok((Got::Bytes(n), descriptor)) => {
-                    self.descriptors.extend(descriptor);
+                Ok((Got::Bytes(n), passed)) => {
+                    self.passed.extend(passed);
                     if n < READ_AT_ONCE {
                         return true; // should there be more, the next wait says so
                     }
@@ -239,10 +243,10 @@ impl Client {
             self.incoming = Vec::new(); // what is forked from here shares no stale buffer
         }
         let count = launch.roles.len();
-        if count == 0 || count > self.descriptors.len() {
+        if count == 0 || count > self.passed.len() {
             return Err(io::Error::other("a launch without a connection for each role"));
         }
-        let conns = self.descriptors.drain(..count).map(Conn::from_fd).collect::<io::Result<_>>()?;
+        let conns = self.passed.drain(..count).collect();
         Ok(Some(Asked { launch, body, conns }))
     }
 }

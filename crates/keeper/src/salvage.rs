@@ -11,10 +11,10 @@ use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
 use tenure_core::journal::What;
-use tenure_core::record::{Boundary, Ending, KeeperNote};
+use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::signal::Signal;
-use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::process::Sent;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
@@ -24,7 +24,7 @@ use tenure_os::{clock, tree};
 pub struct Fallen {
     dir: RunDir,
     note: Option<KeeperNote>,
-    cgroup: Option<Cgroup>,
+    enclosure: Option<Enclosure>,
     /// What its processes carry in their environment.
     mark: Option<Vec<u8>>,
     root_exit: Option<Exit>,
@@ -87,7 +87,7 @@ impl Fallen {
             journal.note(What::Exiting { cause, exit: None, detail });
         }
         Some(Self {
-            cgroup: cgroup(&dir, note.as_ref()),
+            enclosure: enclosure(&dir, note.as_ref()),
             mark: dir.ticket().ok().map(|ticket| launch::lease_mark(&ticket.lease_id)),
             root_exit: None,
             ended: HashSet::new(),
@@ -110,7 +110,7 @@ impl Fallen {
     fn owns(&self, member: &tree::Member) -> bool {
         let in_session = self.note.as_ref().is_some_and(|note| note.root.pid == member.session());
         in_session
-            || self.cgroup.as_ref().is_some_and(|cgroup| cgroup.holds(member.pid()))
+            || self.enclosure.as_ref().is_some_and(|enclosure| enclosure.holds(member.pid()))
             || self.mark.as_ref().is_some_and(|mark| member.carries(mark))
     }
 
@@ -140,7 +140,7 @@ impl Fallen {
             kills: self.journal.kills(),
         };
         let written = self.dir.write_ending(&ending, None);
-        clear_away(&self.dir, self.cgroup.as_ref());
+        clear_away(&self.dir, self.enclosure.as_ref());
         let error = written.err()?;
         complain(format_args!("the ending of run {} cannot be written: {error}", self.dir.id()));
         Some(Unwritten { dir: self.dir, ending })
@@ -185,24 +185,23 @@ pub fn tidy(directory: &Path) {
         && matches!(dir.ending(), Ok(Some(_)))
     {
         let note = dir.note().ok().flatten();
-        clear_away(&dir, cgroup(&dir, note.as_ref()).as_ref());
+        clear_away(&dir, enclosure(&dir, note.as_ref()).as_ref());
     }
 }
 
-pub(crate) fn clear_away(dir: &RunDir, cgroup: Option<&Cgroup>) {
+pub(crate) fn clear_away(dir: &RunDir, enclosure: Option<&Enclosure>) {
     dir.unlisten();
-    if let Some(cgroup) = cgroup {
+    if let Some(enclosure) = enclosure {
         // An occupied group stays for whoever looks later.
-        let _ = cgroup.remove();
+        let _ = enclosure.remove();
     }
 }
 
-/// A run's cgroup. A keeper that fell before it wrote its note may have made one.
-pub(crate) fn cgroup(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Cgroup> {
-    match note.map(|note| &note.boundary) {
-        Some(Boundary::Cgroup { path }) => Cgroup::open(Path::new(path)).ok().flatten(),
-        Some(Boundary::Subreaper { .. }) => None,
-        None => Cgroup::find(&dir.ticket().ok()?.owner_instance_id, dir.id()).ok().flatten(),
+/// A run's enclosure. A keeper that fell before it wrote its note may have made one.
+pub(crate) fn enclosure(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Enclosure> {
+    match note {
+        Some(note) => Enclosure::open(&note.boundary).ok().flatten(),
+        None => Enclosure::find(&dir.ticket().ok()?.owner_instance_id, dir.id()).ok().flatten(),
     }
 }
 
@@ -228,7 +227,7 @@ pub fn hunt(spared: &HashSet<i32>, fallen: &mut Vec<Fallen>) -> bool {
 /// The first half of a hunt. Somebody whom it finds may have lost a keeper that is not known to have fallen yet,
 /// which shows before the second half if the dead are looked at again.
 pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [Fallen]) -> Found {
-    kill_cgroups(fallen);
+    kill_enclosures(fallen);
     let mut stopped = HashMap::new();
     // Stopped first: nothing tells a tree that leaves from one that forks for ever. Those who are left after a stop
     // was given up are only looked at now and then.
@@ -240,9 +239,9 @@ pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [Fallen]) -> Found {
         };
         tree::freeze(spared, clock::awake() + defaults::FREEZE, &mut stopped_one)
     };
-    for cgroup in fallen.iter().filter_map(|run| run.cgroup.as_ref()) {
+    for enclosure in fallen.iter().filter_map(|run| run.enclosure.as_ref()) {
         let seen = members.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
-        members.extend(tree::in_cgroup(cgroup, &seen));
+        members.extend(tree::in_enclosure(enclosure, &seen));
     }
     Found { members, stopped, known: fallen.len() }
 }
@@ -305,10 +304,10 @@ fn concerns(owner: Option<usize>, at: usize) -> bool {
 }
 
 /// At once, whoever forks; a kernel that cannot is served by the lists.
-fn kill_cgroups(fallen: &mut [Fallen]) {
+fn kill_enclosures(fallen: &mut [Fallen]) {
     for run in fallen {
-        if let Some(cgroup) = &run.cgroup {
-            run.journal.kill_cgroup(cgroup);
+        if let Some(enclosure) = &run.enclosure {
+            run.journal.kill_enclosure(enclosure);
         }
     }
 }

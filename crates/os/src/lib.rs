@@ -1,12 +1,15 @@
-//! How Tenure acts. Each file here is one capability of the operating system, with its promise; the folder of
+//! How Tenure acts. Each module here is one capability of the operating system, with its promise; the folder of
 //! the system keeps it. All `unsafe` and every `cfg(target…)` of the product live in this crate.
 //!
 //! The one function that signals ([`process::Process::signal`]) takes a [`tenure_core::identity::Held`], which
 //! only live evidence makes; the one that signals a group ([`root::Root::signal_group`]) needs the unreaped
 //! root, which pins the group's number (I1).
+//!
+//! What is one text for every system is a file beside this one. What is not is a module of the same name and the same
+//! shape in `unix`, `linux`, `macos` or `windows`; what all of them promise is tried by the same tests.
 
-#[cfg(not(any(target_os = "linux", windows)))]
-compile_error!("Tenure runs on Linux, and not yet on this system");
+#[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
+compile_error!("Tenure runs on Linux, macOS and Windows");
 
 pub mod clock;
 pub mod command_line;
@@ -14,69 +17,42 @@ pub mod complaint;
 pub mod file;
 pub mod flow;
 pub mod lock;
+pub mod pause;
 pub mod process;
 pub mod random;
 
-// What Windows does not keep yet, or has no use for.
-#[cfg(target_os = "linux")]
-pub mod beneath;
-#[cfg(target_os = "linux")]
-pub mod buffer;
-#[cfg(target_os = "linux")]
-pub mod cgroup;
-#[cfg(target_os = "linux")]
-mod control;
-#[cfg(target_os = "linux")]
-pub mod descriptors;
-#[cfg(target_os = "linux")]
-pub mod filesystem;
-#[cfg(target_os = "linux")]
-pub mod fork;
-#[cfg(target_os = "linux")]
-pub mod host;
-#[cfg(target_os = "linux")]
-pub mod memory;
-#[cfg(target_os = "linux")]
-pub mod pause;
-#[cfg(target_os = "linux")]
-pub mod poll;
-#[cfg(target_os = "linux")]
-pub mod program;
-#[cfg(target_os = "linux")]
-pub mod pty;
-#[cfg(target_os = "linux")]
-pub mod reaper;
-#[cfg(target_os = "linux")]
-pub mod root;
-#[cfg(target_os = "linux")]
-pub mod signals;
-#[cfg(target_os = "linux")]
-pub mod socket;
-#[cfg(target_os = "linux")]
-pub mod spawn;
-#[cfg(target_os = "linux")]
-pub mod stdio;
-#[cfg(target_os = "linux")]
-pub mod terminal;
-#[cfg(target_os = "linux")]
-pub mod tree;
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+pub use unix::{
+    beneath, buffer, descriptors, fork, memory, poll, program, pty, reaper, root, signals, socket, spawn,
+    stdio, terminal, tree,
+};
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+#[cfg(target_os = "macos")]
+#[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
+mod macos;
+#[cfg(target_os = "macos")]
+use macos as system;
+
 #[cfg(windows)]
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 mod windows;
-
-#[cfg(windows)]
-pub mod job;
-#[cfg(windows)]
-pub use windows::{filesystem, pty, root, spawn, stdio};
-
-#[cfg(target_os = "linux")]
-use linux as system;
 #[cfg(windows)]
 use windows as system;
+#[cfg(windows)]
+pub use windows::{
+    beneath, buffer, descriptors, fork, memory, poll, program, pty, reaper, root, signals, socket, spawn,
+    stdio, terminal, tree,
+};
+
+pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]
 mod tests;

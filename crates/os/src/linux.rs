@@ -3,8 +3,12 @@
 pub(crate) mod blocked;
 mod children;
 mod clock;
+mod control;
+pub mod enclosure;
 mod facts;
 mod file;
+pub mod filesystem;
+pub mod host;
 mod lock;
 mod memory;
 mod message;

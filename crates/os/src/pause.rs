@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 #[inline]
 pub fn point(name: &str) {
     if cfg!(debug_assertions) && wanted().is_some_and(|wanted| wanted == name) {
-        crate::linux::stop_self();
+        crate::system::stop_self();
     }
 }
 

@@ -106,6 +106,8 @@ pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tall
 fn started(note: &KeeperNote) -> Value {
     let (boundary, why) = match &note.boundary {
         Boundary::Cgroup { .. } => ("cgroup", None),
+        Boundary::Group => ("group", None),
+        Boundary::Job { .. } => ("job", None),
         Boundary::Subreaper { why } => ("subreaper", why.as_deref()),
     };
     json!({
@@ -170,6 +172,7 @@ fn kills(ending: &Ending) -> Vec<(Count, u64)> {
         (Count::KillPid, kills.pid.into()),
         (Count::KillGroup, kills.pgid.into()),
         (Count::KillCgroup, kills.cgroup.into()),
+        (Count::KillJob, kills.job.into()),
     ]
 }
 

@@ -6,10 +6,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ids::{InstanceId, RunId};
-use tenure_os::cgroup::Cgroup;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::fork::Alone;
 use tenure_os::host::{self, OwnGroup};
-use tenure_os::spawn::{self, Plan};
+use tenure_os::spawn::{self, NoRoot, Plan};
 use tenure_os::stdio::Stdio;
 use tenure_os::{clock, poll, random};
 use tenure_settings::Settings;
@@ -71,24 +71,23 @@ fn trial() -> Result<(), String> {
 }
 
 fn try_as(instance: &InstanceId, run: &RunId) -> Result<(), String> {
-    let group = Cgroup::make(instance, run)?;
+    let group = Enclosure::make(true, instance, run)?;
     let forked =
         fork_into(&group).map_err(|error| format!("a process cannot be forked into a group: {error}"));
-    let removed =
-        remove(&group).map_err(|error| format!("{} cannot be removed: {error}", group.path().display()));
+    let removed = remove(&group).map_err(|error| format!("{group} cannot be removed: {error}"));
     forked.and(removed)
 }
 
-fn fork_into(group: &Cgroup) -> io::Result<()> {
+fn fork_into(group: &Enclosure) -> Result<(), NoRoot> {
     let alone = Alone::check()?;
     let plan = Plan::new(vec![b"/bin/true".to_vec()], Vec::new(), b"/".to_vec())?;
     let stdio = Stdio::pipes(false)?;
     // The gate is never opened.
-    spawn::fork_root(&alone, &plan, &stdio, Some(group))?.abandon();
+    spawn::start_root(&alone, &plan, &stdio, Some(group))?.abandon();
     Ok(())
 }
 
-fn remove(group: &Cgroup) -> io::Result<()> {
+fn remove(group: &Enclosure) -> io::Result<()> {
     let until = clock::awake() + EMPTYING;
     loop {
         match group.remove() {

@@ -26,6 +26,7 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
                 Via::Child => ("child", Tone::Quiet),
                 Via::Adopted => ("adopted", Tone::Odd),
                 Via::Cgroup => ("cgroup", Tone::Odd),
+                Via::Job => ("job", Tone::Plain),
             };
             table.row([
                 (format!("{branch}{}", process.note.pid), Tone::Plain),

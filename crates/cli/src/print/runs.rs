@@ -164,5 +164,7 @@ fn boundary(boundary: &Boundary) -> String {
         Boundary::Cgroup { path } => format!("keeper and cgroup {path}"),
         Boundary::Subreaper { why: Some(why) } => format!("keeper (no cgroup: {why})"),
         Boundary::Subreaper { why: None } => "keeper".to_owned(),
+        Boundary::Group => "keeper, session and group".to_owned(),
+        Boundary::Job { name } => format!("job {name}"),
     }
 }

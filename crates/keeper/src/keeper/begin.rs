@@ -9,7 +9,6 @@ use crate::frames::Frames;
 use crate::journal::Journal;
 use crate::rundir::RunDir;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::{NO_PTY, SpawnError};
@@ -17,14 +16,14 @@ use tenure_core::ids::NurseryId;
 use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::watch::Watch;
 use tenure_core::wire::{Launch, Tell};
-use tenure_os::cgroup::Cgroup;
+use tenure_os::enclosure::{self, Enclosure};
 use tenure_os::fork::{self, Alone};
 use tenure_os::lock::Lock;
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::Conn;
-use tenure_os::spawn::{self, Gated, Plan};
+use tenure_os::spawn::{self, Gated, NoRoot, Plan};
 use tenure_os::stdio::Stdio;
-use tenure_os::{clock, descriptors, pause, process, program, reaper};
+use tenure_os::{clock, pause, process, program, reaper};
 use tenure_output::Writer;
 
 /// How long a caller may take to read that there will be no run.
@@ -38,13 +37,10 @@ pub(super) fn begin(
     nursery: &NurseryId,
     launch: &Launch,
     body: Vec<u8>,
-    conns: &[Conn],
+    conns: Vec<Conn>,
 ) -> io::Result<Option<Box<Keeper>>> {
     pause::point("keeper-begun");
-    let conns: Vec<_> = conns.iter().map(AsFd::as_fd).collect();
-    let conns = descriptors::take_only(&conns)?;
-    let mut first: Vec<Frames> =
-        conns.into_iter().map(|fd| Conn::from_fd(fd).map(Frames::new)).collect::<io::Result<_>>()?;
+    let mut first: Vec<Frames> = conns.into_iter().map(Frames::new).collect();
     reaper::become_subreaper()?;
     let mut taken = signals::LEAVE.to_vec();
     taken.push(signals::CHILD);
@@ -68,11 +64,16 @@ pub(super) fn begin(
     }
     let made = match make(alone, nursery, launch, body, &Claim { dir: &dir, ticket: &ticket, lock: &lock }) {
         Ok(made) => made,
-        Err(error) => {
-            // Whatever failed here is not the command's fault, which has not even been looked for.
-            let error = SpawnError { detail: error.to_string(), not_found: false };
+        Err(why) => {
+            let (error, code) = match why {
+                NoRoot::Command(error) => (error, None),
+                // Whatever failed here is not the command's fault, which has not even been looked for.
+                NoRoot::System(error) => {
+                    (SpawnError { detail: error.to_string(), not_found: false }, Some(125))
+                }
+            };
             let mut ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
-            ending.termination.exit_code = Some(125);
+            ending.termination.exit_code = code.or(ending.termination.exit_code);
             dir.write_ending(&ending, None)?;
             tell_all(&mut first, &[Tell::NotStarted { error }, Tell::Ended { ending: Box::new(ending) }]);
             return Ok(None);
@@ -92,7 +93,7 @@ pub(super) fn begin(
         _lock: lock,
         session: root.pid(),
         root: RootState::Alive(root),
-        cgroup: made.cgroup,
+        enclosure: made.enclosure,
         start: Some((made.plan, report)),
         outlet,
         inlet,
@@ -137,7 +138,7 @@ struct Claim<'a> {
 struct Made {
     plan: Plan,
     gated: Gated,
-    cgroup: Option<Cgroup>,
+    enclosure: Option<Enclosure>,
     note: KeeperNote,
     stdio: Stdio,
 }
@@ -148,7 +149,7 @@ fn make(
     launch: &Launch,
     body: Vec<u8>,
     &Claim { dir, ticket, lock }: &Claim<'_>,
-) -> io::Result<Made> {
+) -> Result<Made, NoRoot> {
     let (cwd, argv, env) = split_body(body, launch.argc)?;
     let plan =
         Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile).bounded(&ticket.resources.rlimits);
@@ -156,7 +157,7 @@ fn make(
         Some(size) => Stdio::pty(size).map_err(|error| io::Error::other(format!("{NO_PTY}: {error}")))?,
         None => Stdio::pipes(ticket.stdin)?,
     };
-    let (gated, cgroup, boundary) = fork_root(alone, launch, ticket, &plan, &stdio)?;
+    let (gated, enclosure, boundary) = start_root(alone, launch, ticket, &plan, &stdio)?;
     pause::point("keeper-root-forked");
     let note = KeeperNote {
         keeper: process::own()?,
@@ -170,52 +171,51 @@ fn make(
     if let Err(error) = lock.write(&record::encode(&note)) {
         gated.abandon();
         // Nobody has ever been in it but the root.
-        let _ = cgroup.as_ref().map(Cgroup::remove);
+        let _ = enclosure.as_ref().map(Enclosure::remove);
         let path = dir.path().join("keeper");
-        return Err(io::Error::other(format!("{} cannot be written: {error}", path.display())));
+        return Err(io::Error::other(format!("{} cannot be written: {error}", path.display())).into());
     }
     pause::point("keeper-note-written");
-    Ok(Made { plan, gated, cgroup, note, stdio })
+    Ok(Made { plan, gated, enclosure, note, stdio })
 }
 
-/// Forks the root into a cgroup, or without one: that a group can be used is known when a fork into it worked. A run
-/// that is to be bounded by its group is not started without it.
-fn fork_root(
+/// Starts the root in an enclosure, or without one: that one can be used is known when a start in it worked. A run
+/// that is to be bounded by it is not started without it.
+fn start_root(
     alone: &Alone,
     launch: &Launch,
     ticket: &Ticket,
     plan: &Plan,
     stdio: &Stdio,
-) -> io::Result<(Gated, Option<Cgroup>, Boundary)> {
-    let cgroup = if launch.cgroup {
-        Cgroup::make(&ticket.owner_instance_id, &ticket.run_id)
-    } else {
-        Err("switched off".to_owned())
-    };
-    let why = match cgroup {
-        Ok(cgroup) => {
-            if let Err(why) = cgroup.bound(&ticket.resources) {
-                let _ = cgroup.remove();
-                return Err(io::Error::other(why));
+) -> Result<(Gated, Option<Enclosure>, Boundary), NoRoot> {
+    let why = match Enclosure::make(launch.cgroup, &ticket.owner_instance_id, &ticket.run_id) {
+        Ok(enclosure) => {
+            if let Err(why) = enclosure.bound(&ticket.resources) {
+                let _ = enclosure.remove();
+                return Err(io::Error::other(why).into());
             }
-            match spawn::fork_root(alone, plan, stdio, Some(&cgroup)) {
+            match spawn::start_root(alone, plan, stdio, Some(&enclosure)) {
                 Ok(gated) => {
-                    let path = cgroup.path().to_string_lossy().into_owned();
-                    return Ok((gated, Some(cgroup), Boundary::Cgroup { path }));
+                    let boundary = enclosure.boundary();
+                    return Ok((gated, Some(enclosure), boundary));
                 }
-                Err(error) => {
-                    let _ = cgroup.remove();
-                    format!("{}: {error}", cgroup.path().display())
+                Err(NoRoot::System(error)) => {
+                    let _ = enclosure.remove();
+                    format!("{enclosure}: {error}")
+                }
+                Err(command) => {
+                    let _ = enclosure.remove();
+                    return Err(command);
                 }
             }
         }
         Err(why) => why,
     };
     if let Some(controller) = ticket.resources.controllers().first() {
-        return Err(io::Error::other(controller.refusal(&why)));
+        return Err(io::Error::other(controller.refusal(&why)).into());
     }
-    let gated = spawn::fork_root(alone, plan, stdio, None)?;
-    Ok((gated, None, Boundary::Subreaper { why: Some(why) }))
+    let gated = spawn::start_root(alone, plan, stdio, None)?;
+    Ok((gated, None, enclosure::without(why)))
 }
 
 type Words = Vec<Vec<u8>>;

@@ -7,17 +7,16 @@ use crate::rundir::RunDir;
 use std::time::Duration;
 use tenure_os::clock;
 use tenure_os::complaint::complain;
+use tenure_os::poll::MOST_CONNECTIONS;
 use tenure_os::socket::Listener;
 
 /// How long nobody is let in after that failed.
 const DOOR: Duration = Duration::from_millis(100);
-/// How many may be connected at once; more wait at the door.
-const MOST_PEERS: usize = 500;
 
 impl Keeper {
-    /// Whether somebody who connects now is let in now.
+    /// Whether somebody who connects now is let in now; more than fit wait at the door.
     pub(super) fn lets_in(&self) -> bool {
-        self.listener.is_some() && self.peers.len() < MOST_PEERS && self.door_opens_at.is_none()
+        self.listener.is_some() && self.peers.len() < MOST_CONNECTIONS && self.door_opens_at.is_none()
     }
 
     /// Lets people in again once the time is over.

@@ -3,16 +3,15 @@
 use super::heir::Heir;
 use super::peers::Peer;
 use super::{Draining, Keeper, RootState};
-use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
 use tenure_core::wire::Tell;
-use tenure_os::cgroup::Cgroup;
 use tenure_os::complaint::complain;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::poll::{self, Interest};
-use tenure_os::{clock, pause, tree};
+use tenure_os::{clock, pause};
 
 /// How long a peer may take to hear of the ending. It is on disk; this is a courtesy.
 const COURTESY: Duration = Duration::from_secs(1);
@@ -22,6 +21,7 @@ impl Keeper {
     pub(super) fn start_draining(&mut self, termination: Termination) {
         let until = clock::awake() + defaults::DRAIN;
         self.hunt = None;
+        self.outlet.nobody_is_left();
         self.draining = Some(Draining { termination, until });
     }
 
@@ -50,7 +50,7 @@ impl Keeper {
             termination.confirmed = self.end_rest();
             None
         });
-        if self.cgroup.as_ref().is_some_and(Cgroup::ran_out_of_memory) {
+        if self.enclosure.as_ref().is_some_and(Enclosure::ran_out_of_memory) {
             termination.detail = Some(out_of_memory(termination.detail));
         }
         // A survivor that holds it is no stranger.
@@ -82,9 +82,9 @@ impl Keeper {
         pause::point("keeper-after-ending");
         self.listener = None;
         self.dir.unlisten();
-        if let (Some(cgroup), None) = (&self.cgroup, &heir) {
+        if let (Some(enclosure), None) = (&self.enclosure, &heir) {
             // One that is still occupied stays, and the ending says who is in it.
-            let _ = cgroup.remove();
+            let _ = enclosure.remove();
         }
         self.tell_growth();
         self.peers.iter_mut().for_each(|peer| peer.tell(&told));
@@ -124,15 +124,15 @@ impl Keeper {
     /// Ends everybody below us, without the decider: the run is over. Returns whether nobody is left.
     fn end_rest(&mut self) -> bool {
         let deadline = clock::awake() + defaults::GIVE_UP;
-        while !tree::is_bare(self.kept()) && clock::awake() < deadline {
+        while !self.is_bare() && clock::awake() < deadline {
             self.freeze_and_kill(deadline);
             self.wait_for_a_death();
             self.bury();
         }
-        tree::is_bare(self.kept())
+        self.is_bare()
     }
 
-    /// A root that never executed is still on its way out, and would occupy the cgroup.
+    /// A root that never executed is still on its way out, and would occupy the enclosure.
     fn let_go_of_root(&mut self) {
         let deadline = clock::awake() + defaults::DRAIN;
         while let RootState::Alive(root) = &self.root
@@ -145,8 +145,7 @@ impl Keeper {
 
     /// Whoever waits looks again afterwards, so that being woken early or not at all does not matter.
     fn wait_for_a_death(&self) {
-        let interest = Interest { on: self.signals.as_fd(), read: true, write: false };
-        let _ = poll::wait(&[interest], Some(Duration::from_millis(1)));
+        let _ = poll::wait(&[Interest::reading(&self.signals)], Some(Duration::from_millis(1)));
         while self.signals.next().is_some() {}
     }
 }

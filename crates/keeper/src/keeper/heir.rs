@@ -123,7 +123,7 @@ impl Keeper {
             draining: None,
             unrecorded: self.unrecorded,
             signals: self.signals,
-            cgroup: self.cgroup,
+            enclosure: self.enclosure,
             _lock: lock,
             note,
             ticket,

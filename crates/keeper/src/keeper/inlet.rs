@@ -2,11 +2,11 @@
 
 use super::Keeper;
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use tenure_core::defaults::STDIN_QUEUE;
 use tenure_core::spec::Size;
 use tenure_core::wire::Tell;
+use tenure_os::poll::{Awaited, Waitable};
 use tenure_os::pty::Pty;
 use tenure_os::stdio::{Put, Sink};
 use tenure_os::tree::InputEnd;
@@ -52,10 +52,10 @@ impl Inlet {
         !self.waiting.is_empty() && !matches!(self.end, End::Closed)
     }
 
-    pub(super) fn waitable(&self) -> BorrowedFd<'_> {
+    pub(super) fn waitable(&self) -> Waitable<'_> {
         match &self.end {
-            End::Pipe(sink) => sink.as_fd(),
-            End::Pty(pty) => pty.master(),
+            End::Pipe(sink) => sink.waitable(),
+            End::Pty(pty) => pty.keyboard(),
             End::Closed => unreachable!("a closed input is not waited for"),
         }
     }
@@ -82,7 +82,7 @@ impl Inlet {
     /// As the run's processes see it.
     pub(super) fn as_seen(&self) -> Option<InputEnd<'_>> {
         match &self.end {
-            End::Pipe(sink) => Some(InputEnd::Pipe(sink.as_fd())),
+            End::Pipe(sink) => Some(InputEnd::Pipe(sink)),
             End::Pty(pty) => Some(InputEnd::Pty(pty)),
             End::Closed => None,
         }

@@ -4,7 +4,6 @@
 use super::Keeper;
 use super::inlet::Inlet;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::time::Duration;
 use tenure_core::journal::What;
@@ -13,6 +12,7 @@ use tenure_core::spec::Size;
 use tenure_core::watch::Seen;
 use tenure_core::wire::Tell;
 use tenure_os::buffer::Buffer;
+use tenure_os::poll::{Awaited, Waitable};
 use tenure_os::pty::Pty;
 use tenure_os::socket::Got;
 use tenure_os::stdio::{Ours, Source};
@@ -67,10 +67,10 @@ impl Outlet {
     }
 
     /// What to wait on for a stream.
-    pub(super) fn waitable(&self, stream: Stream) -> BorrowedFd<'_> {
+    pub(super) fn waitable(&self, stream: Stream) -> Waitable<'_> {
         match self.reading(stream).expect("only open streams are waited for") {
-            Reading::Pipe { source, .. } => source.as_fd(),
-            Reading::Pty { pty, .. } => pty.waitable(),
+            Reading::Pipe { source, .. } => source.waitable(),
+            Reading::Pty { pty, .. } => pty.shown(),
         }
     }
 
@@ -95,6 +95,13 @@ impl Outlet {
             Some(Reading::Pty { hung_up: false, .. } | Reading::Pipe { .. }) => false,
         };
         ended(&self.stdout) && ended(&self.stderr)
+    }
+
+    /// The run's processes are gone: a terminal that would wait for others is told so.
+    pub(super) fn nobody_is_left(&self) {
+        if let Some(Reading::Pty { pty, .. }) = &self.stdout {
+            pty.hang_up();
+        }
     }
 
     /// How much output there was.

@@ -40,9 +40,9 @@ enum Rung {
 }
 
 impl Keeper {
-    /// The run's living processes: everything below us, and everything in its cgroup.
+    /// The run's living processes: everything below us, and everything in its enclosure.
     pub(super) fn living(&self) -> Vec<tree::Member> {
-        tree::members(&HashSet::new(), self.cgroup.as_ref())
+        tree::members(&HashSet::new(), self.enclosure.as_ref())
     }
 
     /// Who is named when a stop is given up. Somebody who cannot be listed is still a child.
@@ -62,7 +62,7 @@ impl Keeper {
         let mut targets = self.living();
         targets.retain(|member| match whom {
             Whom::All => true,
-            Whom::Session => member.session() == self.session,
+            Whom::Session => member.is_of(self.session),
         });
         targets
     }
@@ -123,10 +123,10 @@ impl Keeper {
         self.mind_children();
     }
 
-    /// What ends a whole group or cgroup in one stroke; a fork cannot outrun either.
+    /// What ends a whole group or enclosure in one stroke; a fork cannot outrun either.
     fn kill_all_at_once(&mut self) {
-        if let Some(cgroup) = &self.cgroup {
-            self.journal.kill_cgroup(cgroup);
+        if let Some(enclosure) = &self.enclosure {
+            self.journal.kill_enclosure(enclosure);
         }
         if let RootState::Alive(root) | RootState::Held(root) = &self.root {
             self.journal.group_signalled(root, Signal::KILL, root.signal_group(Signal::KILL));
@@ -168,7 +168,7 @@ impl Keeper {
         !first_round && targets.iter().any(|member| is_new(&member))
     }
 
-    /// Sees whether the run is empty: nobody below us, nobody in the cgroup. The root is reaped last, and only
+    /// Sees whether the run is empty: nobody below us, nobody in the enclosure. The root is reaped last, and only
     /// then does the system tell for certain that there is no child.
     pub(super) fn notice_emptiness(&mut self) {
         if self.draining.is_some()
@@ -180,7 +180,7 @@ impl Keeper {
         let whom = self.watch.whom();
         // The short look first: while a bomb goes off, every list is long.
         let anybody = match whom {
-            Whom::All => !tree::is_bare(self.kept()) || !self.targets(whom).is_empty(),
+            Whom::All => !self.is_bare() || !self.targets(whom).is_empty(),
             Whom::Session => !self.targets(whom).is_empty(),
         };
         if anybody {

@@ -71,7 +71,7 @@ pub(crate) fn io_bytes(pid: i32) -> u64 {
 /// How the processes of a run see their input; `None` if that cannot be read.
 pub(crate) fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
     match end {
-        InputEnd::Pipe(fd) => Some(blocked::Input::Pipe { inode: rustix::fs::fstat(fd).ok()?.st_ino }),
+        InputEnd::Pipe(sink) => Some(blocked::Input::Pipe { inode: rustix::fs::fstat(sink).ok()?.st_ino }),
         InputEnd::Pty(pty) => {
             let path = rustix::pty::ptsname(pty.master(), Vec::new()).ok()?;
             let foreground = rustix::termios::tcgetpgrp(pty.master()).ok()?.as_raw_nonzero().get();

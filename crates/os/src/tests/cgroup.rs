@@ -1,15 +1,16 @@
 //! Where this user has no cgroup to make, there is nothing to try: then the reason is a sentence.
 
 use super::{Shell, eventually, shell};
-use crate::cgroup::Cgroup;
+use crate::enclosure::Enclosure;
 use crate::tree;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::record::Boundary;
 
 /// A group of a run that is none, removed with everybody in it when this is dropped.
 struct Group {
-    held: Cgroup,
+    held: Enclosure,
     instance: InstanceId,
     run: RunId,
 }
@@ -18,7 +19,7 @@ impl Group {
     fn make() -> Option<Self> {
         let instance = InstanceId::from_random(crate::random::bytes().unwrap());
         let run = RunId::from_random(crate::random::bytes().unwrap());
-        match Cgroup::make(&instance, &run) {
+        match Enclosure::make(true, &instance, &run) {
             Ok(held) => Some(Self { held, instance, run }),
             Err(why) => {
                 assert!(!why.is_empty());
@@ -28,16 +29,20 @@ impl Group {
         }
     }
 
+    fn path(&self) -> PathBuf {
+        PathBuf::from(self.held.to_string())
+    }
+
     /// A shell that has moved itself into the group, or into one below.
     fn member(&self, below: &str) -> Shell {
-        let path = self.held.path().join(below);
+        let path = self.path().join(below);
         let mut member = shell(&format!("echo $$ > {}/cgroup.procs && echo in; read x", path.display()));
         assert_eq!(member.line(), "in");
         member
     }
 
     fn nested(&self) -> PathBuf {
-        let nested = self.held.path().join("a/b");
+        let nested = self.path().join("a/b");
         std::fs::create_dir_all(&nested).unwrap();
         nested
     }
@@ -48,7 +53,7 @@ impl Drop for Group {
         let _ = self.held.kill();
         let gone = || self.held.remove().is_ok().then_some(());
         eventually("an empty group", gone);
-        let _ = std::fs::remove_dir(self.held.path().parent().unwrap());
+        let _ = std::fs::remove_dir(self.path().parent().unwrap());
     }
 }
 
@@ -65,14 +70,14 @@ fn a_group_holds_who_is_in_it_and_below_and_nobody_else() {
     assert!(group.held.holds(inside.pid()) && group.held.holds(below.pid()));
     assert!(!group.held.holds(outside.pid()) && !group.held.holds(std::process::id().cast_signed()));
     let seen = HashSet::from([inside.pid()]);
-    let members = tree::in_cgroup(&group.held, &seen);
+    let members = tree::in_enclosure(&group.held, &seen);
     assert_eq!(members.iter().map(tree::Member::pid).collect::<Vec<_>>(), [below.pid()]);
 }
 
 #[test]
 fn a_group_with_a_longer_name_is_another_group() {
     let Some(group) = Group::make() else { return };
-    let sibling = PathBuf::from(format!("{}0", group.held.path().display()));
+    let sibling = PathBuf::from(format!("{}0", group.path().display()));
     std::fs::create_dir(&sibling).unwrap();
     let mut other = shell(&format!("echo $$ > {}/cgroup.procs && echo in; read x", sibling.display()));
     assert_eq!(other.line(), "in");
@@ -100,7 +105,7 @@ fn an_occupied_group_is_not_removed_and_an_empty_one_goes_with_what_is_below() {
     assert!(nested.exists());
     drop(member);
     eventually("a removed group", || group.held.remove().ok());
-    assert!(!group.held.path().exists());
+    assert!(!group.path().exists());
     group.held.remove().expect("one that is gone is no error");
 }
 
@@ -108,16 +113,19 @@ fn an_occupied_group_is_not_removed_and_an_empty_one_goes_with_what_is_below() {
 fn a_group_is_found_again_by_path_and_by_run_until_it_is_gone() {
     let Some(group) = Group::make() else { return };
     let member = group.member(".");
-    let again = Cgroup::open(group.held.path()).unwrap().expect("by path");
-    let found = Cgroup::find(&group.instance, &group.run).unwrap().expect("by run");
+    let again = Enclosure::open(&group.held.boundary()).unwrap().expect("by path");
+    let found = Enclosure::find(&group.instance, &group.run).unwrap().expect("by run");
     for same in [&again, &found] {
         assert!(same.holds(member.pid()));
         assert_eq!(same.pids().unwrap(), [member.pid()]);
     }
-    assert!(Cgroup::make(&group.instance, &group.run).is_err(), "a run's group is made once");
+    assert!(Enclosure::make(true, &group.instance, &group.run).is_err(), "a run's group is made once");
     drop(member);
     eventually("a removed group", || group.held.remove().ok());
-    assert!(Cgroup::open(group.held.path()).unwrap().is_none());
-    assert!(Cgroup::find(&group.instance, &group.run).unwrap().is_none());
-    assert!(Cgroup::open(std::path::Path::new("/etc")).unwrap().is_none(), "a directory that is no group");
+    assert!(Enclosure::open(&group.held.boundary()).unwrap().is_none());
+    assert!(Enclosure::find(&group.instance, &group.run).unwrap().is_none());
+    assert!(
+        Enclosure::open(&Boundary::Cgroup { path: "/etc".to_owned() }).unwrap().is_none(),
+        "a directory that is no group"
+    );
 }

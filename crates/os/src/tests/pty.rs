@@ -15,7 +15,7 @@ fn slave(pty: &Pty) -> File {
 }
 
 fn wakes(pty: &Pty, patience: Duration) -> bool {
-    let interest = Interest { on: pty.waitable(), read: true, write: false };
+    let interest = Interest { on: pty.shown(), read: true, write: false };
     poll::wait(&[interest], Some(patience)).unwrap()[0].read
 }
 

@@ -1,6 +1,5 @@
 use crate::file::Dir;
-use crate::socket::{Conn, Got, Listener};
-use std::os::fd::AsFd;
+use crate::socket::{Conn, Got, Listener, Passing};
 
 fn bytes(conn: &Conn) -> Vec<u8> {
     let mut buffer = [0; 64];
@@ -53,15 +52,16 @@ fn a_listener_that_takes_nobody_in_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_descriptor_comes_with_the_first_byte() {
+fn a_connection_comes_with_the_first_byte() {
     let (a, b) = Conn::pair().unwrap();
     let (near, far) = Conn::pair().unwrap();
-    assert_eq!(a.write_with_fd(b"take it", far.as_fd()).unwrap(), 7);
+    let own = std::process::id().cast_signed();
+    assert_eq!(Passing::to(a, own).send(b"take it", Some(&far)).unwrap(), 7);
     drop(far);
     let mut buffer = [0; 64];
-    let (got, passed) = b.read_with_fd(&mut buffer).unwrap();
+    let (got, passed) = Passing::from(b).receive(&mut buffer).unwrap();
     assert_eq!((got, &buffer[..7]), (Got::Bytes(7), &b"take it"[..]));
-    let passed = Conn::from_fd(passed.expect("a descriptor")).unwrap();
+    let passed = passed.expect("a connection");
     assert!(
         rustix::io::fcntl_getfd(&passed).unwrap().contains(rustix::io::FdFlags::CLOEXEC),
         "it is for us alone"

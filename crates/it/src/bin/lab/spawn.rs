@@ -8,11 +8,11 @@ use tenure_core::ending::{Exit, SpawnError};
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::signal::Signal;
 use tenure_it::{eventually, proc};
-use tenure_os::cgroup::Cgroup;
+use tenure_os::enclosure::Enclosure;
 use tenure_os::fork::Alone;
 use tenure_os::process::Sent;
 use tenure_os::root::Root;
-use tenure_os::spawn::{Gated, Outcome, Plan, fork_root};
+use tenure_os::spawn::{Gated, Outcome, Plan, start_root};
 use tenure_os::stdio::Stdio;
 use tenure_os::{clock, random, reaper};
 
@@ -23,7 +23,7 @@ fn plan(argv: &[&str], cwd: &str) -> Plan {
 
 fn fork(plan: &Plan) -> Gated {
     let alone = Alone::check().expect("one thread");
-    fork_root(&alone, plan, &Stdio::pipes(false).expect("pipes"), None).expect("a fork")
+    start_root(&alone, plan, &Stdio::pipes(false).expect("pipes"), None).expect("a fork")
 }
 
 fn start(argv: &[&str]) -> Root {
@@ -140,17 +140,21 @@ pub(crate) fn a_group_signal_reaches_the_whole_group_and_nobody_else() {
 pub(crate) fn a_root_is_in_its_cgroup_before_it_executes() {
     let instance = InstanceId::from_random(random::bytes().expect("randomness"));
     let run = RunId::from_random(random::bytes().expect("randomness"));
-    let cgroup = match Cgroup::make(&instance, &run) {
+    let cgroup = match Enclosure::make(true, &instance, &run) {
         Ok(cgroup) => cgroup,
         Err(why) => return println!("skipped: {why}"),
     };
     let alone = Alone::check().expect("one thread");
     let stdio = Stdio::pipes(false).expect("pipes");
-    let gated = fork_root(&alone, &plan(&["true"], "/"), &stdio, Some(&cgroup)).expect("a fork");
+    let gated = start_root(&alone, &plan(&["true"], "/"), &stdio, Some(&cgroup)).expect("a fork");
     assert_eq!(cgroup.pids().expect("a list"), [gated.root().pid()]);
     assert!(cgroup.holds(gated.root().pid()) && !cgroup.holds(std::process::id().cast_signed()));
     gated.abandon();
     cgroup.remove().expect("it is empty");
-    assert!(!cgroup.path().parent().is_some_and(Path::exists), "the instance's group goes with its last run");
+    let path = cgroup.to_string();
+    assert!(
+        !Path::new(&path).parent().is_some_and(Path::exists),
+        "the instance's group goes with its last run"
+    );
     assert!(getppid().is_some());
 }

@@ -1,19 +1,49 @@
 //! Waiting for the first of several things: one wait, one deadline.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::time::Duration;
 
-/// What is waited for on one descriptor.
+/// What can be waited for.
+pub type Waitable<'a> = BorrowedFd<'a>;
+
+/// Something that can be waited for.
+pub trait Awaited {
+    /// What to wait on.
+    fn waitable(&self) -> Waitable<'_>;
+}
+
+impl<T: AsFd> Awaited for T {
+    fn waitable(&self) -> Waitable<'_> {
+        self.as_fd()
+    }
+}
+
+/// How many connections one wait has room for, beside all else.
+pub const MOST_CONNECTIONS: usize = 500;
+
+/// What is waited for on one of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Interest<'a> {
-    /// The descriptor.
-    pub on: BorrowedFd<'a>,
+    /// Which.
+    pub on: Waitable<'a>,
     /// Whether to wake when it can be read.
     pub read: bool,
     /// Whether to wake when it can be written.
     pub write: bool,
+}
+
+impl<'a> Interest<'a> {
+    /// Until it can be read.
+    pub fn reading(on: &'a impl Awaited) -> Self {
+        Self { on: on.waitable(), read: true, write: false }
+    }
+
+    /// Until it can be written.
+    pub fn writing(on: &'a impl Awaited) -> Self {
+        Self { on: on.waitable(), read: false, write: true }
+    }
 }
 
 /// What came of it.

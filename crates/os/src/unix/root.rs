@@ -1,10 +1,10 @@
 //! The root of a run, from its fork to its reaping. As long as this value lives the root is not reaped, so its
 //! pid, its group and its session cannot come to mean anybody else: that is the proof for a group signal (I1).
 
-use crate::linux;
 use crate::poll::{self, Interest};
 use crate::process::{Process, Sent};
 use crate::reaper;
+use crate::system;
 use rustix::fd::AsFd;
 use std::time::Duration;
 use tenure_core::ending::Exit;
@@ -69,7 +69,7 @@ impl Root {
         }
         let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
         assert!(self.pid() > 1 && self.pid() != own_group, "group {} is never signalled", self.pid());
-        linux::pidfd_signal(self.process.as_fd(), signal, linux::Reach::Group { leader: self.pid() })
+        system::pidfd_signal(self.process.as_fd(), signal, system::Reach::Group { leader: self.pid() })
     }
 
     /// Kills the root alone and reaps it.
@@ -86,7 +86,7 @@ impl Root {
     /// Takes the ended root off the list of children and frees its number. One that has not ended is
     /// given back.
     pub fn reap(self) -> Result<Exit, Box<Self>> {
-        match linux::wait_one(self.pid(), linux::Reap::Take) {
+        match system::wait_one(self.pid(), system::Reap::Take) {
             Some(ended) => Ok(ended.exit),
             None => Err(Box::new(self)),
         }

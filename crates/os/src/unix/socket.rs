@@ -3,7 +3,7 @@
 
 use crate::file::Dir;
 pub use crate::flow::Got;
-use crate::{linux, process};
+use crate::{process, system};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
@@ -62,16 +62,6 @@ impl Conn {
         }
     }
 
-    /// Reads what is there, and the descriptor that came along, if one did.
-    pub fn read_with_fd(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<OwnedFd>)> {
-        linux::receive_with_fd(self.fd.as_fd(), buffer)
-    }
-
-    /// Writes what fits now, and passes a descriptor along with the first byte.
-    pub fn write_with_fd(&self, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
-        linux::send_with_fd(self.fd.as_fd(), bytes, fd)
-    }
-
     /// The user on the other side.
     pub fn peer_uid(&self) -> io::Result<u32> {
         Ok(net::sockopt::socket_peercred(&self.fd)?.uid.as_raw())
@@ -86,6 +76,44 @@ impl Conn {
 impl AsFd for Conn {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// A connection on which connections are passed along.
+#[derive(Debug)]
+pub struct Passing {
+    conn: Conn,
+}
+
+impl Passing {
+    /// To the process at the other end, which has this number.
+    pub fn to(conn: Conn, _: i32) -> Self {
+        Self { conn }
+    }
+
+    /// From whoever is at the other end.
+    pub fn from(conn: Conn) -> Self {
+        Self { conn }
+    }
+
+    /// What the bytes go over.
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    /// Writes what fits now, and passes a connection along with the first byte. What did not fit is to be sent again as
+    /// it was, and the connection with it as long as nothing fitted.
+    pub fn send(&self, bytes: &[u8], passed: Option<&Conn>) -> io::Result<usize> {
+        match passed {
+            Some(passed) => system::send_with_fd(self.conn.as_fd(), bytes, passed.as_fd()),
+            None => self.conn.write(bytes),
+        }
+    }
+
+    /// Reads what is there, and the connection that came along, if one did.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<Conn>)> {
+        let (got, passed) = system::receive_with_fd(self.conn.as_fd(), buffer)?;
+        Ok((got, passed.map(Conn::from_fd).transpose()?))
     }
 }
 
@@ -111,8 +139,8 @@ impl Peer {
         let Some(pid) = self.pid else { return Some(Vec::new()) };
         let above = process::ancestors(pid);
         let lives = match &self.process {
-            Some(process) => linux::is_alive(process.as_fd()),
-            None => linux::parent_of(pid).is_some(),
+            Some(process) => system::is_alive(process.as_fd()),
+            None => system::parent_of(pid).is_some(),
         };
         lives.then_some(above)
     }
@@ -125,7 +153,7 @@ pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
     Ok(Peer {
         uid: credentials.uid.as_raw(),
         pid: (pid > 0).then_some(pid),
-        process: linux::peer_pidfd(conn),
+        process: system::peer_pidfd(conn),
     })
 }
 

@@ -1,13 +1,14 @@
-//! The processes of a run: everything below its keeper, and everything in its cgroup. A list is only ever a
+//! The processes of a run: everything below its keeper, and everything in its enclosure. A list is only ever a
 //! list of targets: that nobody is left is known when the system says that there is no child any more.
 
-use crate::cgroup::Cgroup;
 use crate::clock;
-use crate::linux::{self, stat};
+use crate::enclosure::Enclosure;
 use crate::process::{self, Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
-use rustix::fd::{AsFd, BorrowedFd};
+use crate::stdio::Sink;
+use crate::system::{self, stat};
+use rustix::fd::AsFd;
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
@@ -49,14 +50,19 @@ impl Member {
         self.process.stat().session
     }
 
+    /// Whether it has stayed in this session.
+    pub fn is_of(&self, session: i32) -> bool {
+        self.session() == session
+    }
+
     /// Whether it was executed with `mark` in its environment; one that cannot be read was not, as far as is known.
     pub fn carries(&self, mark: &[u8]) -> bool {
-        linux::environment_has(self.pid(), mark)
+        system::environment_has(self.pid(), mark)
     }
 
     /// Its command line, for people.
     pub fn command(&self) -> String {
-        linux::command_line(self.pid())
+        system::command_line(self.pid())
     }
 
     /// Its pid and executable, for people.
@@ -87,7 +93,7 @@ impl Member {
 
     /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
     pub fn forbid_forking(&self) {
-        linux::forbid_forking(self.process.as_fd(), self.pid());
+        system::forbid_forking(self.process.as_fd(), self.pid());
     }
 
     /// All there is to show of it; `root` is the run's root, which was never anybody else's child.
@@ -108,20 +114,20 @@ impl Member {
 }
 
 /// The live processes below this one, parents first, but for those in `spared` and what is below them, and
-/// those in the cgroup. As many as can be read, held open and looked at in time: who is left out is still a child.
-pub fn members(spared: &HashSet<i32>, cgroup: Option<&Cgroup>) -> Vec<Member> {
+/// those in the enclosure. As many as can be read, held open and looked at in time: who is left out is still a child.
+pub fn members(spared: &HashSet<i32>, enclosure: Option<&Enclosure>) -> Vec<Member> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
     descend(vec![own()], &mut seen, &mut found, &mut |_| {});
-    if let Some(cgroup) = cgroup {
-        found.extend(in_cgroup(cgroup, &seen));
+    if let Some(enclosure) = enclosure {
+        found.extend(in_enclosure(enclosure, &seen));
     }
     found
 }
 
-/// Whether this process has no child but perhaps `kept`, dead or alive. Orphans come back to it, so its own
-/// children are enough to know of everybody below.
-pub fn is_bare(kept: Option<i32>) -> bool {
+/// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Orphans come
+/// back to it, so its own children are enough to know of everybody below.
+pub fn is_bare(kept: Option<i32>, _: Option<&Enclosure>) -> bool {
     own_children().into_iter().all(|pid| Some(pid) == kept)
 }
 
@@ -241,16 +247,16 @@ pub fn below(recorded: &Identity) -> io::Result<Option<Vec<Member>>> {
     Ok(still.then_some(found))
 }
 
-/// The live processes in a cgroup, but for those that were seen already.
-pub fn in_cgroup(cgroup: &Cgroup, seen: &HashSet<i32>) -> Vec<Member> {
+/// The live processes in an enclosure, but for those that were seen already.
+pub fn in_enclosure(enclosure: &Enclosure, seen: &HashSet<i32>) -> Vec<Member> {
     let mut found = Vec::new();
-    let listed = cgroup.pids().unwrap_or_default();
+    let listed = enclosure.pids().unwrap_or_default();
     for pid in listed.into_iter().filter(|&pid| pid != own() && !seen.contains(&pid)) {
         if let Ok(Some(process)) = Process::open(pid)
-            && cgroup.holds(pid)
+            && enclosure.holds(pid)
             && process.is_alive()
         {
-            found.push(Member { process, via: Via::Cgroup });
+            found.push(Member { process, via: enclosure.via() });
         }
     }
     found
@@ -263,11 +269,11 @@ pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
     const COARSE_MS: u64 = 2_000;
     let own = own();
     let mut found = Vec::new();
-    for pid in linux::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
-        if linux::is_of_user(pid)
+    for pid in system::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
+        if system::is_of_user(pid)
             && let Some(process) = Process::open(pid)?
             && stat::started_at_ms(process.stat().start_time) + COARSE_MS >= since_ms
-            && linux::environment_has(pid, mark)
+            && system::environment_has(pid, mark)
             && process.is_alive()
         {
             found.push(Member { process, via: Via::Adopted });
@@ -278,7 +284,7 @@ pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
 
 /// The direct children of a process, zombies included.
 pub fn children(pid: i32) -> Vec<i32> {
-    linux::children(pid)
+    system::children(pid)
 }
 
 /// What a tree has used of the machine.
@@ -292,10 +298,10 @@ pub struct Usage {
 
 /// What these processes, and the children that this process has reaped, have used.
 pub fn usage(members: &[Member]) -> Usage {
-    let mut total = Usage { cpu: linux::reaped_cpu(), io_bytes: 0 };
+    let mut total = Usage { cpu: system::reaped_cpu(), io_bytes: 0 };
     for member in members {
         total.cpu += Duration::from_millis(member.process.stat().cpu_with_children_ms());
-        total.io_bytes += linux::io_bytes(member.pid());
+        total.io_bytes += system::io_bytes(member.pid());
     }
     total
 }
@@ -304,21 +310,21 @@ pub fn usage(members: &[Member]) -> Usage {
 #[derive(Debug, Clone, Copy)]
 pub enum InputEnd<'a> {
     /// The end of a pipe that we write to.
-    Pipe(BorrowedFd<'a>),
+    Pipe(&'a Sink),
     /// A terminal.
     Pty(&'a Pty),
 }
 
 /// What these processes are blocked in, and whether one of them waits for the run's own input.
 pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
-    let input = input.and_then(linux::input_of);
+    let input = input.and_then(system::input_of);
     let views: Vec<_> =
-        members.iter().filter_map(|member| linux::blocked::look(member.pid(), input)).collect();
-    let waits = views.iter().map(|view| view.waits_for_input).reduce(linux::blocked::either);
+        members.iter().filter_map(|member| system::blocked::look(member.pid(), input)).collect();
+    let waits = views.iter().map(|view| view.waits_for_input).reduce(system::blocked::either);
     (views, waits.unwrap_or(Some(false)))
 }
 
 /// Runs this process ahead of others while it hunts what forks, where the system lets us.
 pub fn hurry() {
-    linux::hurry();
+    system::hurry();
 }

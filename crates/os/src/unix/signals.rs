@@ -1,6 +1,6 @@
 //! Signals that reach us, read like any other input.
 
-use crate::linux;
+use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 
@@ -13,13 +13,13 @@ pub struct Signals {
 impl Signals {
     /// From now on these signals are queued here instead of acting on this process.
     pub fn take(numbers: &[i32]) -> io::Result<Self> {
-        linux::block_signals(numbers)?;
-        Ok(Self { queue: linux::signal_queue(numbers)? })
+        system::block_signals(numbers)?;
+        Ok(Self { queue: system::signal_queue(numbers)? })
     }
 
     /// The next queued signal, if there is one.
     pub fn next(&self) -> Option<i32> {
-        linux::next_signal(self.queue.as_fd())
+        system::next_signal(self.queue.as_fd())
     }
 }
 
@@ -43,28 +43,28 @@ pub const CONTINUED: i32 = libc::SIGCONT;
 /// Puts every signal on its default, but for those that this program must not die of: a reader that is gone, the
 /// caller's limits of file size and CPU time. What it forks and executes begins with clean signals.
 pub fn reset() {
-    linux::spawn::default_signals();
+    system::spawn::default_signals();
 }
 
 /// Stops this process the way an untaken stop key would.
 pub fn stop_self() {
-    linux::stop_self();
+    system::stop_self();
 }
 
 /// From now on the end of a child is a signal and leaves it to be waited for, even if whoever started us ignored
 /// that.
 pub fn hear_of_children() {
-    linux::default_signal(CHILD);
+    system::default_signal(CHILD);
 }
 
 /// Whether a signal does nothing to this process.
 pub fn is_ignored(number: i32) -> bool {
-    linux::is_ignored(number)
+    system::is_ignored(number)
 }
 
 /// From now on these signals do nothing.
 pub fn ignore(numbers: &[i32]) -> io::Result<()> {
-    linux::ignore_signals(numbers)
+    system::ignore_signals(numbers)
 }
 
 /// Reading or writing a terminal from the background.

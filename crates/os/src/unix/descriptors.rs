@@ -1,14 +1,19 @@
 //! Open descriptors: keep the wanted, close the rest, so that no lock, listener or pipe of ours outlives us in
 //! somebody else.
 
-use crate::linux::close_range;
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use crate::socket::Conn;
+use crate::system::close_range;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Closes every descriptor from 3 up but these.
-pub fn close_all_but(wanted: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut numbers: Vec<i32> = wanted.iter().map(AsRawFd::as_raw_fd).filter(|&fd| fd > 2).collect();
+/// Closes every descriptor from 3 up but this connection's.
+pub fn close_all_but(wanted: &Conn) -> io::Result<()> {
+    close_all(&[wanted.as_fd()])
+}
+
+fn close_all(but: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut numbers: Vec<i32> = but.iter().map(AsRawFd::as_raw_fd).filter(|&fd| fd > 2).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let mut from = 3;
@@ -21,13 +26,14 @@ pub fn close_all_but(wanted: &[BorrowedFd<'_>]) -> io::Result<()> {
     close_range(from.unsigned_abs(), u32::MAX)
 }
 
-/// Closes every descriptor from 3 up but these, which are moved to where they belong to the caller alone. For a
-/// forked process that leaves without returning to the owner of the `wanted`.
-pub fn take_only(wanted: &[BorrowedFd<'_>]) -> io::Result<Vec<OwnedFd>> {
-    close_all_but(wanted)?;
+/// Closes every descriptor from 3 up but these connections, which are moved to where they belong to the caller alone. For
+/// a forked process that leaves without returning to the owner of the `wanted`.
+pub fn take_only(wanted: &[Conn]) -> io::Result<Vec<Conn>> {
+    let wanted: Vec<_> = wanted.iter().map(AsFd::as_fd).collect();
+    close_all(&wanted)?;
     let mut moved = Vec::with_capacity(wanted.len());
     for fd in wanted {
-        moved.push(rustix::io::fcntl_dupfd_cloexec(fd, 3)?);
+        moved.push(Conn::from_fd(rustix::io::fcntl_dupfd_cloexec(fd, 3)?)?);
         // A second copy would hold a connection open that the caller means to end.
         let number = fd.as_raw_fd().unsigned_abs();
         close_range(number, number)?;

@@ -2,7 +2,7 @@
 
 use crate::poll::{self, Interest};
 use crate::process::Process;
-use crate::{clock, linux};
+use crate::{clock, system};
 use rustix::fd::AsFd;
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub fn become_subreaper() -> io::Result<()> {
 
 /// Whether this process has any child, dead or alive.
 pub fn childless() -> bool {
-    matches!(linux::wait_any(linux::Reap::Look), linux::Waited::NoChildren)
+    matches!(system::wait_any(system::Reap::Look), system::Waited::NoChildren)
 }
 
 /// A child that has ended.
@@ -32,21 +32,21 @@ pub struct Ended {
 pub fn reap(keep: Option<i32>, until: Duration) -> Vec<Ended> {
     let mut reaped = Vec::new();
     while clock::awake() < until {
-        match linux::wait_any(linux::Reap::Look) {
-            linux::Waited::Ended(ended) if Some(ended.pid) != keep => {
-                reaped.extend(linux::wait_one(ended.pid, linux::Reap::Take));
+        match system::wait_any(system::Reap::Look) {
+            system::Waited::Ended(ended) if Some(ended.pid) != keep => {
+                reaped.extend(system::wait_one(ended.pid, system::Reap::Take));
             }
-            linux::Waited::Ended(_) => {
+            system::Waited::Ended(_) => {
                 // The kept zombie hides the others from a wait for anybody: ask for each by name.
                 let own = rustix::process::getpid().as_raw_nonzero().get();
                 let others = crate::tree::children(own).into_iter().filter(|&pid| Some(pid) != keep);
                 let before = reaped.len();
-                reaped.extend(others.filter_map(|pid| linux::wait_one(pid, linux::Reap::Take)));
+                reaped.extend(others.filter_map(|pid| system::wait_one(pid, system::Reap::Take)));
                 if reaped.len() == before {
                     break;
                 }
             }
-            linux::Waited::Nobody | linux::Waited::NoChildren => break,
+            system::Waited::Nobody | system::Waited::NoChildren => break,
         }
     }
     reaped
@@ -62,7 +62,7 @@ pub fn wait_for(pid: i32) -> io::Result<Exit> {
     if let Some(process) = Process::open(pid)? {
         poll::wait(&[Interest { on: process.as_fd(), read: true, write: false }], None)?;
     }
-    let ended = linux::wait_one(pid, linux::Reap::Take);
+    let ended = system::wait_one(pid, system::Reap::Take);
     ended
         .map(|ended| ended.exit)
         .ok_or_else(|| io::Error::other(format!("{pid} is no child of this process")))
@@ -70,5 +70,5 @@ pub fn wait_for(pid: i32) -> io::Result<Exit> {
 
 /// How a child ended, without taking it off the list.
 pub fn peek(pid: i32) -> Option<Exit> {
-    linux::wait_one(pid, linux::Reap::Look).map(|ended| ended.exit)
+    system::wait_one(pid, system::Reap::Look).map(|ended| ended.exit)
 }

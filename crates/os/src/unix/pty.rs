@@ -1,6 +1,7 @@
 //! A pseudo-terminal. The keeper holds the master only: a slave end of its own would keep the terminal alive
 //! for ever after the last process of the run is gone.
 
+use crate::poll::Waitable;
 use crate::socket::Got;
 use crate::stdio::{self, Put};
 use rustix::event::epoll;
@@ -32,12 +33,17 @@ impl Pty {
     }
 
     /// The master end.
-    pub fn master(&self) -> BorrowedFd<'_> {
+    pub(crate) fn master(&self) -> BorrowedFd<'_> {
+        self.master.as_fd()
+    }
+
+    /// What to wait on until something can be typed.
+    pub fn keyboard(&self) -> Waitable<'_> {
         self.master.as_fd()
     }
 
     /// What to wait on for output.
-    pub fn waitable(&self) -> BorrowedFd<'_> {
+    pub fn shown(&self) -> Waitable<'_> {
         self.edges.get().unwrap_or(&self.master).as_fd()
     }
 
@@ -56,6 +62,9 @@ impl Pty {
         let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.master, size).map_err(Into::into)
     }
+
+    /// The run's processes are gone. Here the system sees that by itself.
+    pub fn hang_up(&self) {}
 
     /// The byte that means end-of-file to a program reading lines.
     pub fn eof_byte(&self) -> u8 {

@@ -2,34 +2,45 @@
 //! death, and it ends everything at once. It is not the whole boundary, because a process of the superuser can
 //! move itself out of it.
 
-use crate::control;
-use crate::linux::mountinfo;
+use super::control;
+use super::mountinfo;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::journal::{Proof, Target};
+use tenure_core::record::Boundary;
 use tenure_core::resources::Resources;
+use tenure_core::wire::Via;
 
 /// One run's control group.
 #[derive(Debug)]
-pub struct Cgroup {
+pub struct Enclosure {
     dir: OwnedFd,
     path: PathBuf,
     /// The group as `/proc/<pid>/cgroup` spells it.
     name: String,
 }
 
+/// What encloses a run that has none.
+pub fn without(why: String) -> Boundary {
+    Boundary::Subreaper { why: Some(why) }
+}
+
 /// Looks up where control groups are, if anywhere; those who are forked from here know it then.
-pub fn find() {
+pub fn look_around() {
     // Where there are none now, each run looks again and says so.
     let _ = mountinfo::unified_mount();
 }
 
-impl Cgroup {
-    /// Makes a group for a run below this process's own. The error says, for people, why there is none.
-    pub fn make(instance: &InstanceId, run: &RunId) -> Result<Self, String> {
+impl Enclosure {
+    /// Makes a group for a run below this process's own, if it is wanted. The error says, for people, why there is none.
+    pub fn make(wanted: bool, instance: &InstanceId, run: &RunId) -> Result<Self, String> {
+        if !wanted {
+            return Err("switched off".to_owned());
+        }
         let (path, name) = place(instance, run).map_err(|error| error.to_string())?;
         make_both(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -40,11 +51,18 @@ impl Cgroup {
 
     /// The group that a run would have been given below this process's own; `None` if there is none.
     pub fn find(instance: &InstanceId, run: &RunId) -> io::Result<Option<Self>> {
-        Self::open(&place(instance, run)?.0)
+        Self::at(&place(instance, run)?.0)
     }
 
-    /// The group that a record names; `None` if it is gone.
-    pub fn open(path: &Path) -> io::Result<Option<Self>> {
+    /// The group that a record names; `None` if it names none, or it is gone.
+    pub fn open(recorded: &Boundary) -> io::Result<Option<Self>> {
+        match recorded {
+            Boundary::Cgroup { path } => Self::at(Path::new(path)),
+            Boundary::Subreaper { .. } | Boundary::Group | Boundary::Job { .. } => Ok(None),
+        }
+    }
+
+    fn at(path: &Path) -> io::Result<Option<Self>> {
         let base = mountinfo::unified_mount()?;
         let Ok(below) = path.strip_prefix(base) else { return Ok(None) };
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -65,9 +83,14 @@ impl Cgroup {
         control::oom_kills(&self.path) > 0
     }
 
-    /// Its directory.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// As it is recorded.
+    pub fn boundary(&self) -> Boundary {
+        Boundary::Cgroup { path: self.path.to_string_lossy().into_owned() }
+    }
+
+    /// As whoever strikes at it says, and what proves that it may.
+    pub fn target(&self) -> (Target, Proof) {
+        (Target::Cgroup { path: self.path.to_string_lossy().into_owned() }, Proof::RunCgroup)
     }
 
     /// The processes in it and in the groups below it, as far as they can be read.
@@ -75,6 +98,11 @@ impl Cgroup {
         let mut pids = Vec::new();
         collect_pids(&self.path, &mut pids)?;
         Ok(pids)
+    }
+
+    /// How those belong to a run who are in its group.
+    pub fn via(&self) -> Via {
+        Via::Cgroup
     }
 
     /// Whether a process is in it or below.
@@ -110,7 +138,13 @@ impl Cgroup {
     }
 }
 
-impl AsFd for Cgroup {
+impl std::fmt::Display for Enclosure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+impl AsFd for Enclosure {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }

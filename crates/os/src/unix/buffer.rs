@@ -1,19 +1,19 @@
 //! A large buffer that costs memory only while it is used.
 
-use crate::linux;
+use crate::system;
 use std::io;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of our own pages.
 #[derive(Debug)]
 pub struct Buffer {
-    pages: linux::Pages,
+    pages: system::Pages,
 }
 
 impl Buffer {
     /// A buffer of this size; no page of it is there before it is written.
     pub fn new(len: usize) -> io::Result<Self> {
-        Ok(Self { pages: linux::Pages::map(len)? })
+        Ok(Self { pages: system::Pages::map(len)? })
     }
 
     /// Gives its pages back to the system; what was in it is gone.

@@ -1,10 +1,10 @@
 //! Starting the root of a run: it is forked, recorded, and only then let through the gate to execute (I2).
 
-use crate::cgroup::Cgroup;
+use crate::enclosure::Enclosure;
 use crate::fork::Alone;
-use crate::linux::spawn as system;
 use crate::root::Root;
 use crate::stdio::Stdio;
+use crate::system::spawn as system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Resource;
@@ -200,6 +200,23 @@ impl Failure {
     }
 }
 
+/// Why there is no root. Here it is never the command: whether that can be executed shows behind the gate.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRoot {
+    /// The command cannot be executed.
+    #[error("{}", .0.detail)]
+    Command(SpawnError),
+    /// The system failed us.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for NoRoot {
+    fn from(error: rustix::io::Errno) -> Self {
+        Self::System(error.into())
+    }
+}
+
 /// A forked root that waits at the gate. Dropping it unopened ends the root before it executes anything.
 #[derive(Debug)]
 pub struct Gated {
@@ -225,13 +242,18 @@ pub enum Outcome {
     Failed(SpawnError),
 }
 
-/// Forks the root into its own session and group, inside the cgroup if there is one. It waits at the gate.
-pub fn fork_root(alone: &Alone, plan: &Plan, stdio: &Stdio, cgroup: Option<&Cgroup>) -> io::Result<Gated> {
+/// Forks the root into its own session and group, inside the enclosure if there is one. It waits at the gate.
+pub fn start_root(
+    alone: &Alone,
+    plan: &Plan,
+    stdio: &Stdio,
+    enclosure: Option<&Enclosure>,
+) -> Result<Gated, NoRoot> {
     use rustix::pipe::{PipeFlags, pipe_with};
     let (gate_read, gate_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let (report_read, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let child = system::Child::prepare(plan, stdio, (&gate_read, &gate_write), &report_write)?;
-    let root = system::fork_root(alone, &child, cgroup.map(AsFd::as_fd))?;
+    let root = system::fork_root(alone, &child, enclosure.map(AsFd::as_fd))?;
     rustix::io::ioctl_fionbio(&report_read, true)?;
     Ok(Gated { root, gate: gate_write, report: report_read })
 }

@@ -1,0 +1,1 @@
+//! macOS: the system calls behind the facades. Nothing here decides anything.
