@@ -17,6 +17,7 @@ pub mod complaint;
 pub mod file;
 pub mod flow;
 pub mod lock;
+#[cfg(unix)]
 pub mod pause;
 pub mod process;
 pub mod random;
@@ -47,11 +48,11 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
-pub use windows::{
-    beneath, buffer, descriptors, fork, memory, poll, program, pty, reaper, root, signals, socket, spawn,
-    stdio, terminal, tree,
-};
+pub use windows::{filesystem, pty, root, spawn, stdio};
+#[cfg(windows)]
+pub mod job;
 
+#[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]
