@@ -1,5 +1,4 @@
 use super::*;
-use crate::history::Kind;
 use crate::schema::{Error, PromptRequest, SessionId};
 use serde_json::json;
 use std::pin::pin;
@@ -31,6 +30,8 @@ struct State {
     asked: Vec<AskedOfUs>,
     entries: Vec<Entry>,
     is_over: bool,
+    /// Up to where the output is not kept any more.
+    lost_to: usize,
 }
 
 fn turn() -> TurnId {
@@ -60,6 +61,7 @@ impl World {
             asked: Vec::new(),
             entries: Vec::new(),
             is_over: false,
+            lost_to: 0,
         };
         let seed = AtomicU64::new(0);
         Arc::new(Self { state: Mutex::new(state), grown: Notify::new(), answers, seed })
@@ -143,6 +145,9 @@ impl Host for World {
             {
                 let state = self.state.lock().unwrap();
                 let from = usize::try_from(from).unwrap();
+                if from < state.lost_to {
+                    return Output::Until { at: state.lost_to as u64, is_lost: true };
+                }
                 if state.output.len() > from {
                     // A few bytes at a time: every border between two reads is met.
                     let end = state.output.len().min(from + 50);
@@ -327,6 +332,26 @@ async fn an_adapter_that_ends_leaves_what_it_said_and_no_answer() {
     assert_eq!(answer.unwrap_err(), Over);
     assert_eq!(driving.await.unwrap(), Over);
     assert_eq!(story(&world)[..2], whole()[..2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_kept_of_the_output_is_told_once_whoever_goes_on() {
+    let world = World::new(true);
+    world.print("half a message that is gone");
+    world.state.lock().unwrap().lost_to = 20;
+    for _ in 0..2 {
+        let (_handle, driver) = world.go_on();
+        let driving = tokio::spawn(driver);
+        let told = async {
+            while world.bodies().is_empty() {
+                tokio::time::sleep(GATHER).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), told).await.unwrap();
+        driving.abort();
+        let _ = driving.await;
+    }
+    assert_eq!(world.bodies().iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>(), ["note"]);
 }
 
 /// Drives until it was polled so often, and drops it there: as if its process was killed. Whether it got to the end.
