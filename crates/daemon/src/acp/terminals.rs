@@ -17,10 +17,8 @@ use tenure_acp::schema::{
     CreateTerminalRequest, CreateTerminalResponse, Error, KillTerminalResponse, ReleaseTerminalResponse,
     TerminalExitStatus, TerminalOutputResponse, WaitForTerminalExitResponse,
 };
-use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::ids::RunId;
-use tenure_core::limits::{Activity, Limits};
 use tenure_core::session::Backend;
 use tenure_core::signal;
 use tenure_core::spec::{Argv, Spec, Transport};
@@ -65,15 +63,7 @@ impl Hosting {
         };
         let command =
             Argv::new(words.into_iter().map(String::into_bytes).collect()).map_err(Refusal::invalid)?;
-        let settings = &self.daemon.settings.run;
-        let limits = Limits {
-            overall: None,
-            no_output: None,
-            activity: Activity::default(),
-            grace: settings.grace,
-            give_up: defaults::GIVE_UP,
-            orphan_grace: settings.orphan_grace,
-        };
+        let limits = self.daemon.settings.run.without_time_limits();
         let spec = Spec {
             session: Some(self.key.to_string()),
             label: Some("terminal".to_owned()),

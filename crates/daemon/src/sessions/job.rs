@@ -136,9 +136,7 @@ impl Daemon {
             overall: planned.timeout,
             no_output: planned.no_output,
             activity: planned.activity,
-            grace: self.settings.run.grace,
-            give_up: defaults::GIVE_UP,
-            orphan_grace: self.settings.run.orphan_grace,
+            ..self.settings.run.without_time_limits()
         };
         Spec {
             session: Some(row.key.to_string()),
