@@ -192,22 +192,11 @@ impl Daemon {
         let command = description.argv().map_err(Refusal::invalid)?;
         let limits = self.settings.run.without_time_limits();
         let spec = Spec {
-            session: Some(row.key.to_string()),
             scope: Some(scope(row)),
             label: session.label.clone(),
             ..process.spec(Transport::Pipes { command, stdin: true }, limits)
         };
-        spec.check().map_err(Refusal::invalid)?;
-        Ok(Asked {
-            replace: true,
-            only_session: Some(row.key.to_string()),
-            session_parent: None,
-            backend: Backend::Acp,
-            run_id: Some(run),
-            exec: None,
-            policy: None,
-            spec,
-        })
+        Asked::of_session(&row.key, Backend::Acp, run, spec)
     }
 
     /// Speaks with an adapter from now on: goes on where the record is, and opens the conversation if it is not.

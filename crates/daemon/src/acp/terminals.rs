@@ -65,21 +65,10 @@ impl Hosting {
             Argv::new(words.into_iter().map(String::into_bytes).collect()).map_err(Refusal::invalid)?;
         let limits = self.daemon.settings.run.without_time_limits();
         let spec = Spec {
-            session: Some(self.key.to_string()),
             label: Some("terminal".to_owned()),
             ..process.spec(Transport::Pipes { command, stdin: false }, limits)
         };
-        spec.check().map_err(Refusal::invalid)?;
-        Ok(AskedRun {
-            replace: false,
-            only_session: Some(self.key.to_string()),
-            session_parent: None,
-            backend: Backend::Acp,
-            run_id: Some(run),
-            exec: None,
-            policy: None,
-            spec,
-        })
+        AskedRun::of_session(&self.key, Backend::Acp, run, spec)
     }
 
     pub(super) async fn terminal_output(&self, id: &str) -> Answer {
