@@ -210,7 +210,7 @@ impl Host for Hosting {
     }
 
     fn question(&self, asked: &Asked) -> Option<RunId> {
-        self.bounds.asks_somebody().then(|| asked.name(self.run()))
+        self.bounds.asks_somebody().then(|| asked.consequence(self.run()))
     }
 
     fn now_ms(&self) -> u64 {

@@ -32,7 +32,7 @@ const CHUNK: usize = 64 << 10;
 
 impl Hosting {
     pub(super) async fn create_terminal(&self, asked: &Asked, wanted: CreateTerminalRequest) -> Answer {
-        let run = asked.name(self.run());
+        let run = asked.consequence(self.run());
         let limit = wanted.output_byte_limit;
         // An earlier daemon may have started it.
         let known =

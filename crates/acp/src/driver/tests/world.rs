@@ -239,7 +239,7 @@ impl Host for World {
     }
 
     fn question(&self, asked: &Asked) -> Option<RunId> {
-        Some(asked.name(&self.state.lock().unwrap().talk.run))
+        Some(asked.consequence(&self.state.lock().unwrap().talk.run))
     }
 
     fn now_ms(&self) -> u64 {
