@@ -55,6 +55,25 @@ async fn a_turn_is_heard_told_and_answered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_said_to_the_agent_before_it_is_recorded() {
+    let world = World::new(true);
+    let (handle, driver) = world.go_on();
+    tokio::spawn(driver);
+    let (params, told) = said();
+    let held = world.registry.lock().await;
+    let freed = async {
+        // On a clock that only goes on when nothing else does: what can be said by then is said.
+        tokio::time::sleep(GATHER * 3).await;
+        let heard = world.heard_by_agent();
+        drop(held);
+        heard
+    };
+    let (answer, heard) = tokio::join!(handle.prompt(turn(), &params, told), freed);
+    assert_eq!(heard, Vec::<Value>::new());
+    assert_eq!(stop_of(&answer.unwrap()), "end_turn");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cancel_is_said_and_what_waits_for_permission_is_cancelled() {
     let world = World::new(false);
     let (handle, driver) = world.go_on();

@@ -17,6 +17,8 @@ pub(super) struct World {
     answers: bool,
     /// How long the next thing takes: another seed is another order of events.
     pub(super) seed: AtomicU64,
+    /// Whoever holds it keeps every step from being recorded.
+    pub(super) registry: tokio::sync::Mutex<()>,
 }
 
 pub(super) struct State {
@@ -62,8 +64,13 @@ impl World {
             is_over: false,
             lost_to: 0,
         };
-        let seed = AtomicU64::new(0);
-        Arc::new(Self { state: Mutex::new(state), grown: Notify::new(), answers, seed })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            grown: Notify::new(),
+            answers,
+            seed: AtomicU64::new(0),
+            registry: tokio::sync::Mutex::default(),
+        })
     }
 
     /// Takes a while.
@@ -190,6 +197,7 @@ impl Host for World {
 
     async fn record(&self, step: Advance) -> Result<Advanced, Over> {
         self.dawdle().await;
+        let _registry = self.registry.lock().await;
         let mut done = Advanced::default();
         {
             let mut state = self.state.lock().unwrap();
