@@ -48,9 +48,7 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
-pub use windows::{filesystem, pty, root, spawn, stdio};
-#[cfg(windows)]
-pub mod job;
+pub use windows::{enclosure, filesystem, pty, reaper, root, spawn, stdio, tree};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};

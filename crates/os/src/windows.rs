@@ -2,30 +2,38 @@
 
 mod clock;
 mod console;
+mod desktop;
+pub mod enclosure;
 mod file;
 pub mod filesystem;
 mod job;
 mod list;
 mod lock;
+mod looks;
 mod pipe;
 mod private;
 mod process;
 pub mod pty;
 mod random;
+pub mod reaper;
 pub mod root;
 mod search;
 pub mod spawn;
 mod start;
 pub mod stdio;
+pub mod tree;
+mod watch;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use clock::*;
 pub(crate) use console::*;
+pub(crate) use desktop::*;
 pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;
+pub(crate) use looks::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use start::*;
