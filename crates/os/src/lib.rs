@@ -51,7 +51,7 @@ use windows as system;
 #[cfg(windows)]
 pub use windows::{enclosure, filesystem, pty, reaper, root, spawn, stdio, tree};
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]

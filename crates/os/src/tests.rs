@@ -1,7 +1,7 @@
 //! What the facades promise, tried on the real system. Tests that fork, lock or list a whole tree need a process of
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod beneath;
 #[cfg(target_os = "linux")]
 mod cgroup;
@@ -13,23 +13,27 @@ mod job;
 mod lock;
 #[cfg(windows)]
 mod pipes;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod private;
 mod process;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod pty;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod refused;
 mod role;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod shell;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod socket;
+#[cfg(unix)]
+mod strays;
 #[cfg(target_os = "linux")]
 mod tree;
 
 #[cfg(target_os = "linux")]
-use shell::{Shell, shell};
+use shell::Shell;
+#[cfg(unix)]
+use shell::shell;
 use std::time::{Duration, Instant};
 
 /// Looks again every few milliseconds: other processes send no events.
