@@ -2,12 +2,14 @@
 
 mod clock;
 mod console;
+mod event;
 mod file;
 pub mod filesystem;
 mod job;
 mod list;
 mod lock;
 mod pipe;
+pub mod poll;
 mod private;
 mod process;
 pub mod pty;
@@ -22,6 +24,7 @@ mod tests;
 
 pub(crate) use clock::*;
 pub(crate) use console::*;
+pub(crate) use event::*;
 pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
