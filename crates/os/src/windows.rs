@@ -1,5 +1,6 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
+pub(crate) mod children;
 mod clock;
 mod console;
 mod event;
@@ -16,6 +17,7 @@ pub mod pty;
 mod random;
 pub mod root;
 mod search;
+pub mod signals;
 pub mod spawn;
 mod start;
 pub mod stdio;
@@ -31,6 +33,7 @@ pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+pub(crate) use signals::raise;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;
