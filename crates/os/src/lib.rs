@@ -48,7 +48,7 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
-pub use windows::{filesystem, poll, pty, root, signals, socket, spawn, stdio};
+pub use windows::{filesystem, fork, poll, program, pty, root, signals, socket, spawn, stdio};
 #[cfg(windows)]
 pub mod job;
 

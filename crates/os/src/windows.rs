@@ -1,5 +1,6 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
+mod again;
 pub(crate) mod children;
 mod clock;
 mod console;
@@ -7,14 +8,17 @@ mod end;
 mod event;
 mod file;
 pub mod filesystem;
+pub mod fork;
 mod job;
 mod list;
 mod lock;
+mod outbox;
 mod passing;
 mod pipe;
 pub mod poll;
 mod private;
 mod process;
+pub mod program;
 pub mod pty;
 mod random;
 pub mod root;
@@ -27,6 +31,7 @@ pub mod stdio;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use again::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use end::*;
@@ -35,8 +40,10 @@ pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;
+pub(crate) use outbox::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+#[cfg(test)]
 pub(crate) use signals::raise;
 pub(crate) use start::*;
 
