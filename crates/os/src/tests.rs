@@ -13,6 +13,7 @@ mod job;
 mod lock;
 #[cfg(windows)]
 mod pipes;
+mod poll;
 #[cfg(target_os = "linux")]
 mod private;
 mod process;

@@ -170,7 +170,7 @@ pub fn start_root(
         return Err(io::Error::other("a run on Windows needs a job").into());
     };
     if let Some(limit) = plan.rlimits.first() {
-        return Err(io::Error::other(format!("a process cannot be limited by `{limit}` on Windows")).into());
+        return Err(io::Error::other(format!("Windows has no limit like {limit:?} for each process")).into());
     }
     let prepared = plan.prepare().map_err(NoRoot::Command)?;
     let suspended =
