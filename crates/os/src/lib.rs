@@ -48,13 +48,7 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
-<<<<<<< HEAD
-pub use windows::{enclosure, filesystem, pty, reaper, root, spawn, stdio, tree};
-=======
-pub use windows::{filesystem, poll, pty, root, spawn, stdio};
-#[cfg(windows)]
-pub mod job;
->>>>>>> s8-w1
+pub use windows::{enclosure, filesystem, poll, pty, reaper, root, spawn, stdio, tree};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};
