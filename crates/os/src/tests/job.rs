@@ -170,8 +170,8 @@ fn a_killed_job_leaves_nobody_and_is_never_a_success() {
 
 #[test]
 fn with_the_last_handle_of_a_job_goes_everything_in_it() {
-    let (_root, run, processes) = tree();
-    drop(run.job);
+    let (root, run, processes) = tree();
+    drop((root, run.job));
     super::eventually("all are gone", || processes.iter().all(|one| !one.is_alive()).then_some(()));
 }
 

@@ -57,7 +57,7 @@ fn a_megabyte_goes_through_a_root_and_back_and_nobody_waits_for_the_other() {
 
 #[test]
 fn an_input_that_nobody_writes_is_empty() {
-    let (root, ..) = play("wait", false);
+    let (root, _none, _out, _err) = play("wait", false);
     assert_eq!(end_of(&root), Exit::Code(0), "it has seen the end of its input");
 }
 
