@@ -6,6 +6,8 @@ mod beneath;
 #[cfg(target_os = "linux")]
 mod cgroup;
 #[cfg(windows)]
+mod children;
+#[cfg(windows)]
 mod console;
 mod file;
 #[cfg(windows)]
@@ -24,6 +26,7 @@ mod refused;
 mod role;
 #[cfg(target_os = "linux")]
 mod shell;
+mod signals;
 #[cfg(target_os = "linux")]
 mod socket;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
+pub(crate) mod children;
 mod clock;
 mod console;
 mod desktop;
@@ -20,6 +21,7 @@ mod random;
 pub mod reaper;
 pub mod root;
 mod search;
+pub mod signals;
 pub mod spawn;
 mod start;
 pub mod stdio;
@@ -39,6 +41,7 @@ pub(crate) use lock::*;
 pub(crate) use looks::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+pub(crate) use signals::raise;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;
