@@ -251,7 +251,9 @@ fn listen(port: &OwnedHandle, out_of_memory: &AtomicBool) {
             JOB_OBJECT_MSG_JOB_MEMORY_LIMIT => out_of_memory.store(true, Ordering::Relaxed),
             JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO
             | JOB_OBJECT_MSG_EXIT_PROCESS
-            | JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS => signals::raise(signals::CHILD),
+            | JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS => {
+                signals::raise(signals::CHILD);
+            }
             _ => {}
         }
     }
