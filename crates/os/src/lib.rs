@@ -48,7 +48,7 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
-pub use windows::{enclosure, filesystem, poll, pty, reaper, root, signals, spawn, stdio, tree};
+pub use windows::{enclosure, filesystem, poll, pty, reaper, root, signals, socket, spawn, stdio, tree};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};

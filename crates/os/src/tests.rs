@@ -27,7 +27,6 @@ mod role;
 #[cfg(target_os = "linux")]
 mod shell;
 mod signals;
-#[cfg(target_os = "linux")]
 mod socket;
 #[cfg(target_os = "linux")]
 mod tree;

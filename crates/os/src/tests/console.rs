@@ -1,8 +1,8 @@
 use super::job::{SOON, emptied, end_of, own_plan, start, unbounded};
 use super::role::leave;
 use crate::flow::{Got, Put};
-use crate::pty::Pty;
 use crate::poll::{self, Interest};
+use crate::pty::Pty;
 use crate::stdio::{Ours, Stdio};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};

@@ -17,6 +17,11 @@ impl Event {
         own(unsafe { CreateEventW(null(), 1, i32::from(set), null()) }).map(Self)
     }
 
+    /// The same one, once more.
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
     pub(crate) fn set(&self) {
         // SAFETY: the handle is open; no memory is passed. It fails only for what is no event.
         let _ = check(unsafe { SetEvent(self.0.as_raw_handle()) });

@@ -20,14 +20,7 @@ impl Watch {
         let (mut wait, raw) = (null_mut(), process.as_raw_handle());
         // SAFETY: the place is ours; what is called takes no memory; the handle outlives the wait, as is asked above.
         super::check(unsafe {
-            RegisterWaitForSingleObject(
-                &raw mut wait,
-                raw,
-                Some(ended),
-                null(),
-                INFINITE,
-                WT_EXECUTEONLYONCE,
-            )
+            RegisterWaitForSingleObject(&raw mut wait, raw, Some(ended), null(), INFINITE, WT_EXECUTEONLYONCE)
         })?;
         Ok(Self(wait))
     }
