@@ -16,6 +16,7 @@ pub mod command_line;
 pub mod complaint;
 pub mod file;
 pub mod flow;
+pub mod kin;
 pub mod lock;
 #[cfg(unix)]
 pub mod pause;

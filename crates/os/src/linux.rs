@@ -34,6 +34,9 @@ pub(crate) use signals::*;
 
 use std::io;
 
+/// A keeper is a child subreaper: whoever below it loses its parent becomes its child.
+pub(crate) const ORPHANS_COME_BACK: bool = true;
+
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -14,5 +14,6 @@ pub mod signals;
 pub mod socket;
 pub mod spawn;
 pub mod stdio;
+pub(crate) mod strays;
 pub mod terminal;
 pub mod tree;

@@ -4,6 +4,7 @@
 use super::enclosure::used;
 use super::{JobObject, children as started, listed_children};
 use crate::enclosure::Enclosure;
+use crate::kin::Kin;
 use crate::process::{self, Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
@@ -109,13 +110,13 @@ impl Member {
 }
 
 /// The live processes in a run's job. What is started here, and is no run's, is not among them.
-pub fn members(spared: &HashSet<i32>, enclosure: Option<&Enclosure>) -> Vec<Member> {
-    enclosure.map(|enclosure| in_enclosure(enclosure, spared)).unwrap_or_default()
+pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
+    kin.enclosure.map(|enclosure| in_enclosure(enclosure, spared)).unwrap_or_default()
 }
 
 /// Whether nobody is left of a run but perhaps `kept`. A job whose processes cannot be counted is not bare (I6).
-pub fn is_bare(kept: Option<i32>, enclosure: Option<&Enclosure>) -> bool {
-    enclosure.is_none_or(|enclosure| {
+pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
+    kin.enclosure.is_none_or(|enclosure| {
         enclosure.pids().is_ok_and(|pids| pids.into_iter().all(|pid| Some(pid) == kept))
     })
 }
@@ -126,8 +127,18 @@ pub fn own_children() -> Vec<i32> {
 }
 
 /// Nothing has to be stopped first: a job is killed in one stroke, which nothing outruns.
-pub fn freeze(_: &HashSet<i32>, _: Duration, _: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
+pub fn freeze(_: &HashSet<i32>, _: &[Kin<'_>], _: Duration, _: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
     Vec::new()
+}
+
+/// Nobody: nobody leaves a job.
+pub fn strays(_: &Kin<'_>, _: &HashSet<i32>) -> io::Result<Vec<Member>> {
+    Ok(Vec::new())
+}
+
+/// Nobody can have.
+pub fn may_have_strayed(_: &Kin<'_>) -> bool {
+    false
 }
 
 /// A recorded process, if it is alive and the same, and the live processes below it: who descends from a proven
