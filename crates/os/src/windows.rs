@@ -2,8 +2,11 @@
 
 mod clock;
 mod console;
+pub mod executable;
 mod file;
 pub mod filesystem;
+#[cfg(feature = "async")]
+pub mod hear;
 mod job;
 mod list;
 mod lock;
@@ -14,11 +17,14 @@ pub mod pty;
 mod random;
 pub mod root;
 mod search;
+mod service;
+pub mod shell;
 pub mod spawn;
 mod start;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
+pub mod text;
 
 pub(crate) use clock::*;
 pub(crate) use console::*;
@@ -28,6 +34,7 @@ pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+pub(crate) use service::*;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;
@@ -36,6 +43,8 @@ use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
 use windows_sys::core::BOOL;
+
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::LocalData;
 
 fn check(result: BOOL) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
