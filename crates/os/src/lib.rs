@@ -20,16 +20,20 @@ pub mod kin;
 pub mod lock;
 #[cfg(unix)]
 pub mod pause;
+pub mod place;
 pub mod process;
 pub mod random;
+pub mod service;
 
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, fork, memory, poll, program, pty, reaper, root, signals, socket, spawn,
-    stdio, terminal, tree,
+    beneath, buffer, descriptors, executable, fork, memory, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, terminal, text, tree,
 };
+#[cfg(all(unix, feature = "async"))]
+pub use unix::{hear, stream};
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
@@ -48,8 +52,13 @@ use macos as system;
 mod windows;
 #[cfg(windows)]
 use windows as system;
+#[cfg(all(windows, feature = "async"))]
+pub use windows::hear;
 #[cfg(windows)]
-pub use windows::{enclosure, filesystem, poll, pty, reaper, root, signals, socket, spawn, stdio, tree};
+pub use windows::{
+    enclosure, executable, filesystem, poll, pty, reaper, root, shell, signals, socket, spawn, stdio, text,
+    tree,
+};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};

@@ -7,8 +7,11 @@ mod desktop;
 pub mod enclosure;
 mod end;
 mod event;
+pub mod executable;
 mod file;
 pub mod filesystem;
+#[cfg(feature = "async")]
+pub mod hear;
 mod job;
 mod list;
 mod lock;
@@ -23,6 +26,8 @@ mod random;
 pub mod reaper;
 pub mod root;
 mod search;
+mod service;
+pub mod shell;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
@@ -30,6 +35,7 @@ mod start;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod tree;
 mod watch;
 
@@ -45,6 +51,7 @@ pub(crate) use lock::*;
 pub(crate) use looks::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+pub(crate) use service::*;
 pub(crate) use signals::raise;
 pub(crate) use start::*;
 
@@ -54,6 +61,8 @@ use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
 use windows_sys::core::BOOL;
+
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::LocalData;
 
 fn check(result: BOOL) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
