@@ -11,24 +11,30 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("Tenure runs on Linux, macOS and Windows");
 
+pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
 pub mod file;
 pub mod flow;
+pub mod kin;
 pub mod lock;
-#[cfg(unix)]
+pub mod memory;
 pub mod pause;
+pub mod place;
 pub mod process;
 pub mod random;
+pub mod service;
 
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, fork, memory, poll, program, pty, reaper, root, signals, socket, spawn,
-    stdio, terminal, tree,
+    beneath, descriptors, executable, fork, poll, program, pty, reaper, root, shell, signals, socket, spawn,
+    stdio, terminal, text, tree,
 };
+#[cfg(all(unix, feature = "async"))]
+pub use unix::{hear, stream};
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
@@ -47,10 +53,13 @@ use macos as system;
 mod windows;
 #[cfg(windows)]
 use windows as system;
+#[cfg(all(windows, feature = "async"))]
+pub use windows::hear;
 #[cfg(windows)]
-pub use windows::{filesystem, fork, poll, program, pty, root, signals, socket, spawn, stdio};
-#[cfg(windows)]
-pub mod job;
+pub use windows::{
+    descriptors, enclosure, executable, filesystem, fork, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, text, tree,
+};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};

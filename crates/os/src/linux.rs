@@ -16,6 +16,7 @@ pub(crate) mod mountinfo;
 mod pidfd;
 mod process;
 mod random;
+mod service;
 mod signals;
 pub(crate) mod spawn;
 pub(crate) mod stat;
@@ -30,9 +31,14 @@ pub(crate) use message::*;
 pub(crate) use pidfd::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+pub(crate) use service::*;
 pub(crate) use signals::*;
 
 use std::io;
+
+/// A keeper is a child subreaper: whoever below it loses its parent becomes its child.
+pub(crate) const ORPHANS_COME_BACK: bool = true;
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Xdg;
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

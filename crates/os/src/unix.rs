@@ -1,18 +1,24 @@
 //! What Linux and macOS have in common.
 
 pub mod beneath;
-pub mod buffer;
 pub mod descriptors;
+pub mod executable;
 pub mod fork;
-pub mod memory;
+#[cfg(feature = "async")]
+pub mod hear;
 pub mod poll;
 pub mod program;
 pub mod pty;
 pub mod reaper;
 pub mod root;
+pub mod shell;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
 pub mod stdio;
+pub(crate) mod strays;
+#[cfg(feature = "async")]
+pub mod stream;
 pub mod terminal;
+pub mod text;
 pub mod tree;

@@ -4,15 +4,23 @@ mod again;
 pub(crate) mod children;
 mod clock;
 mod console;
+pub mod descriptors;
+mod desktop;
+pub mod enclosure;
 mod end;
 mod event;
+pub mod executable;
 mod file;
 pub mod filesystem;
 pub mod fork;
+#[cfg(feature = "async")]
+pub mod hear;
 mod job;
 mod list;
 mod lock;
+mod looks;
 mod outbox;
+mod pages;
 mod passing;
 mod pipe;
 pub mod poll;
@@ -21,8 +29,11 @@ mod process;
 pub mod program;
 pub mod pty;
 mod random;
+pub mod reaper;
 pub mod root;
 mod search;
+mod service;
+pub mod shell;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
@@ -30,20 +41,26 @@ mod start;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
+pub mod text;
+pub mod tree;
+mod watch;
 
 pub(crate) use again::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
+pub(crate) use desktop::*;
 pub(crate) use end::*;
 pub(crate) use event::*;
 pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;
+pub(crate) use looks::*;
 pub(crate) use outbox::*;
+pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
-#[cfg(test)]
+pub(crate) use service::*;
 pub(crate) use signals::raise;
 pub(crate) use start::*;
 
@@ -53,6 +70,8 @@ use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
 use windows_sys::core::BOOL;
+
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::LocalData;
 
 fn check(result: BOOL) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -126,6 +126,12 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+pub(crate) const CLOSING: &str = "chmod 600 it";
+
+pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
+    Ok(std::fs::metadata(path)?.permissions().mode() & 0o077 == 0)
+}
+
 pub(crate) fn make_private() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }

@@ -66,14 +66,13 @@ impl Pty {
     /// The run's processes are gone. Here the system sees that by itself.
     pub fn hang_up(&self) {}
 
-    /// The byte that means end-of-file to a program reading lines.
-    pub fn eof_byte(&self) -> u8 {
-        tcgetattr(&self.master).map_or(4, |termios| termios.special_codes[SpecialCodeIndex::VEOF])
-    }
-
-    /// Whether the program has its input line by line: then what is typed waits for the line's end.
-    pub fn reads_lines(&self) -> bool {
-        tcgetattr(&self.master).is_ok_and(|termios| termios.local_modes.contains(LocalModes::ICANON))
+    /// The keys that mean end-of-file to a program reading lines. In the middle of a line the key only ends the waiting for
+    /// the line's end, and has to be typed again.
+    pub fn end_of_input(&self, within_line: bool) -> Vec<u8> {
+        let Ok(termios) = tcgetattr(&self.master) else { return vec![4] };
+        let reads_lines = termios.local_modes.contains(LocalModes::ICANON);
+        let times = if within_line && reads_lines { 2 } else { 1 };
+        vec![termios.special_codes[SpecialCodeIndex::VEOF]; times]
     }
 
     /// The last slave was closed, but somebody may open the terminal again: from now on wake only when

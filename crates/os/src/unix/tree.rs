@@ -1,8 +1,10 @@
 //! The processes of a run: everything below its keeper, and everything in its enclosure. A list is only ever a
 //! list of targets: that nobody is left is known when the system says that there is no child any more.
 
+pub use super::strays::{carriers, may_have_strayed, strays};
 use crate::clock;
 use crate::enclosure::Enclosure;
+use crate::kin::Kin;
 use crate::process::{self, Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
@@ -25,6 +27,10 @@ pub struct Member {
 }
 
 impl Member {
+    pub(crate) fn new(process: Process, via: Via) -> Self {
+        Self { process, via }
+    }
+
     /// Its pid.
     pub fn pid(&self) -> i32 {
         self.process.identity().pid
@@ -115,20 +121,22 @@ impl Member {
 
 /// The live processes below this one, parents first, but for those in `spared` and what is below them, and
 /// those in the enclosure. As many as can be read, held open and looked at in time: who is left out is still a child.
-pub fn members(spared: &HashSet<i32>, enclosure: Option<&Enclosure>) -> Vec<Member> {
+pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
     descend(vec![own()], &mut seen, &mut found, &mut |_| {});
-    if let Some(enclosure) = enclosure {
+    if let Some(enclosure) = kin.enclosure {
         found.extend(in_enclosure(enclosure, &seen));
     }
+    // Where they cannot be told, there may be some: that is for who asks whether nobody is left.
+    found.extend(strays(kin, &seen).unwrap_or_default());
     found
 }
 
-/// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Orphans come
-/// back to it, so its own children are enough to know of everybody below.
-pub fn is_bare(kept: Option<i32>, _: Option<&Enclosure>) -> bool {
-    own_children().into_iter().all(|pid| Some(pid) == kept)
+/// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Where orphans come
+/// back to it, its own children are enough to know of everybody below.
+pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
+    own_children().into_iter().all(|pid| Some(pid) == kept) && !may_have_strayed(kin)
 }
 
 /// This process's children, dead or alive.
@@ -136,10 +144,15 @@ pub fn own_children() -> Vec<i32> {
     children(own())
 }
 
-/// Stops everything below this process, so that nothing forks any more, and lists it. What a process forks until
+/// Stops everything below this process, and who strayed from these runs, so that nothing forks any more, and lists it. What a process forks until
 /// the stop reaches it is looked for again, and once it stands still there will be no more: so this outruns what
 /// forks. Gives up when the time is over. Tells `stopped` what came of each stop.
-pub fn freeze(spared: &HashSet<i32>, until: Duration, stopped: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
+pub fn freeze(
+    spared: &HashSet<i32>,
+    kin: &[Kin<'_>],
+    until: Duration,
+    stopped: &mut dyn FnMut(&Member, Sent),
+) -> Vec<Member> {
     let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
     // Those whom we may not stop are waited for in vain.
@@ -149,13 +162,23 @@ pub fn freeze(spared: &HashSet<i32>, until: Duration, stopped: &mut dyn FnMut(&M
         let before = seen.len();
         let still = frozen.iter().all(|member| beyond.contains(&member.pid()) || member.stands_still());
         let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
-        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| {
+        let mut stop = |member: &Member| {
             let sent = member.signal(Signal::STOP);
             stopped(member, sent);
             if sent == Sent::Denied {
                 beyond.insert(member.pid());
             }
-        });
+        };
+        let mut whole = descend(tops, &mut seen, &mut frozen, &mut stop);
+        for kin in kin {
+            let Ok(strayed) = strays(kin, &seen) else {
+                whole = false;
+                continue;
+            };
+            strayed.iter().for_each(&mut stop);
+            seen.extend(strayed.iter().map(Member::pid));
+            frozen.extend(strayed);
+        }
         let nobody_new = seen.len() == before;
         if (still && whole && nobody_new) || clock::awake() > until {
             return frozen;
@@ -173,7 +196,7 @@ const STOPPING: Duration = Duration::from_micros(200);
 /// How long one list may take: behind a bomb that goes off, the dead alone are thousands.
 const LOOK: Duration = Duration::from_millis(100);
 
-fn own() -> i32 {
+pub(super) fn own() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
@@ -260,26 +283,6 @@ pub fn in_enclosure(enclosure: &Enclosure, seen: &HashSet<i32>) -> Vec<Member> {
         }
     }
     found
-}
-
-/// The live processes of this user that were executed with `mark` in their environment and started after
-/// `since_ms`. Whoever cleared its environment is not found. An error means that it cannot be told (I6).
-pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
-    /// The boot time that start times are counted from is known to the second.
-    const COARSE_MS: u64 = 2_000;
-    let own = own();
-    let mut found = Vec::new();
-    for pid in system::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
-        if system::is_of_user(pid)
-            && let Some(process) = Process::open(pid)?
-            && stat::started_at_ms(process.stat().start_time) + COARSE_MS >= since_ms
-            && system::environment_has(pid, mark)
-            && process.is_alive()
-        {
-            found.push(Member { process, via: Via::Adopted });
-        }
-    }
-    Ok(found)
 }
 
 /// The direct children of a process, zombies included.

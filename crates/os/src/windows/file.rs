@@ -102,6 +102,12 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
     std::fs::metadata(path).map(drop)
 }
 
+pub(crate) const CLOSING: &str = "icacls it with /inheritance:r and /grant:r for yourself alone";
+
+pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
+    private::is_private(path)
+}
+
 /// What is made in a private directory is private; there is no mask.
 pub(crate) fn make_private() {}
 

@@ -11,14 +11,18 @@ use windows_sys::Win32::Security::Authorization::{
     GetSecurityInfo, SDDL_REVISION_1, SE_FILE_OBJECT, SE_KERNEL_OBJECT,
 };
 use windows_sys::Win32::Security::{
-    DACL_SECURITY_INFORMATION, GetTokenInformation, OWNER_SECURITY_INFORMATION,
-    PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID, SECURITY_ATTRIBUTES, SetFileSecurityW,
-    TOKEN_QUERY, TOKEN_USER, TokenUser,
+    ACCESS_ALLOWED_ACE, ACL, DACL_SECURITY_INFORMATION, GetAce, GetTokenInformation, INHERIT_ONLY_ACE,
+    OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID,
+    SECURITY_ATTRIBUTES, SetFileSecurityW, TOKEN_QUERY, TOKEN_USER, TokenUser,
 };
+use windows_sys::Win32::System::SystemServices::{ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
 /// The group that owns what is made with the administrator's rights.
 const ADMINISTRATORS: &str = "S-1-5-32-544";
+/// The system itself, and whoever owns a file: neither is anybody else.
+const SYSTEM: &str = "S-1-5-18";
+const OWNER: &str = "S-1-3-4";
 
 /// Memory that a call has made for us with the system's own allocator.
 struct Local(*mut core::ffi::c_void);
@@ -173,4 +177,61 @@ pub(crate) fn claim(path: &Path) -> io::Result<()> {
     let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
     // SAFETY: the name ends in a zero, and the descriptor outlives the call.
     check(unsafe { SetFileSecurityW(name.as_ptr(), what, alone.0.0) })
+}
+
+/// Whether nobody but this user, the system and its administrators may use a file.
+pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
+    let (name, me) = (wide(path), user()?);
+    let (mut list, mut all): (*mut ACL, PSECURITY_DESCRIPTOR) = (null_mut(), null_mut());
+    // SAFETY: the name ends in a zero; both places are ours, and what is not asked for has none.
+    let failed = unsafe {
+        GetNamedSecurityInfoW(
+            name.as_ptr(),
+            SE_FILE_OBJECT,
+            DACL_SECURITY_INFORMATION,
+            null_mut(),
+            null_mut(),
+            &raw mut list,
+            null_mut(),
+            &raw mut all,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+    }
+    let _all = Local(all);
+    if list.is_null() {
+        // Without a list everybody may do everything.
+        return Ok(false);
+    }
+    // SAFETY: the call has given a list, which lives as long as all that came with it.
+    let count = unsafe { (*list).AceCount };
+    for at in 0..u32::from(count) {
+        if let Some(who) = allowed(list, at)?
+            && ![me.as_str(), ADMINISTRATORS, SYSTEM, OWNER].contains(&who.as_str())
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Who is allowed something by an entry of a list that is held; `None` if it allows nothing here.
+fn allowed(list: *const ACL, at: u32) -> io::Result<Option<String>> {
+    let mut entry = null_mut();
+    // SAFETY: whoever calls this holds the list; the place is ours.
+    check(unsafe { GetAce(list, at, &raw mut entry) })?;
+    let entry = entry.cast::<ACCESS_ALLOWED_ACE>();
+    // SAFETY: every entry begins with a header, whatever its kind.
+    let header = unsafe { (*entry).Header };
+    let here = u32::from(header.AceFlags) & INHERIT_ONLY_ACE == 0;
+    match u32::from(header.AceType) {
+        ACCESS_DENIED_ACE_TYPE => Ok(None),
+        ACCESS_ALLOWED_ACE_TYPE if !here => Ok(None),
+        ACCESS_ALLOWED_ACE_TYPE => {
+            // SAFETY: an entry of this kind has the id in this place, and it is only pointed to.
+            id_text(unsafe { (&raw mut (*entry).SidStart).cast() }).map(Some)
+        }
+        _ => Ok(Some("somebody who is named by a condition".to_owned())),
+    }
 }
