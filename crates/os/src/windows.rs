@@ -1,6 +1,7 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
 mod again;
+pub mod beneath;
 pub(crate) mod children;
 mod clock;
 mod console;
@@ -61,7 +62,6 @@ pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;
-pub(crate) use signals::raise;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;
