@@ -56,8 +56,8 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    enclosure, executable, filesystem, poll, pty, reaper, root, shell, signals, socket, spawn, stdio, text,
-    tree,
+    enclosure, executable, filesystem, fork, poll, program, pty, reaper, root, shell, signals, socket, spawn,
+    stdio, text, tree,
 };
 
 #[cfg(target_os = "linux")]

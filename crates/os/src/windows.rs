@@ -1,5 +1,6 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
+mod again;
 pub(crate) mod children;
 mod clock;
 mod console;
@@ -10,17 +11,20 @@ mod event;
 pub mod executable;
 mod file;
 pub mod filesystem;
+pub mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
 mod job;
 mod list;
 mod lock;
 mod looks;
+mod outbox;
 mod passing;
 mod pipe;
 pub mod poll;
 mod private;
 mod process;
+pub mod program;
 pub mod pty;
 mod random;
 pub mod reaper;
@@ -39,6 +43,7 @@ pub mod text;
 pub mod tree;
 mod watch;
 
+pub(crate) use again::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;
@@ -49,9 +54,11 @@ pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use looks::*;
+pub(crate) use outbox::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;
+#[cfg(test)]
 pub(crate) use signals::raise;
 pub(crate) use start::*;
 

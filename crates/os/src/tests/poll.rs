@@ -20,7 +20,7 @@ fn the_end_of_a_process_wakes_and_everything_that_is_ready_is_told() {
         Process::open(player.pid()).unwrap().expect("it is there")
     };
     let processes = players.each_mut().map(open);
-    let interests = || processes.each_ref().map(|process| Interest::reading(process));
+    let interests = || processes.each_ref().map(Interest::reading);
     assert_eq!(poll::wait(&interests(), Some(Duration::ZERO)).unwrap(), [Ready::default(); 3]);
     for player in &mut players[..2] {
         player.child.kill().unwrap();

@@ -44,8 +44,8 @@ impl Conn {
     /// Two connected ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let name = new_name()?;
-        let near = instance(&name, true)?;
-        let far = open(&name)?;
+        let near = instance(&name, true, ROOM)?;
+        let far = open(&name, FILE_FLAG_OVERLAPPED)?;
         Ok((Self::from_handle(near)?, Self::from_handle(far)?))
     }
 
@@ -57,7 +57,7 @@ impl Conn {
         let pipe = pipe.ok_or_else(|| io::Error::other(format!("{name} is no socket of Tenure's")))?;
         let until = clock::awake() + PATIENCE;
         let opened = loop {
-            match open(&pipe) {
+            match open(&pipe, FILE_FLAG_OVERLAPPED) {
                 Err(error) if number(&error) == ERROR_PIPE_BUSY => {}
                 other => break other,
             }
@@ -81,8 +81,14 @@ impl Conn {
         Self::from_handle(opened)
     }
 
+    /// Gives up the connection's handle.
+    pub fn into_handle(self) -> io::Result<OwnedHandle> {
+        // What is under way is ended with the old one.
+        self.as_handle().try_clone_to_owned()
+    }
+
     /// A connection that was inherited or received.
-    pub(crate) fn from_handle(handle: OwnedHandle) -> io::Result<Self> {
+    pub fn from_handle(handle: OwnedHandle) -> io::Result<Self> {
         Ok(Self { end: End::new(handle)? })
     }
 
@@ -115,14 +121,14 @@ impl Awaited for Conn {
     }
 }
 
-fn new_name() -> io::Result<String> {
+pub(crate) fn new_name() -> io::Result<String> {
     let random: String = random::bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{PLACE}{random}"))
 }
 
 /// One more end of a pipe for somebody to connect to, which only this user and the system can. The first must find that
 /// nobody else has made a pipe of this name.
-fn instance(name: &str, first: bool) -> io::Result<OwnedHandle> {
+pub(crate) fn instance(name: &str, first: bool, room: u32) -> io::Result<OwnedHandle> {
     let name = wide(name);
     let alone = private::Descriptor::owned_by_this_user()?;
     let attributes = alone.attributes();
@@ -132,14 +138,14 @@ fn instance(name: &str, first: bool) -> io::Result<OwnedHandle> {
     // SAFETY: the name ends in a zero, and the descriptor outlives the call.
     own(unsafe {
         let attributes = &raw const attributes;
-        CreateNamedPipeW(name.as_ptr(), mode, PIPE_REJECT_REMOTE_CLIENTS, most, ROOM, ROOM, 0, attributes)
+        CreateNamedPipeW(name.as_ptr(), mode, PIPE_REJECT_REMOTE_CLIENTS, most, room, room, 0, attributes)
     })
 }
 
 /// Whoever is at the other end may learn who we are, and not act as us.
-fn open(name: &str) -> io::Result<OwnedHandle> {
+pub(crate) fn open(name: &str, flags: u32) -> io::Result<OwnedHandle> {
     let name = wide(name);
-    let flags = FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION;
+    let flags = flags | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION;
     let access = GENERIC_READ | GENERIC_WRITE;
     // SAFETY: the name ends in a zero; there are no attributes and no template.
     own(unsafe { CreateFileW(name.as_ptr(), access, 0, null(), OPEN_EXISTING, flags, null_mut()) })
@@ -242,7 +248,7 @@ impl Listener {
     }
 
     fn await_caller(&self, first: bool) -> io::Result<Caller> {
-        let pipe = instance(&self.pipe, first)?;
+        let pipe = instance(&self.pipe, first, ROOM)?;
         let mut work = Work::telling(&self.came)?;
         let raw = pipe.as_raw_handle();
         // SAFETY: the place stays where it is until the work is over.

@@ -106,7 +106,7 @@ fn texts(list: Vec<Vec<u8>>) -> io::Result<Vec<String>> {
 }
 
 /// The variables as the system wants them: sorted without regard to case, each name once (the last one counts).
-fn block(env: &[String]) -> Vec<u16> {
+pub(crate) fn block(env: &[String]) -> Vec<u16> {
     let mut sorted = std::collections::BTreeMap::new();
     for entry in env {
         // The name of a variable may begin with '=': cmd keeps a directory of each drive there.
