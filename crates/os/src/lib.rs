@@ -28,8 +28,8 @@ pub mod service;
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, executable, fork, memory, poll, program, pty, reaper, root, shell, signals,
-    socket, spawn, stdio, terminal, text, tree,
+    beneath, buffer, descriptors, environment, executable, fork, memory, poll, program, pty, reaper, root,
+    shell, signals, socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(unix, feature = "async"))]
 pub use unix::{hear, stream};
@@ -54,7 +54,7 @@ use windows as system;
 #[cfg(all(windows, feature = "async"))]
 pub use windows::hear;
 #[cfg(windows)]
-pub use windows::{executable, filesystem, pty, root, shell, spawn, stdio, text};
+pub use windows::{environment, executable, filesystem, pty, root, shell, spawn, stdio, text};
 #[cfg(windows)]
 pub mod job;
 

@@ -3,6 +3,7 @@
 pub mod beneath;
 pub mod buffer;
 pub mod descriptors;
+pub mod environment;
 pub mod executable;
 pub mod fork;
 #[cfg(feature = "async")]

@@ -2,6 +2,7 @@
 
 mod clock;
 mod console;
+pub mod environment;
 pub mod executable;
 mod file;
 pub mod filesystem;
