@@ -29,8 +29,8 @@ pub mod service;
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, executable, fork, memory, poll, program, pty, reaper, root, shell, signals,
-    socket, spawn, stdio, terminal, text, tree,
+    beneath, buffer, descriptors, environment, executable, fork, memory, poll, program, pty, reaper, root,
+    shell, signals, socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(unix, feature = "async"))]
 pub use unix::{hear, stream};
@@ -56,8 +56,8 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    enclosure, executable, filesystem, fork, poll, program, pty, reaper, root, shell, signals, socket, spawn,
-    stdio, text, tree,
+    enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, text, tree,
 };
 
 #[cfg(target_os = "linux")]

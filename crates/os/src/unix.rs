@@ -5,6 +5,7 @@ pub mod buffer;
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 pub(crate) mod calls;
 pub mod descriptors;
+pub mod environment;
 pub mod executable;
 pub mod fork;
 #[cfg(feature = "async")]

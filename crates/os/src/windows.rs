@@ -7,6 +7,7 @@ mod console;
 mod desktop;
 pub mod enclosure;
 mod end;
+pub mod environment;
 mod event;
 pub mod executable;
 mod file;

@@ -119,6 +119,10 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+pub(crate) fn plain(path: PathBuf) -> PathBuf {
+    path
+}
+
 pub(crate) const CLOSING: &str = "chmod 600 it";
 
 pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
