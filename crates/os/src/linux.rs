@@ -39,7 +39,3 @@ pub(crate) use this::*;
 /// A keeper is a child subreaper: whoever below it loses its parent becomes its child.
 pub(crate) const ORPHANS_COME_BACK: bool = true;
 pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Xdg;
-
-fn check(result: libc::c_long) -> io::Result<libc::c_long> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
