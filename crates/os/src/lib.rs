@@ -11,6 +11,7 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("Tenure runs on Linux, macOS and Windows");
 
+pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
@@ -18,7 +19,7 @@ pub mod file;
 pub mod flow;
 pub mod kin;
 pub mod lock;
-#[cfg(unix)]
+pub mod memory;
 pub mod pause;
 pub mod place;
 pub mod process;
@@ -56,8 +57,8 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper, root, shell, signals,
-    socket, spawn, stdio, text, tree,
+    descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper, root,
+    shell, signals, socket, spawn, stdio, text, tree,
 };
 
 #[cfg(target_os = "linux")]

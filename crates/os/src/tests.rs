@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod beneath;
+mod buffer;
 #[cfg(target_os = "linux")]
 mod cgroup;
 #[cfg(windows)]

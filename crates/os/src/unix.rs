@@ -10,7 +10,6 @@ pub mod executable;
 pub mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
-pub mod memory;
 pub mod poll;
 pub mod program;
 pub mod pty;

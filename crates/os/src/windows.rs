@@ -4,6 +4,7 @@ mod again;
 pub(crate) mod children;
 mod clock;
 mod console;
+pub mod descriptors;
 mod desktop;
 pub mod enclosure;
 mod end;
@@ -20,6 +21,7 @@ mod list;
 mod lock;
 mod looks;
 mod outbox;
+mod pages;
 mod passing;
 mod pipe;
 pub mod poll;
@@ -56,10 +58,11 @@ pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use looks::*;
 pub(crate) use outbox::*;
+#[cfg(test)]
+pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;
-#[cfg(test)]
 pub(crate) use signals::raise;
 pub(crate) use start::*;
 

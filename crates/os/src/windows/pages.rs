@@ -1,10 +1,13 @@
-//! Pages of our own.
+//! Pages of our own, and the heap's spare ones.
 
 use std::io;
 use std::ptr::{NonNull, null};
 use windows_sys::Win32::System::Memory::{
-    DiscardVirtualMemory, MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_READWRITE, VirtualAlloc, VirtualFree,
+    MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, MEM_RESET, PAGE_READWRITE, VirtualAlloc, VirtualFree, VirtualUnlock,
 };
+
+/// The system's own heap gives free pages back by itself.
+pub(crate) fn trim_heap() {}
 
 /// Private pages, given back when dropped.
 #[derive(Debug)]
@@ -26,9 +29,13 @@ impl Pages {
     }
 
     pub(crate) fn discard(&mut self) {
+        let start = self.start.as_ptr().cast();
         // SAFETY: the pages are ours and nobody holds a slice of them; any bytes are valid afterwards. A refusal leaves
-        // them as they are.
-        unsafe { DiscardVirtualMemory(self.start.as_ptr().cast(), self.len) };
+        // them as they are. To unlock what is not locked takes it out of what this process is counted to use.
+        unsafe {
+            VirtualAlloc(start, self.len, MEM_RESET, PAGE_READWRITE);
+            VirtualUnlock(start, self.len);
+        }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

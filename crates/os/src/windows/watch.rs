@@ -14,6 +14,9 @@ use windows_sys::Win32::System::Threading::{
 #[derive(Debug)]
 pub(crate) struct Watch(HANDLE);
 
+// SAFETY: it is a number that the system gave out for any thread of this process to give back.
+unsafe impl Send for Watch {}
+
 impl Watch {
     /// Watches a process, whose handle must outlive this.
     pub(crate) fn on(process: BorrowedHandle<'_>) -> io::Result<Self> {
