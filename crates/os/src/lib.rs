@@ -30,8 +30,8 @@ pub mod service;
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, environment, executable, fork, memory, poll, program, pty, reaper, root,
-    shell, signals, socket, spawn, stdio, terminal, text, tree,
+    beneath, descriptors, environment, executable, fork, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(unix, feature = "async"))]
 pub use unix::{hear, stream};

@@ -58,12 +58,10 @@ pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use looks::*;
 pub(crate) use outbox::*;
-#[cfg(test)]
 pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;
-pub(crate) use signals::raise;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;

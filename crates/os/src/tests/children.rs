@@ -6,7 +6,7 @@ use crate::poll::{self, Interest};
 use crate::program;
 use crate::signals::{self, Signals};
 use crate::socket::{Conn, Got, Passing};
-use crate::system::{children, raise};
+use crate::system::{children, signals::raise};
 use std::ffi::OsStr;
 use std::os::windows::io::AsHandle;
 use std::time::Duration;
