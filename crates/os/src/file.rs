@@ -176,6 +176,11 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     system::close_to_others(path)
 }
 
+/// The path without links and `..` in it that leads to the same, as people and programs write it.
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().map(system::plain)
+}
+
 /// Whether nobody but its owner, and who administers this machine, may use a file.
 pub fn is_private(path: &Path) -> io::Result<bool> {
     system::is_private(path)

@@ -30,6 +30,14 @@ pub fn home_variable() -> &'static str {
     system::CUSTOM.home_variable()
 }
 
+/// The top of everything, where nothing else is known.
+pub fn top() -> &'static str {
+    match system::CUSTOM {
+        Custom::Xdg | Custom::Library => "/",
+        Custom::LocalData => r"C:\",
+    }
+}
+
 /// Where state is kept.
 pub fn state(variables: Variables<'_>) -> Option<PathBuf> {
     system::CUSTOM.below(variables, "XDG_STATE_HOME", ".local/state")

@@ -1,7 +1,10 @@
 //! What Linux and macOS have in common.
 
 pub mod beneath;
+#[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
+pub(crate) mod calls;
 pub mod descriptors;
+pub mod environment;
 pub mod executable;
 pub mod fork;
 #[cfg(feature = "async")]

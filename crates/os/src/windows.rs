@@ -9,6 +9,7 @@ pub mod descriptors;
 mod desktop;
 pub mod enclosure;
 mod end;
+pub mod environment;
 mod event;
 pub mod executable;
 mod file;
@@ -16,6 +17,7 @@ pub mod filesystem;
 pub mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
+pub mod host;
 mod job;
 mod list;
 mod lock;

@@ -1,7 +1,6 @@
 //! A program's file: whether it may be executed, who could change it, and what tells it from another.
 
 use rustix::fs::{Access, Mode, OFlags, access};
-use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -55,15 +54,10 @@ pub fn facts_of(file: &File) -> io::Result<Facts> {
     file.metadata().map(Facts::from)
 }
 
-/// Opens a file to read it. No link is followed, and if it became a pipe meanwhile, no writer is waited for. `None`: this
-/// user may not read it.
-pub fn open(real: &Path) -> io::Result<Option<File>> {
+/// Opens a file to read it. No link is followed, and if it became a pipe meanwhile, no writer is waited for.
+pub fn open(real: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::open(real, flags, Mode::empty()) {
-        Ok(file) => Ok(Some(File::from(file))),
-        Err(Errno::ACCESS) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    rustix::fs::open(real, flags, Mode::empty()).map(File::from).map_err(Into::into)
 }
 
 /// Whether this user may execute a file.

@@ -9,8 +9,7 @@ use crate::process::{self, Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
 use crate::stdio::Sink;
-use crate::system::{self, stat};
-use rustix::fd::AsFd;
+use crate::system;
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
@@ -92,14 +91,12 @@ impl Member {
 
     /// Whether it is stopped or dead, and so forks nothing.
     fn stands_still(&self) -> bool {
-        let stopped =
-            |stat: Option<stat::Stat>| stat.is_none_or(|stat| matches!(stat.state, 'T' | 't' | 'Z' | 'X'));
-        !self.process.is_alive() || stat::Stat::read(self.pid()).is_ok_and(stopped)
+        !self.process.is_alive() || system::stands_still(self.pid())
     }
 
     /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
     pub fn forbid_forking(&self) {
-        system::forbid_forking(self.process.as_fd(), self.pid());
+        system::forbid_forking(&self.process);
     }
 
     /// All there is to show of it; `root` is the run's root, which was never anybody else's child.
@@ -111,7 +108,7 @@ impl Member {
             pgid: stat.group,
             sid: stat.session,
             command: self.command(),
-            started_at_ms: stat::started_at_ms(stat.start_time),
+            started_at_ms: self.process.started_at_ms(),
             cpu_ms: stat.cpu_ms(),
             rss_bytes: stat.rss_bytes,
             via: if self.pid() == root { Via::Child } else { self.via },
@@ -320,11 +317,7 @@ pub enum InputEnd<'a> {
 
 /// What these processes are blocked in, and whether one of them waits for the run's own input.
 pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
-    let input = input.and_then(system::input_of);
-    let views: Vec<_> =
-        members.iter().filter_map(|member| system::blocked::look(member.pid(), input)).collect();
-    let waits = views.iter().map(|view| view.waits_for_input).reduce(system::blocked::either);
-    (views, waits.unwrap_or(Some(false)))
+    system::blocked_in(&mut members.iter().map(Member::pid), input)
 }
 
 /// Runs this process ahead of others while it hunts what forks, where the system lets us.
