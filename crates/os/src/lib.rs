@@ -57,8 +57,8 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper, root,
-    shell, signals, socket, spawn, stdio, text, tree,
+    beneath, descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper,
+    root, shell, signals, socket, spawn, stdio, text, tree,
 };
 
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
 mod again;
+pub mod beneath;
 pub(crate) mod children;
 mod clock;
 mod console;
