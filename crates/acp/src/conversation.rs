@@ -130,8 +130,8 @@ impl Asked {
         Want::read(&self.method, self.params.as_deref())
     }
 
-    /// An id for what comes of it, the run of a command or the question to somebody: the same, whoever goes on with it.
-    pub fn name(&self, adapter: &RunId) -> RunId {
+    /// The run of a command or the question to somebody that comes of it: the same, whoever goes on with it.
+    pub fn consequence(&self, adapter: &RunId) -> RunId {
         let text = format!("{adapter} {} {}", raw(&self.id).get(), self.at_ms);
         let (one, two) = (fnv64(text.as_bytes()), fnv64(format!("{text} ").as_bytes()));
         let mut bytes = [0; 12];

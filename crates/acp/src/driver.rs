@@ -4,7 +4,7 @@
 use crate::abilities::Abilities;
 use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
 use crate::handle::{Handle, Order};
-use crate::history::History;
+use crate::history::{History, Kind};
 use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
 use crate::message::raw;
 use crate::permission;
@@ -106,6 +106,11 @@ impl<H: Host> Driver<H> {
                     Output::Until { at, is_lost } => {
                         if is_lost {
                             self.stream.gap();
+                            let text = "a part of what the agent said was not kept: what it said then is not known";
+                            self.history.note(Kind::Note, json!({ "text": text }));
+                            // It is told once.
+                            self.step.heard_to = at;
+                            self.is_due(false);
                         }
                         self.read_to = at;
                     }

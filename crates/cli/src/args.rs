@@ -6,6 +6,7 @@ mod approvals;
 mod daemon;
 mod exec;
 mod operate;
+mod page;
 mod parse;
 mod process;
 mod sessions;
@@ -26,6 +27,7 @@ pub(crate) use exec::ExecArgs;
 pub(crate) use operate::{
     BackupArgs, CompletionsArgs, EventsArgs, ManArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs,
 };
+pub(crate) use page::PageArgs;
 #[cfg(test)]
 pub(crate) use parse::words;
 pub(crate) use parse::{Parsed, parse};

@@ -133,6 +133,8 @@ pub enum Proof {
     Child,
     /// A pidfd of one that came back to the keeper, or to the nursery after it.
     Adopted,
+    /// One in the session of the root, which lived or was not reaped, so that the session's number could be nobody else's.
+    InSession,
     /// A pidfd of one in the run's cgroup.
     InCgroup,
     /// A handle of one in the run's job.
@@ -146,6 +148,8 @@ impl From<Via> for Proof {
         match via {
             Via::Child => Proof::Child,
             Via::Adopted => Proof::Adopted,
+            Via::Session => Proof::InSession,
+            Via::Mark => Proof::LeaseMark,
             Via::Cgroup => Proof::InCgroup,
             Via::Job => Proof::InJob,
         }

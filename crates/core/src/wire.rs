@@ -289,6 +289,10 @@ pub enum Via {
     Child,
     /// Its parent died and it came back to the keeper.
     Adopted,
+    /// Its parent died, and it is still in the root's session.
+    Session,
+    /// Its parent died, and it carries the run's lease in its environment.
+    Mark,
     /// It is in the run's cgroup.
     Cgroup,
     /// It is in the run's job.

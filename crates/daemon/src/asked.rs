@@ -49,6 +49,27 @@ pub(crate) struct OfExec {
 }
 
 impl Asked {
+    /// A run that carries out what a session is for. It belongs to the session, and ends nobody else's.
+    pub(crate) fn of_session(
+        key: &SessionKey,
+        backend: Backend,
+        run: RunId,
+        spec: Spec,
+    ) -> Result<Self, Refusal> {
+        let spec = Spec { session: Some(key.to_string()), ..spec };
+        spec.check().map_err(Refusal::invalid)?;
+        Ok(Self {
+            replace: spec.scope.is_some(),
+            only_session: spec.session.clone(),
+            session_parent: None,
+            backend,
+            run_id: Some(run),
+            exec: None,
+            policy: None,
+            spec,
+        })
+    }
+
     /// Whether whoever asks may know of this run and end it.
     pub(crate) fn may_replace(&self, row: &RunRow) -> bool {
         self.only_session.is_none() || row.ticket.session_id == self.only_session

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Reason;
-use tenure_core::limits::{Activity, Limits};
+use tenure_core::limits::Limits;
 use tenure_core::session::Backend;
 use tenure_core::spec::{Argv, Spec, Transport};
 use tenure_core::task::{Notice, Purpose, Schedule};
@@ -246,14 +246,7 @@ impl Daemon {
         }
         let words = plan.argv.into_iter().map(String::into_bytes).collect();
         let command = Argv::new(words).map_err(Refusal::invalid)?;
-        let limits = Limits {
-            overall: Some(plan.timeout),
-            no_output: None,
-            activity: Activity::default(),
-            grace: self.settings.run.grace,
-            give_up: defaults::GIVE_UP,
-            orphan_grace: self.settings.run.orphan_grace,
-        };
+        let limits = Limits { overall: Some(plan.timeout), ..self.settings.run.without_time_limits() };
         let transport = Transport::Pipes { command, stdin: true };
         let spec = Spec { label: Some("a notice".to_owned()), ..process.spec(transport, limits) };
         Ok(Asked {

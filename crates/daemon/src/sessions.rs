@@ -1,6 +1,7 @@
 //! Sessions: `sessions` does what is to be done with them. Every face comes here: HTTP, MCP and, over HTTP, the command
 //! line. Who may see what is `asker`'s to ask and `core`'s to decide; turns are carried out in `carrying`.
 
+mod adjusting;
 mod answer;
 mod asker;
 mod carrying;
@@ -98,6 +99,13 @@ impl Daemon {
         };
         let session = self.session_called(&key(text)?).await?;
         asker.see(&session.row, action)?;
+        Ok(session)
+    }
+
+    /// The session that is meant, if whoever asks may end it, or what it does.
+    async fn owned(&self, request: &SessionsRequest, asker: &Asker) -> Result<Session, Refusal> {
+        let session = self.seen(request, asker, core::Action::Send).await?;
+        asker.own(&session.row)?;
         Ok(session)
     }
 

@@ -101,6 +101,7 @@ fn because(proof: Proof) -> &'static str {
         Proof::RunJob => "the job was made for the run",
         Proof::Child => "it descends from the root by living parents",
         Proof::Adopted => "it came back to the keeper as an orphan of the run",
+        Proof::InSession => "it is in the session of the root",
         Proof::InCgroup => "it is in the run's cgroup",
         Proof::InJob => "it is in the run's job",
         Proof::LeaseMark => "it carries the run's lease in its environment",

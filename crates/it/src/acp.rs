@@ -33,6 +33,12 @@ impl Acp {
         acp
     }
 
+    /// For daemons that are killed: the agent loads its conversation, may do everything, and is given little time to leave.
+    #[track_caller]
+    pub fn to_crash() -> Self {
+        Self::with(&["--load"], "permissions = 'approve-all'", "[run]\ngrace = '200ms'")
+    }
+
     /// With no daemon yet, and none that starts by itself.
     pub fn without_daemon(install: Install, flags: &[&str], of_adapter: &str, more: &str) -> Self {
         let flags = flags.iter().fold(String::new(), |list, flag| list + &format!("'{flag}', "));

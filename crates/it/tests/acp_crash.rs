@@ -7,18 +7,6 @@ use tenure_it::api::text;
 use tenure_it::install::Install;
 use tenure_it::{PATIENCE, eventually};
 
-/// With no daemon but those that the test starts.
-fn acp() -> Acp {
-    let acp = Acp::without_daemon(
-        Install::new(),
-        &["--load"],
-        "permissions = 'approve-all'",
-        "[run]\ngrace = '200ms'",
-    );
-    acp.begin();
-    acp
-}
-
 /// The turn ends as if nothing had happened.
 #[track_caller]
 fn ends_well(acp: &Acp, sent: &Value) -> Value {
@@ -32,7 +20,7 @@ fn ends_well(acp: &Acp, sent: &Value) -> Value {
 
 #[test]
 fn a_turn_goes_on_though_the_daemon_is_killed_while_the_agent_streams() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(KEY, "!count 1 2000");
     for sign in ["1 ", "300 ", "700 "] {
@@ -48,7 +36,7 @@ fn a_turn_goes_on_though_the_daemon_is_killed_while_the_agent_streams() {
 
 #[test]
 fn a_turn_that_ends_while_no_daemon_is_there_is_read_by_the_next() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(
         KEY,
@@ -68,7 +56,7 @@ fn a_turn_that_ends_while_no_daemon_is_there_is_read_by_the_next() {
 
 #[test]
 fn a_tool_call_that_was_begun_before_a_death_is_one_entry_after_it() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(
         KEY,
@@ -96,7 +84,7 @@ const OPTIONS: &str = "once:allow_once|no:reject_once";
 
 #[test]
 fn a_question_is_asked_on_after_a_death_and_its_answer_is_given_once() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let sent = acp.send(KEY, &format!("!ask edit mend|{OPTIONS}\n!say on it goes"));
     let before = acp.question();
@@ -117,7 +105,7 @@ fn a_question_is_asked_on_after_a_death_and_its_answer_is_given_once() {
 
 #[test]
 fn what_an_agent_asks_while_no_daemon_is_there_is_answered_by_the_next() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     std::fs::write(acp.dir().join("there"), "words").expect("a file");
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let sent = acp.send(
@@ -137,7 +125,7 @@ fn what_an_agent_asks_while_no_daemon_is_there_is_answered_by_the_next() {
 
 #[test]
 fn a_terminal_is_waited_for_across_a_death_and_started_once() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(
         KEY,
@@ -159,7 +147,7 @@ fn a_terminal_is_waited_for_across_a_death_and_started_once() {
 
 #[test]
 fn a_cancel_that_a_daemon_had_taken_is_carried_out_by_the_next() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(KEY, "!say busy \n!await free\n!say too late");
     acp.wait_text(KEY, "busy");
@@ -175,7 +163,7 @@ fn a_cancel_that_a_daemon_had_taken_is_carried_out_by_the_next() {
 
 #[test]
 fn an_agent_that_dies_while_no_daemon_is_there_is_told_with_its_true_exit() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(KEY, "!say before \n!await go\n!say after\n!exit 3 gone for good");
     acp.wait_text(KEY, "before");
@@ -195,7 +183,7 @@ fn an_agent_that_dies_while_no_daemon_is_there_is_told_with_its_true_exit() {
 
 #[test]
 fn an_answer_counts_though_its_agent_was_gone_before_anybody_heard_it() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let sent = acp.send(KEY, "!say before \n!await go\n!count 1 9\n!answered\n!exit 3 bye");
     acp.wait_text(KEY, "before");
@@ -212,7 +200,7 @@ fn an_answer_counts_though_its_agent_was_gone_before_anybody_heard_it() {
 
 #[test]
 fn what_waits_when_the_daemon_is_killed_comes_in_its_order_to_the_same_process() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let _ = acp.send(KEY, "!say here \n!await go");
     acp.wait_text(KEY, "here");
@@ -233,7 +221,7 @@ fn what_waits_when_the_daemon_is_killed_comes_in_its_order_to_the_same_process()
 
 #[test]
 fn a_prompt_that_was_half_given_is_given_to_its_end_and_nothing_twice() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let _ = acp.itself(KEY);
     acp.let_go("hold");
@@ -295,7 +283,7 @@ fn what_somebody_has_set_stays_set_after_a_death() {
 
 #[test]
 fn an_idle_adapter_outlives_the_daemon() {
-    let acp = acp();
+    let acp = Acp::to_crash();
     acp.open(KEY);
     let before = acp.itself(KEY);
     acp.kill();

@@ -7,18 +7,6 @@ use tenure_it::acp::{Acp, KEY, counted};
 use tenure_it::install::Install;
 use tenure_it::{PATIENCE, eventually, proc};
 
-/// With no daemon but those that the test starts.
-fn acp() -> Acp {
-    let acp = Acp::without_daemon(
-        Install::new(),
-        &["--load"],
-        "permissions = 'approve-all'",
-        "[run]\ngrace = '200ms'",
-    );
-    acp.begin();
-    acp
-}
-
 const OPTIONS: &str = "once:allow_once|no:reject_once";
 
 /// Kills the daemon that stands still at this point, and starts the next.
@@ -42,7 +30,7 @@ fn a_turn_that_is_killed_at_any_point_is_said_once_and_ends_once() {
         "daemon-turn-ended",
     ] {
         eprintln!("{point}");
-        let acp = acp();
+        let acp = Acp::to_crash();
         acp.open(KEY);
         let stopped = acp.tenure(&["daemon", "stop"]);
         assert!(stopped.status.success(), "{stopped:?}");

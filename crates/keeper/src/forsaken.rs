@@ -15,6 +15,7 @@ use tenure_core::journal::{Proof, What};
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_core::signal::Signal;
 use tenure_os::enclosure::Enclosure;
+use tenure_os::kin::Kin;
 use tenure_os::lock::Lock;
 use tenure_os::tree::{self, Member};
 use tenure_os::{clock, poll, process};
@@ -90,6 +91,13 @@ impl Forsaken {
             add(tree::below(&note.root)?.unwrap_or_default(), Proof::Child, &mut found);
         }
         let mark = lease_mark(&self.ticket.lease_id);
+        let kin = Kin {
+            enclosure: self.enclosure.as_ref(),
+            root: self.note.as_ref().map(|note| &note.root),
+            mark: None,
+            since_ms: self.ticket.created_at_ms,
+        };
+        add(tree::strays(&kin, &HashSet::new())?, Proof::InSession, &mut found);
         add(tree::carriers(&mark, self.ticket.created_at_ms)?, Proof::LeaseMark, &mut found);
         if let Some(enclosure) = &self.enclosure {
             add(tree::in_enclosure(enclosure, &HashSet::new()), enclosure.via().into(), &mut found);

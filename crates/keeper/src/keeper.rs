@@ -31,6 +31,7 @@ use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::file::Reserved;
 use tenure_os::fork::Alone;
+use tenure_os::kin::Kin;
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest, Ready};
 use tenure_os::root::Root;
@@ -59,6 +60,8 @@ struct Keeper {
     /// The run's session; for a run that was forked here, also the root's pid and group.
     session: i32,
     enclosure: Option<Enclosure>,
+    /// What its processes carry in their environment.
+    mark: Box<[u8]>,
     /// Present until the command executes or fails to.
     start: Option<(Plan, Report)>,
     outlet: Outlet,
@@ -245,7 +248,21 @@ impl Keeper {
 
     /// Whether nobody is left but the child that stays unreaped.
     fn is_bare(&self) -> bool {
-        tree::is_bare(self.kept(), self.enclosure.as_ref())
+        tree::is_bare(self.kept(), &self.kin())
+    }
+
+    /// By what the run's processes are known.
+    fn kin(&self) -> Kin<'_> {
+        let root = match &self.root {
+            RootState::Alive(root) | RootState::Held(root) => Some(root.identity()),
+            RootState::Reaped => None,
+        };
+        Kin {
+            enclosure: self.enclosure.as_ref(),
+            root,
+            mark: Some(&self.mark),
+            since_ms: self.ticket.created_at_ms,
+        }
     }
 
     /// The child that stays unreaped: the root, whose number pins its group.

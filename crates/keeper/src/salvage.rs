@@ -15,6 +15,7 @@ use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::signal::Signal;
 use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
+use tenure_os::kin::Kin;
 use tenure_os::process::Sent;
 use tenure_os::reaper::Ended;
 use tenure_os::{clock, tree};
@@ -27,6 +28,7 @@ pub struct Fallen {
     enclosure: Option<Enclosure>,
     /// What its processes carry in their environment.
     mark: Option<Vec<u8>>,
+    since_ms: u64,
     root_exit: Option<Exit>,
     ended: HashSet<i32>,
     journal: Journal,
@@ -81,6 +83,7 @@ impl Fallen {
             return None;
         }
         let note = dir.note().ok().flatten();
+        let ticket = dir.ticket().ok();
         let mut journal = Journal::go_on(&dir);
         if note.is_some() {
             let (cause, detail) = (Some(Cause::OwnerLost), Some(detail.to_owned()));
@@ -88,7 +91,8 @@ impl Fallen {
         }
         Some(Self {
             enclosure: enclosure(&dir, note.as_ref()),
-            mark: dir.ticket().ok().map(|ticket| launch::lease_mark(&ticket.lease_id)),
+            mark: ticket.as_ref().map(|ticket| launch::lease_mark(&ticket.lease_id)),
+            since_ms: ticket.map_or(0, |ticket| ticket.created_at_ms),
             root_exit: None,
             ended: HashSet::new(),
             give_up: clock::awake() + defaults::GIVE_UP,
@@ -103,6 +107,16 @@ impl Fallen {
     pub fn reaped(&mut self, child: Ended) {
         if self.note.as_ref().is_some_and(|note| note.root.pid == child.pid) {
             self.root_exit = Some(child.exit);
+        }
+    }
+
+    /// By what its processes are known.
+    fn kin(&self) -> Kin<'_> {
+        Kin {
+            enclosure: self.enclosure.as_ref(),
+            root: self.note.as_ref().map(|note| &note.root),
+            mark: self.mark.as_deref(),
+            since_ms: self.since_ms,
         }
     }
 
@@ -232,12 +246,13 @@ pub(crate) fn find(spared: &HashSet<i32>, fallen: &mut [Fallen]) -> Found {
     // Stopped first: nothing tells a tree that leaves from one that forks for ever. Those who are left after a stop
     // was given up are only looked at now and then.
     let mut members = if fallen.is_empty() {
-        tree::members(spared, None)
+        tree::members(spared, &Kin::default())
     } else {
         let mut stopped_one = |member: &tree::Member, sent| {
             stopped.insert(member.pid(), sent);
         };
-        tree::freeze(spared, clock::awake() + defaults::FREEZE, &mut stopped_one)
+        let kin: Vec<Kin<'_>> = fallen.iter().map(Fallen::kin).collect();
+        tree::freeze(spared, &kin, clock::awake() + defaults::FREEZE, &mut stopped_one)
     };
     for enclosure in fallen.iter().filter_map(|run| run.enclosure.as_ref()) {
         let seen = members.iter().map(tree::Member::pid).chain(spared.iter().copied()).collect();
@@ -275,7 +290,7 @@ pub(crate) fn end(
     for (at, mut run) in std::mem::take(fallen).into_iter().enumerate() {
         let theirs = left.iter().filter(|(owner, _)| concerns(*owner, at));
         let theirs: Vec<_> = theirs.map(|(_, member)| member).collect();
-        let empty = complete && theirs.is_empty() && at < known;
+        let empty = complete && theirs.is_empty() && at < known && !tree::may_have_strayed(&run.kin());
         if empty || now > run.give_up {
             unwritten.extend(run.close(empty, theirs.into_iter().map(tree::Member::note).collect()));
         } else {

@@ -11,13 +11,15 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("Tenure runs on Linux, macOS and Windows");
 
+pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
 pub mod file;
 pub mod flow;
+pub mod kin;
 pub mod lock;
-#[cfg(unix)]
+pub mod memory;
 pub mod pause;
 pub mod place;
 pub mod process;
@@ -28,8 +30,8 @@ pub mod service;
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, environment, executable, fork, memory, poll, program, pty, reaper, root,
-    shell, signals, socket, spawn, stdio, terminal, text, tree,
+    beneath, descriptors, environment, executable, fork, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(unix, feature = "async"))]
 pub use unix::{hear, stream};
@@ -54,9 +56,10 @@ use windows as system;
 #[cfg(all(windows, feature = "async"))]
 pub use windows::hear;
 #[cfg(windows)]
-pub use windows::{environment, executable, filesystem, pty, root, shell, spawn, stdio, text};
-#[cfg(windows)]
-pub mod job;
+pub use windows::{
+    descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper, root,
+    shell, signals, socket, spawn, stdio, text, tree,
+};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};

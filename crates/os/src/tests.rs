@@ -3,8 +3,11 @@
 
 #[cfg(target_os = "linux")]
 mod beneath;
+mod buffer;
 #[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(windows)]
+mod children;
 #[cfg(windows)]
 mod console;
 mod file;
@@ -13,6 +16,7 @@ mod job;
 mod lock;
 #[cfg(windows)]
 mod pipes;
+mod poll;
 #[cfg(target_os = "linux")]
 mod private;
 mod process;
@@ -23,7 +27,7 @@ mod refused;
 mod role;
 #[cfg(target_os = "linux")]
 mod shell;
-#[cfg(target_os = "linux")]
+mod signals;
 mod socket;
 #[cfg(target_os = "linux")]
 mod tree;

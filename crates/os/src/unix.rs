@@ -1,14 +1,14 @@
 //! What Linux and macOS have in common.
 
 pub mod beneath;
-pub mod buffer;
+#[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
+pub(crate) mod calls;
 pub mod descriptors;
 pub mod environment;
 pub mod executable;
 pub mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
-pub mod memory;
 pub mod poll;
 pub mod program;
 pub mod pty;
@@ -19,6 +19,7 @@ pub mod signals;
 pub mod socket;
 pub mod spawn;
 pub mod stdio;
+pub(crate) mod strays;
 #[cfg(feature = "async")]
 pub mod stream;
 pub mod terminal;

@@ -1,38 +1,64 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
+mod again;
+pub(crate) mod children;
 mod clock;
 mod console;
+pub mod descriptors;
+mod desktop;
+pub mod enclosure;
+mod end;
 pub mod environment;
+mod event;
 pub mod executable;
 mod file;
 pub mod filesystem;
+pub mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
 mod job;
 mod list;
 mod lock;
+mod looks;
+mod outbox;
+mod pages;
+mod passing;
 mod pipe;
+pub mod poll;
 mod private;
 mod process;
+pub mod program;
 pub mod pty;
 mod random;
+pub mod reaper;
 pub mod root;
 mod search;
 mod service;
 pub mod shell;
+pub mod signals;
+pub mod socket;
 pub mod spawn;
 mod start;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
 pub mod text;
+pub mod tree;
+mod watch;
 
+pub(crate) use again::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
+pub(crate) use desktop::*;
+pub(crate) use end::*;
+pub(crate) use event::*;
 pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;
+pub(crate) use looks::*;
+pub(crate) use outbox::*;
+pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;

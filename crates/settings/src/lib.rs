@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::lease::Rhythm;
+use tenure_core::limits::Limits;
 use tenure_core::output::Keep;
 use tenure_core::policy::{Ask, Mode};
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
@@ -160,6 +161,13 @@ pub struct RunDefaults {
     pub grace: Duration,
     /// How long it goes on without a daemon.
     pub orphan_grace: Duration,
+}
+
+impl RunDefaults {
+    /// The limits of a run that may take as long as it likes, also silently.
+    pub fn without_time_limits(&self) -> Limits {
+        Limits { grace: self.grace, orphan_grace: self.orphan_grace, ..Limits::default() }
+    }
 }
 
 /// The exec tool.

@@ -1,5 +1,6 @@
 //! The command line of `tenure acp`.
 
+use super::PageArgs;
 use super::sessions::WhenBusyArg;
 use super::values::{Limit, limit, word};
 use clap::{Args, Subcommand};
@@ -157,18 +158,8 @@ Examples:
 pub(crate) struct AcpHistoryArgs {
     #[command(flatten)]
     pub(crate) which: AcpSessionArgs,
-    /// Go on where the page before ended, as it said.
-    #[arg(long, value_name = "N")]
-    pub(crate) after: Option<String>,
-    /// At most so many entries.
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// At most about so much text, as in 64KiB.
-    #[arg(long, value_name = "SIZE", value_parser = tenure_settings::size)]
-    pub(crate) max_bytes: Option<u64>,
-    /// The newest first.
-    #[arg(long)]
-    pub(crate) newest_first: bool,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! The command line of `tenure sessions`.
 
 use super::values::{Limit, limit, word};
-use super::{SessionsImportArgs, WhoArgs};
+use super::{PageArgs, SessionsImportArgs, WhoArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use tenure_core::session::{Backend, Interaction, Kind, Mode, Permissions, SessionState};
@@ -183,18 +183,8 @@ pub(crate) struct HistoryArgs {
     /// The session.
     #[arg(value_name = "KEY")]
     pub(crate) key: String,
-    /// Go on where the page before ended, as it said.
-    #[arg(long, value_name = "N")]
-    pub(crate) after: Option<String>,
-    /// At most so many turns.
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// At most about so much text, as in 64KiB.
-    #[arg(long, value_name = "SIZE", value_parser = tenure_settings::size)]
-    pub(crate) max_bytes: Option<u64>,
-    /// The newest turn first.
-    #[arg(long)]
-    pub(crate) newest_first: bool,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 #[derive(Debug, Args)]

@@ -84,13 +84,7 @@ fn mode(key: String, mode: &str) -> SessionsRequest {
 }
 
 fn entries(args: &AcpHistoryArgs, key: String) -> SessionsRequest {
-    SessionsRequest {
-        after: args.after.clone(),
-        limit: args.limit,
-        max_bytes: args.max_bytes,
-        newest_first: args.newest_first.then_some(true),
-        ..about(Action::Entries, key)
-    }
+    args.page.of(about(Action::Entries, key))
 }
 
 fn close(args: &AcpCloseArgs, key: String) -> SessionsRequest {

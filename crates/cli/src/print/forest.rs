@@ -25,6 +25,8 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
             let via = match process.via {
                 Via::Child => ("child", Tone::Quiet),
                 Via::Adopted => ("adopted", Tone::Odd),
+                Via::Session => ("session", Tone::Odd),
+                Via::Mark => ("mark", Tone::Odd),
                 Via::Cgroup => ("cgroup", Tone::Odd),
                 Via::Job => ("job", Tone::Plain),
             };

@@ -19,9 +19,7 @@ use tenure_acp::handle::Handle;
 use tenure_acp::history::History;
 use tenure_acp::opening::{self, NotOpened, Opened, Wanted};
 use tenure_agents::Adapter as Description;
-use tenure_core::defaults;
 use tenure_core::ids::RunId;
-use tenure_core::limits::{Activity, Limits};
 use tenure_core::session::{AgentId, Backend, Permissions, SessionRow};
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::talk::OpenTalk;
@@ -192,31 +190,13 @@ impl Daemon {
         process.cwd = tenure_os::text::bytes(root_of(row));
         dress(&mut process, &description.env)?;
         let command = description.argv().map_err(Refusal::invalid)?;
-        let limits = Limits {
-            overall: None,
-            no_output: None,
-            activity: Activity::default(),
-            grace: self.settings.run.grace,
-            give_up: defaults::GIVE_UP,
-            orphan_grace: self.settings.run.orphan_grace,
-        };
+        let limits = self.settings.run.without_time_limits();
         let spec = Spec {
-            session: Some(row.key.to_string()),
             scope: Some(scope(row)),
             label: session.label.clone(),
             ..process.spec(Transport::Pipes { command, stdin: true }, limits)
         };
-        spec.check().map_err(Refusal::invalid)?;
-        Ok(Asked {
-            replace: true,
-            only_session: Some(row.key.to_string()),
-            session_parent: None,
-            backend: Backend::Acp,
-            run_id: Some(run),
-            exec: None,
-            policy: None,
-            spec,
-        })
+        Asked::of_session(&row.key, Backend::Acp, run, spec)
     }
 
     /// Speaks with an adapter from now on: goes on where the record is, and opens the conversation if it is not.

@@ -1,7 +1,6 @@
 //! What a driver stands on: an adapter's run, by the offsets of its output and input, and the record of its conversation.
 
 use super::allowed::Allowed;
-use super::updates::Update;
 use super::wants::Bounds;
 use crate::daemon::Daemon;
 use crate::follower::Follower;
@@ -17,7 +16,7 @@ use tenure_acp::host::{Host, Output, Over, Reply};
 use tenure_core::ids::RunId;
 use tenure_core::output::Stream;
 use tenure_core::session::SessionKey;
-use tenure_core::talk::{Advance, Advanced, Line, Told};
+use tenure_core::talk::{Advance, Advanced, Line};
 use tenure_core::wire::{Ask, Tell};
 use tenure_os::{clock, pause};
 use tenure_output::{Piece, Reader};
@@ -92,17 +91,44 @@ impl Hosting {
             }
         }
     }
+}
 
-    /// Tells whoever looks on.
-    fn tell(&self, step: &Advance, done: &Advanced) {
-        let changed = step.told.iter().filter_map(|told| match told {
-            Told::New { .. } => None,
-            Told::Again { number, .. } => Some(*number),
-        });
-        let numbers: Arc<[u64]> = changed.chain(done.numbers.iter().copied()).collect();
-        if !numbers.is_empty() {
-            self.daemon.adapters.updates.tell(&self.key, Update::Entries(numbers));
+impl Daemon {
+    /// Records a step of a conversation, however long the registry takes to take it, and tells whoever looks on.
+    pub(super) async fn record_step(
+        &self,
+        key: &SessionKey,
+        run: &RunId,
+        step: Advance,
+    ) -> Result<Advanced, Over> {
+        loop {
+            pause::point("daemon-acp-before-record");
+            let (by, at_ms) = (self.instance.clone(), clock::unix_ms());
+            match self.registry.advance_talk(run.clone(), by, step.clone(), at_ms).await {
+                Ok(Some(done)) => {
+                    pause::point("daemon-acp-after-record");
+                    self.adapters.updates.tell_of(key, &step, &done);
+                    return Ok(done);
+                }
+                Ok(None) => return Err(Over),
+                Err(error) => {
+                    tracing::error!(%run, %error, "the registry did not take a conversation's step");
+                    sleep(PAUSE).await;
+                }
+            }
         }
+    }
+}
+
+/// What a part of an adapter's output is to a driver; nothing, if there is none yet.
+pub(super) fn heard(piece: &Piece, buffer: &[u8]) -> Option<Output> {
+    match *piece {
+        Piece::Bytes { from, len, stream: Stream::Stdout, .. } => {
+            Some(Output::Bytes { at: from, bytes: buffer[..len].to_vec() })
+        }
+        Piece::Gap { .. } | Piece::Lost { .. } => Some(Output::Until { at: piece.end(), is_lost: true }),
+        Piece::Bytes { .. } => Some(Output::Until { at: piece.end(), is_lost: false }),
+        Piece::End { .. } => None,
     }
 }
 
@@ -110,26 +136,17 @@ impl Host for Hosting {
     async fn output(&self, from: u64) -> Output {
         let mut reading = self.reading.lock().await;
         let Reading { follower, reader, buffer } = &mut *reading;
-        let mut at = from;
         loop {
             // Before the look: what was printed before the end is there then.
             let is_over = follower.is_over();
-            let piece = block_in_place(|| reader.read(at, buffer));
-            match piece {
-                Ok(Piece::Bytes { from, len, stream: Stream::Stdout, .. }) => {
-                    return Output::Bytes { at: from, bytes: buffer[..len].to_vec() };
-                }
-                Ok(piece @ (Piece::Gap { .. } | Piece::Lost { .. })) => {
-                    return Output::Until { at: piece.end(), is_lost: true };
-                }
-                Ok(Piece::End { .. }) if is_over => return Output::Over,
-                Ok(Piece::End { .. }) if at > from => return Output::Until { at, is_lost: false },
-                Ok(Piece::End { at: end }) => follower.grown_beyond(end).await,
-                Ok(piece @ Piece::Bytes { .. }) => at = piece.end(),
+            match block_in_place(|| reader.read(from, buffer)) {
+                Ok(piece) => match heard(&piece, buffer) {
+                    Some(output) => return output,
+                    None if is_over => return Output::Over,
+                    None => follower.grown_beyond(piece.end()).await,
+                },
+                Err(_) if is_over => return Output::Over,
                 Err(error) => {
-                    if is_over {
-                        return Output::Over;
-                    }
                     tracing::warn!(run = %self.run(), %error, "an adapter's output cannot be read");
                     sleep(PAUSE).await;
                 }
@@ -185,26 +202,7 @@ impl Host for Hosting {
     }
 
     async fn record(&self, step: Advance) -> Result<Advanced, Over> {
-        loop {
-            pause::point("daemon-acp-before-record");
-            let (daemon, at_ms) = (&self.daemon, clock::unix_ms());
-            match daemon
-                .registry
-                .advance_talk(self.run().clone(), daemon.instance.clone(), step.clone(), at_ms)
-                .await
-            {
-                Ok(Some(done)) => {
-                    pause::point("daemon-acp-after-record");
-                    self.tell(&step, &done);
-                    return Ok(done);
-                }
-                Ok(None) => return Err(Over),
-                Err(error) => {
-                    tracing::error!(run = %self.run(), %error, "the registry did not take a conversation's step");
-                    sleep(PAUSE).await;
-                }
-            }
-        }
+        self.daemon.record_step(&self.key, self.run(), step).await
     }
 
     async fn answer(&self, asked: Asked) -> Reply {
@@ -212,7 +210,7 @@ impl Host for Hosting {
     }
 
     fn question(&self, asked: &Asked) -> Option<RunId> {
-        self.bounds.asks_somebody().then(|| asked.name(self.run()))
+        self.bounds.asks_somebody().then(|| asked.consequence(self.run()))
     }
 
     fn now_ms(&self) -> u64 {

@@ -55,12 +55,7 @@ impl Daemon {
             return;
         }
         // A driver stops also if nobody speaks to it: then its adapter goes on, and so does the record.
-        let has_ended = async {
-            let row = self.registry.run(run.clone()).await.ok()?;
-            let is_over = row.as_ref().is_none_or(|row| row.ending.is_some());
-            (is_over || self.held(run).is_none_or(|held| held.status().is_over())).then_some(())
-        };
-        if has_ended.await.is_none() {
+        if self.held(run).is_some_and(|held| !held.status().is_over()) {
             return;
         }
         if self.wait(run, None).await.is_ok_and(|row| row.ending.is_none()) {

@@ -1,6 +1,7 @@
 //! What an adapter that has ended had to say: it may have ended while no daemon was there to hear it, even after it had
 //! answered.
 
+use super::hosting::heard;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use std::path::Path;
@@ -9,11 +10,10 @@ use tenure_acp::conversation::Asked;
 use tenure_acp::driver;
 use tenure_acp::host::{Host, Output, Over, Reply};
 use tenure_core::ids::RunId;
-use tenure_core::output::Stream;
 use tenure_core::session::SessionKey;
 use tenure_core::talk::{Advance, Advanced, Line, OpenTalk};
 use tenure_os::clock;
-use tenure_output::{Piece, Reader};
+use tenure_output::Reader;
 use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 
@@ -23,6 +23,7 @@ const CHUNK: usize = 256 << 10;
 /// The output of a run that has ended, and the record of its conversation.
 struct Remains {
     daemon: Arc<Daemon>,
+    key: SessionKey,
     run: RunId,
     reading: Mutex<(Reader, Vec<u8>)>,
 }
@@ -34,7 +35,8 @@ impl Daemon {
         if let Some(row) = self.registry.run(run.clone()).await? {
             let reader = Reader::new(&Path::new(&row.directory).join("output"));
             let reading = Mutex::new((reader, vec![0; CHUNK]));
-            let remains = Remains { daemon: Arc::clone(self), run: run.clone(), reading };
+            let (daemon, key) = (Arc::clone(self), open.talk.session.clone());
+            let remains = Remains { daemon, key, run: run.clone(), reading };
             let (_handle, driving) = driver::go_on(Arc::new(remains), open, self.history_of(open).await?);
             driving.await;
         }
@@ -57,14 +59,7 @@ impl Host for Remains {
     async fn output(&self, from: u64) -> Output {
         let (reader, buffer) = &mut *self.reading.lock().await;
         match block_in_place(|| reader.read(from, buffer)) {
-            Ok(Piece::Bytes { from, len, stream: Stream::Stdout, .. }) => {
-                Output::Bytes { at: from, bytes: buffer[..len].to_vec() }
-            }
-            Ok(piece @ (Piece::Gap { .. } | Piece::Lost { .. })) => {
-                Output::Until { at: piece.end(), is_lost: true }
-            }
-            Ok(piece @ Piece::Bytes { .. }) => Output::Until { at: piece.end(), is_lost: false },
-            Ok(Piece::End { .. }) => Output::Over,
+            Ok(piece) => heard(&piece, buffer).unwrap_or(Output::Over),
             Err(error) => {
                 tracing::warn!(run = %self.run, %error, "what an adapter said at last cannot be read");
                 Output::Over
@@ -85,14 +80,7 @@ impl Host for Remains {
     }
 
     async fn record(&self, step: Advance) -> Result<Advanced, Over> {
-        let (registry, instance) = (&self.daemon.registry, self.daemon.instance.clone());
-        match registry.advance_talk(self.run.clone(), instance, step, clock::unix_ms()).await {
-            Ok(done) => done.ok_or(Over),
-            Err(error) => {
-                tracing::error!(run = %self.run, %error, "what an adapter said at last is not recorded");
-                Err(Over)
-            }
-        }
+        self.daemon.record_step(&self.key, &self.run, step).await
     }
 
     /// Nobody waits for an answer.

@@ -18,10 +18,8 @@ use tenure_acp::schema::{
     CreateTerminalRequest, CreateTerminalResponse, Error, KillTerminalResponse, ReleaseTerminalResponse,
     TerminalExitStatus, TerminalOutputResponse, WaitForTerminalExitResponse,
 };
-use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::ids::RunId;
-use tenure_core::limits::{Activity, Limits};
 use tenure_core::session::Backend;
 use tenure_core::signal;
 use tenure_core::spec::{Argv, Spec, Transport};
@@ -36,7 +34,7 @@ const CHUNK: usize = 64 << 10;
 
 impl Hosting {
     pub(super) async fn create_terminal(&self, asked: &Asked, wanted: CreateTerminalRequest) -> Answer {
-        let run = asked.name(self.run());
+        let run = asked.consequence(self.run());
         let limit = wanted.output_byte_limit;
         // An earlier daemon may have started it.
         let known =
@@ -66,31 +64,12 @@ impl Hosting {
         };
         let command =
             Argv::new(words.into_iter().map(String::into_bytes).collect()).map_err(Refusal::invalid)?;
-        let settings = &self.daemon.settings.run;
-        let limits = Limits {
-            overall: None,
-            no_output: None,
-            activity: Activity::default(),
-            grace: settings.grace,
-            give_up: defaults::GIVE_UP,
-            orphan_grace: settings.orphan_grace,
-        };
+        let limits = self.daemon.settings.run.without_time_limits();
         let spec = Spec {
-            session: Some(self.key.to_string()),
             label: Some("terminal".to_owned()),
             ..process.spec(Transport::Pipes { command, stdin: false }, limits)
         };
-        spec.check().map_err(Refusal::invalid)?;
-        Ok(AskedRun {
-            replace: false,
-            only_session: Some(self.key.to_string()),
-            session_parent: None,
-            backend: Backend::Acp,
-            run_id: Some(run),
-            exec: None,
-            policy: None,
-            spec,
-        })
+        AskedRun::of_session(&self.key, Backend::Acp, run, spec)
     }
 
     pub(super) async fn terminal_output(&self, id: &str) -> Answer {

@@ -4,6 +4,7 @@ use crate::daemon::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tenure_core::session::SessionKey;
+use tenure_core::talk::{Advance, Advanced, Told};
 use tokio::sync::broadcast;
 
 /// How many updates wait for somebody who is slow to take them: after that they look themselves.
@@ -31,6 +32,18 @@ impl Updates {
         let mut followed = lock(&self.0);
         followed.retain(|_, sender| sender.receiver_count() > 0);
         followed.entry(key.clone()).or_insert_with(|| broadcast::Sender::new(WAIT)).subscribe()
+    }
+
+    /// Tells whoever follows a session of a step that was recorded.
+    pub(super) fn tell_of(&self, key: &SessionKey, step: &Advance, done: &Advanced) {
+        let changed = step.told.iter().filter_map(|told| match told {
+            Told::New { .. } => None,
+            Told::Again { number, .. } => Some(*number),
+        });
+        let numbers: Arc<[u64]> = changed.chain(done.numbers.iter().copied()).collect();
+        if !numbers.is_empty() {
+            self.tell(key, Update::Entries(numbers));
+        }
     }
 
     /// Tells whoever follows a session.

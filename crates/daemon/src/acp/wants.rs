@@ -73,7 +73,8 @@ impl Hosting {
     async fn permit(&self, asked: &Asked, wanted: &RequestPermissionRequest) -> Reply {
         let (decision, by) = match permission::decide(self.bounds.permissions, wanted, false) {
             Decision::Ask => {
-                let answered = self.ask_person(asked.name(self.run()), &Question::of_request(wanted)).await;
+                let answered =
+                    self.ask_person(asked.consequence(self.run()), &Question::of_request(wanted)).await;
                 if let Some(option) = &answered.option {
                     lock(&self.allowed).chosen(wanted, option);
                 }
@@ -101,7 +102,8 @@ impl Hosting {
             Permissions::ApproveReads => (false, Permissions::ApproveReads.word().to_owned()),
             Permissions::DenyAll => (false, Permissions::DenyAll.word().to_owned()),
             Permissions::Ask => {
-                let answered = self.ask_person(asked.name(self.run()), &Question::of_deed(&deed.title)).await;
+                let answered =
+                    self.ask_person(asked.consequence(self.run()), &Question::of_deed(&deed.title)).await;
                 (answered.option.as_deref() == Some("allow"), answered.by)
             }
         };

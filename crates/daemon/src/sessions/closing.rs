@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
-use tenure_core::session::{Action, Closing, LeftAlone, SessionKey, SessionRow, SessionState, close_order};
+use tenure_core::session::{Closing, LeftAlone, SessionKey, SessionRow, SessionState, close_order};
 use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
 use tenure_os::{clock, pause};
 use tenure_store::{Move, Outcome, TurnEnd};
@@ -40,8 +40,7 @@ impl Daemon {
         request: SessionsRequest,
         asker: &Asker,
     ) -> Result<SessionsReply, Refusal> {
-        let session = self.seen(&request, asker, Action::Send).await?;
-        asker.own(&session.row)?;
+        let session = self.owned(&request, asker).await?;
         let reason = request.reason.unwrap_or_else(|| format!("closed by {}", asker.about));
         let why = Why { reason: Some(reason), discard: request.discard.unwrap_or(false) };
         let closed = self.close_session(&session.row.key, &why).await?;

@@ -10,7 +10,7 @@ use tenure_agents::{Agent, AgentSession, Environment, Planned, Terminal, Turn as
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
-use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
+use tenure_core::session::{AgentId, Backend, SessionKey};
 use tenure_core::spec::{PtyCommand, Size, Spec, Transport};
 use tenure_store::{Session, Turn};
 
@@ -104,28 +104,13 @@ impl Daemon {
         )
         .map_err(Refusal::invalid)?;
         dress(&mut process, &planned.env)?;
-        let spec = self.spec(&planned, process, (row, session.label.as_ref()));
-        spec.check().map_err(Refusal::invalid)?;
-        let asked = Asked {
-            replace: spec.scope.is_some(),
-            only_session: Some(row.key.to_string()),
-            session_parent: None,
-            backend: Backend::Cli,
-            run_id: Some(run),
-            exec: None,
-            policy: None,
-            spec,
-        };
+        let spec = self.spec(&planned, process, session.label.as_ref());
+        let asked = Asked::of_session(&row.key, Backend::Cli, run, spec)?;
         let reads = Reads::Agent { agent: Box::new(agent), silence: planned.no_output };
         Ok(Job { asked, stdin: planned.stdin, reads })
     }
 
-    fn spec(
-        &self,
-        planned: &Planned,
-        process: Process,
-        (row, label): (&SessionRow, Option<&String>),
-    ) -> Spec {
+    fn spec(&self, planned: &Planned, process: Process, label: Option<&String>) -> Spec {
         let (cols, rows) = defaults::PTY_SIZE;
         let command = planned.argv.clone();
         let transport = match planned.terminal {
@@ -136,16 +121,9 @@ impl Daemon {
             overall: planned.timeout,
             no_output: planned.no_output,
             activity: planned.activity,
-            grace: self.settings.run.grace,
-            give_up: defaults::GIVE_UP,
-            orphan_grace: self.settings.run.orphan_grace,
+            ..self.settings.run.without_time_limits()
         };
-        Spec {
-            session: Some(row.key.to_string()),
-            scope: planned.scope.clone(),
-            label: label.cloned(),
-            ..process.spec(transport, limits)
-        }
+        Spec { scope: planned.scope.clone(), label: label.cloned(), ..process.spec(transport, limits) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::asker::Asker;
 use super::job;
-use super::looking::{self, view};
+use super::looking;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::tasks::new_task;
@@ -12,7 +12,7 @@ use tenure_core::ids::TurnId;
 use tenure_core::session::{Action, Backend, SessionRow};
 use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
-use tenure_core::tools::sessions::{Delivery, Sent, SessionJson, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
 use tenure_mcp::{Answered, Written};
 use tenure_os::{clock, pause, random};
 use tenure_store::{Failed, NewTask, NewTurn, Side, Tracked, Turn, TurnState};
@@ -213,8 +213,7 @@ impl Daemon {
         request: &SessionsRequest,
         asker: &Asker,
     ) -> Result<SessionsReply, Refusal> {
-        let session = self.seen(request, asker, Action::Send).await?;
-        asker.own(&session.row)?;
+        let session = self.owned(request, asker).await?;
         let key = &session.row.key;
         let Some(turn) = self.registry.active_turn(key.clone()).await? else {
             return Err(Refusal::wrong_state(format!(
@@ -226,45 +225,5 @@ impl Daemon {
         }
         self.turns.cancel(&turn.asked.id);
         Ok(SessionsReply { turn: Some(looking::shown(turn, SHOWN)), ..SessionsReply::default() })
-    }
-}
-
-impl Daemon {
-    /// Answers what an ACP agent asks. Whoever spawned it may, and people; the agent itself may not.
-    pub(super) async fn answer_for(
-        self: &Arc<Self>,
-        request: &SessionsRequest,
-        asker: &Asker,
-    ) -> Result<SessionsReply, Refusal> {
-        let session = self.seen(request, asker, Action::Send).await?;
-        asker.own(&session.row)?;
-        let key = &session.row.key;
-        if asker.key() == Some(key) {
-            return Err(Refusal::forbidden(format!("session {key} cannot answer what it asks itself")));
-        }
-        let (Some(question), Some(option)) = (&request.question, &request.option) else {
-            return Err(Refusal::invalid("question or option is missing: `status` lists what is asked"));
-        };
-        self.answer_question(key, (question, option), &asker.about).await?;
-        let session = view(self.session_called(key).await?);
-        let questions = self.questions_of(key).await?;
-        let session = Some(SessionJson { questions, ..session });
-        Ok(SessionsReply { session, ..SessionsReply::default() })
-    }
-
-    /// Has an ACP agent work in another mode, or with another option.
-    pub(super) async fn adjust(
-        self: &Arc<Self>,
-        request: &SessionsRequest,
-        asker: &Asker,
-    ) -> Result<SessionsReply, Refusal> {
-        let session = self.seen(request, asker, Action::Send).await?;
-        asker.own(&session.row)?;
-        let key = session.row.key.clone();
-        self.adjust_agent(request, session).await?;
-        let session = view(self.session_called(&key).await?);
-        let adapter = self.adapter_json(&key).await;
-        let session = Some(SessionJson { adapter, ..session });
-        Ok(SessionsReply { session, ..SessionsReply::default() })
     }
 }

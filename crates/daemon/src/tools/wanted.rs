@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
-use tenure_core::limits::{Activity, Limits};
+use tenure_core::limits::Limits;
 use tenure_core::policy::Ask;
 use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport};
@@ -66,10 +66,7 @@ pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> R
     let limits = Limits {
         overall: seconds("timeoutSeconds", request.timeout_seconds, settings.exec.timeout)?,
         no_output: seconds("noOutputTimeoutSeconds", request.no_output_timeout_seconds, None)?,
-        activity: Activity::default(),
-        grace: settings.run.grace,
-        give_up: defaults::GIVE_UP,
-        orphan_grace: settings.run.orphan_grace,
+        ..settings.run.without_time_limits()
     };
     Ok(Wanted {
         process,

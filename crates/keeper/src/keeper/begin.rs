@@ -7,6 +7,7 @@ use super::peers::Peer;
 use super::{Keeper, RootState};
 use crate::frames::Frames;
 use crate::journal::Journal;
+use crate::launch::lease_mark;
 use crate::rundir::RunDir;
 use std::io;
 use std::path::Path;
@@ -94,6 +95,7 @@ pub(super) fn begin(
         session: root.pid(),
         root: RootState::Alive(root),
         enclosure: made.enclosure,
+        mark: lease_mark(&ticket.lease_id).into(),
         start: Some((made.plan, report)),
         outlet,
         inlet,

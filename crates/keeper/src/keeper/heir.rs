@@ -124,6 +124,7 @@ impl Keeper {
             unrecorded: self.unrecorded,
             signals: self.signals,
             enclosure: self.enclosure,
+            mark: self.mark,
             _lock: lock,
             note,
             ticket,

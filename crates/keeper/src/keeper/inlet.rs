@@ -132,14 +132,13 @@ impl Inlet {
         Ok(())
     }
 
-    /// A terminal's end of input is a key that is typed, and more may follow. In the middle of a line it only ends
-    /// the waiting for the line's end, and has to be typed again.
+    /// A terminal's end of input is typed, and more may follow.
     fn end_input(&mut self) {
         match &self.end {
             End::Pty(pty) => {
-                let times = if self.within_line && pty.reads_lines() { 2 } else { 1 };
-                self.waiting.extend(std::iter::repeat_n(pty.eof_byte(), times));
-                self.count += times as u64;
+                let keys = pty.end_of_input(self.within_line);
+                self.count += keys.len() as u64;
+                self.waiting.extend(keys);
                 self.within_line = false;
             }
             End::Pipe(_) | End::Closed => self.eof = true,

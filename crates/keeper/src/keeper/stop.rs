@@ -42,7 +42,7 @@ enum Rung {
 impl Keeper {
     /// The run's living processes: everything below us, and everything in its enclosure.
     pub(super) fn living(&self) -> Vec<tree::Member> {
-        tree::members(&HashSet::new(), self.enclosure.as_ref())
+        tree::members(&HashSet::new(), &self.kin())
     }
 
     /// Who is named when a stop is given up. Somebody who cannot be listed is still a child.
@@ -135,12 +135,14 @@ impl Keeper {
 
     /// Stops everything first: nothing tells a tree that leaves from one that forks for ever.
     pub(super) fn freeze_and_kill(&mut self, until: Duration) {
-        let journal = &mut self.journal;
+        // It is taken out, since what the run is known by is borrowed meanwhile.
+        let mut journal = std::mem::take(&mut self.journal);
         let mut stopped = |member: &tree::Member, sent| journal.signalled(member, Signal::STOP, sent);
-        let frozen = tree::freeze(&HashSet::new(), until, &mut stopped);
+        let frozen = tree::freeze(&HashSet::new(), &[self.kin()], until, &mut stopped);
         for member in &frozen {
             journal.signalled(member, Signal::KILL, member.signal(Signal::KILL));
         }
+        self.journal = journal;
     }
 
     /// Sends the rung's signals; returns whether somebody is new. If the root's group was asked to leave as one,

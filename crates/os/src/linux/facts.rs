@@ -1,9 +1,11 @@
 //! What `/proc` tells of a process by its number. Whoever asks holds the process open meanwhile, or asks for hints only.
 
 use super::blocked;
+use super::stat::Stat;
 use crate::tree::InputEnd;
 use std::fs::File;
 use std::io::{self, Read};
+use tenure_core::wire::BlockedView;
 
 pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
     let entries = std::fs::read_dir("/proc")?;
@@ -69,7 +71,7 @@ pub(crate) fn io_bytes(pid: i32) -> u64 {
 }
 
 /// How the processes of a run see their input; `None` if that cannot be read.
-pub(crate) fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
+fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
     match end {
         InputEnd::Pipe(sink) => Some(blocked::Input::Pipe { inode: rustix::fs::fstat(sink).ok()?.st_ino }),
         InputEnd::Pty(pty) => {
@@ -78,4 +80,21 @@ pub(crate) fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
             Some(blocked::Input::Terminal { device: rustix::fs::stat(path).ok()?.st_rdev, foreground })
         }
     }
+}
+
+/// Whether a process is stopped or dead, and so forks nothing.
+pub(crate) fn stands_still(pid: i32) -> bool {
+    let still = |stat: Option<Stat>| stat.is_none_or(|stat| matches!(stat.state, 'T' | 't' | 'Z' | 'X'));
+    Stat::read(pid).is_ok_and(still)
+}
+
+/// What these processes are blocked in, and whether one of them waits for the run's own input.
+pub(crate) fn blocked_in(
+    pids: &mut dyn Iterator<Item = i32>,
+    input: Option<InputEnd<'_>>,
+) -> (Vec<BlockedView>, Option<bool>) {
+    let input = input.and_then(input_of);
+    let views: Vec<_> = pids.filter_map(|pid| blocked::look(pid, input)).collect();
+    let waits = views.iter().map(|view| view.waits_for_input).reduce(blocked::either);
+    (views, waits.unwrap_or(Some(false)))
 }

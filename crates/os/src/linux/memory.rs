@@ -1,6 +1,7 @@
-//! Pages of our own, and the heap's spare ones.
+//! Pages that are given back.
 
-use std::io;
+use rustix::io::Errno;
+use std::ptr::NonNull;
 
 /// Gives free pages of the heap back, where the C library can.
 pub(crate) fn trim_heap() {
@@ -11,44 +12,11 @@ pub(crate) fn trim_heap() {
     }
 }
 
-/// Private pages, unmapped when dropped.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    start: std::ptr::NonNull<u8>,
-    len: usize,
-}
-
-impl Pages {
-    pub(crate) fn map(len: usize) -> io::Result<Self> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: new pages at an address of the kernel's choice alias nothing.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len, protection, MapFlags::PRIVATE)? };
-        let start = std::ptr::NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at null"))?;
-        Ok(Self { start, len })
-    }
-
-    pub(crate) fn discard(&mut self) {
-        // SAFETY: the pages are ours; after this they read as zeroes, which are valid bytes. A refusal leaves them.
-        let _ = unsafe {
-            rustix::mm::madvise(self.start.as_ptr().cast(), self.len, rustix::mm::Advice::LinuxDontNeed)
-        };
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the pages are ours for as long as self lives, and any bytes are valid.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and self is borrowed for writing.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: nobody can hold a slice of the pages any more.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
-    }
+/// Gives pages back; they read as zeroes then.
+///
+/// # Safety
+/// Nobody may hold a reference into them, and they must be private pages that were mapped by us.
+pub(crate) unsafe fn forget_pages(start: NonNull<u8>, len: usize) -> Result<(), Errno> {
+    // SAFETY: as the caller promises.
+    unsafe { rustix::mm::madvise(start.as_ptr().cast(), len, rustix::mm::Advice::LinuxDontNeed) }
 }

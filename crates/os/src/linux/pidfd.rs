@@ -102,8 +102,3 @@ fn kill_group(leader: i32, signal: Signal) -> io::Result<()> {
     // SAFETY: no memory is passed; the number is negative below -1, so it names exactly one group.
     check(libc::c_long::from(unsafe { libc::kill(-leader, signal.0) })).map(drop)
 }
-
-pub(crate) fn stop_self() {
-    // SAFETY: a signal to the calling thread; no memory is passed.
-    unsafe { libc::raise(libc::SIGSTOP) };
-}

@@ -60,6 +60,11 @@ pub(crate) fn signal_process(process: &OwnedFd, signal: Signal) -> Sent {
     pidfd::pidfd_signal(process.as_fd(), signal, Reach::Process)
 }
 
+/// Signals the whole group that this process leads; the caller pins the leader.
+pub(crate) fn signal_group(process: &OwnedFd, leader: i32, signal: Signal) -> Sent {
+    pidfd::pidfd_signal(process.as_fd(), signal, Reach::Group { leader })
+}
+
 pub(crate) fn started_at_ms(facts: &Stat) -> u64 {
     super::stat::started_at_ms(facts.start_time)
 }

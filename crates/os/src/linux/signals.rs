@@ -1,34 +1,22 @@
 //! Descriptors and signals of this process itself.
 
-use super::check;
+use super::{IGNORED, check, signal_set};
 use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use rustix::io::Errno;
 use std::io;
-use std::mem::MaybeUninit;
+use std::ptr;
 
 pub(crate) fn close_range(from: u32, to: u32) -> io::Result<()> {
     // SAFETY: closes descriptors that the caller gave up; the caller kept the ones it still uses.
     check(unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) }).map(drop)
 }
 
-fn signal_set(numbers: &[i32]) -> libc::sigset_t {
-    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: sigemptyset initialises the set, sigaddset changes it; a bad number is refused by the call.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for &number in numbers {
-            libc::sigaddset(set.as_mut_ptr(), number);
-        }
-        set.assume_init()
+pub(crate) fn close_on_exec() -> Result<(), Errno> {
+    // SAFETY: marks descriptors; nothing is closed before the program that does not know them begins.
+    match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
     }
-}
-
-pub(crate) fn block_signals(numbers: &[i32]) -> io::Result<()> {
-    let set = signal_set(numbers);
-    // SAFETY: the set is initialised and read only.
-    check(libc::c_long::from(unsafe {
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())
-    }))
-    .map(drop)
 }
 
 pub(crate) fn signal_queue(numbers: &[i32]) -> io::Result<OwnedFd> {
@@ -51,27 +39,19 @@ pub(crate) fn next_signal(queue: BorrowedFd<'_>) -> Option<i32> {
     }
 }
 
-pub(crate) fn ignore_signals(numbers: &[i32]) -> io::Result<()> {
-    for &number in numbers {
-        // SAFETY: ignoring a signal installs no handler.
-        if unsafe { libc::signal(number, libc::SIG_IGN) } == libc::SIG_ERR {
-            return Err(io::Error::last_os_error());
-        }
+/// Puts every signal on its default but those that are ignored while Tenure runs.
+pub(crate) fn default_signals() {
+    for number in 1..=64 {
+        dispose(number, if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL });
     }
-    Ok(())
 }
 
-pub(crate) fn is_ignored(number: i32) -> bool {
-    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: nothing is set; the struct is ours, and all zeroes are a valid value of it.
-    let now = unsafe {
-        libc::sigaction(number, std::ptr::null(), now.as_mut_ptr());
-        now.assume_init()
-    };
-    now.sa_sigaction == libc::SIG_IGN
-}
-
-pub(crate) fn default_signal(number: i32) {
-    // SAFETY: a default disposition installs no handler.
-    unsafe { libc::signal(number, libc::SIG_DFL) };
+/// Asks the kernel itself: the C library refuses to set its own two signals, which its `posix_spawn` leaves ignored.
+fn dispose(number: libc::c_int, disposition: libc::sighandler_t) {
+    // The kernel's structure begins with the disposition; flags, restorer and mask are none.
+    let action: [usize; 4] = [disposition, 0, 0, 0];
+    let none = ptr::null_mut::<usize>();
+    // SAFETY: the structure is at least as long as the kernel's, with a mask of eight bytes, and is only read;
+    // neither disposition installs a handler; a number that cannot be set is refused.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, number, action.as_ptr(), none, 8) };
 }

@@ -1,9 +1,9 @@
 //! A file below a directory, whatever links and dots its path has: what leads out of there is not found, also if
 //! somebody changes a link in the very moment.
 
-use crate::random;
+use crate::{random, system};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, ResolveFlags, fchmod, fstat, mkdirat, openat, openat2, renameat, unlinkat};
+use rustix::fs::{Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, unlinkat};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -98,9 +98,8 @@ impl Beneath {
 
 /// Opens what is below a directory; no link is followed.
 fn at(dir: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    Ok(openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+    Ok(system::open_beneath(dir, path, flags)?)
 }
 
 /// The part of a path that exists, without links, and the rest, which has only names.

@@ -2,7 +2,7 @@
 //! somebody else.
 
 use crate::socket::Conn;
-use crate::system::close_range;
+use crate::system::{self, close_range};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
@@ -59,7 +59,7 @@ pub fn limit() -> (u64, u64) {
 /// Lets this process have as many open descriptors as it may: a keeper holds one for each process that it ends.
 pub fn raise_limit() {
     let (_, hard) = limit();
-    set_limit((hard, hard));
+    set_limit((system::most_descriptors(hard), hard));
 }
 
 /// A limit that cannot be set stays as it was.

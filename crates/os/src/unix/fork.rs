@@ -15,7 +15,7 @@ pub struct Alone(PhantomData<*const ()>);
 impl Alone {
     /// Looks how many threads this process has.
     pub fn check() -> io::Result<Self> {
-        match std::fs::read_dir("/proc/self/task")?.count() {
+        match system::thread_count()? {
             1 => Ok(Self(PhantomData)),
             n => Err(io::Error::other(format!("this process has {n} threads, so it may not fork"))),
         }

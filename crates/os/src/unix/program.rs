@@ -1,6 +1,7 @@
 //! This program's own file, executed again.
 
 use crate::socket::Conn;
+use crate::system;
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io;
@@ -9,14 +10,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Freed memory is joined at once instead of being kept in small pieces all over the heap: a fork pays for each page
-/// that it touches.
-const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0");
-
 /// Executes this program again with these arguments, no environment of ours, the connection as its standard
 /// input and a log file as its standard error. Returns the pid of the new child.
 pub fn start_self(arguments: &[&OsStr], conn: Conn, log: &Path) -> io::Result<i32> {
-    start(arguments, [(TUNABLES.0.into(), TUNABLES.1.into())], conn, log)
+    start(arguments, system::TUNABLES.map(|(name, value)| (name.into(), value.into())), conn, log)
 }
 
 /// The same with an environment.
@@ -28,7 +25,7 @@ pub fn start(
     log: &Path,
 ) -> io::Result<i32> {
     let log = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(system::own_program()?);
     command.arg0("tenure").args(arguments).env_clear().envs(env).current_dir("/");
     if cfg!(debug_assertions) {
         command.envs(std::env::var_os("TENURE_PAUSE").map(|name| ("TENURE_PAUSE", name)));
@@ -47,12 +44,10 @@ pub fn inherited_conn() -> io::Result<Conn> {
 /// nothing is signalled by it.
 pub fn is_below_a_keeper() -> bool {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    crate::process::ancestors(own).into_iter().any(|pid| name(pid).trim_end() == "tenure-keeper")
+    crate::process::ancestors(own).into_iter().any(system::is_keeper)
 }
 
 /// The name under which this process is listed.
 pub fn set_name(name: &std::ffi::CStr) {
-    // A name is for people; one that cannot be set is no reason to fail.
-    let _ = rustix::thread::set_name(name);
+    system::set_name(name);
 }

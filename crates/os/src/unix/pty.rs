@@ -4,9 +4,10 @@
 use crate::poll::Waitable;
 use crate::socket::Got;
 use crate::stdio::{self, Put};
-use rustix::event::epoll;
+use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
+use rustix::io::Errno;
+use rustix::pty::{grantpt, unlockpt};
 use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcsetwinsize};
 use std::cell::OnceCell;
 use std::io;
@@ -16,6 +17,8 @@ use tenure_core::spec::Size;
 #[derive(Debug)]
 pub struct Pty {
     master: OwnedFd,
+    /// The root's end, as far as it has to be there before the root is.
+    slave: Option<system::Slave>,
     /// Set once the last slave was closed while the run lives: a level-triggered wait would spin on the hang-up.
     edges: OnceCell<OwnedFd>,
 }
@@ -23,11 +26,12 @@ pub struct Pty {
 impl Pty {
     /// Opens a terminal of this size.
     pub fn open(size: Size) -> io::Result<Self> {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        let master = system::open_master()?;
         grantpt(&master)?;
         unlockpt(&master)?;
         rustix::io::ioctl_fionbio(&master, true)?;
-        let pty = Self { master, edges: OnceCell::new() };
+        let slave = Some(system::Slave::of(&master)?);
+        let pty = Self { master, slave, edges: OnceCell::new() };
         pty.resize(size)?;
         Ok(pty)
     }
@@ -35,6 +39,16 @@ impl Pty {
     /// The master end.
     pub(crate) fn master(&self) -> BorrowedFd<'_> {
         self.master.as_fd()
+    }
+
+    /// The root's end, for the root, between its fork and its execution.
+    pub(crate) fn open_slave(&self) -> Result<OwnedFd, Errno> {
+        self.slave.as_ref().ok_or(Errno::BADF)?.open(self.master())
+    }
+
+    /// The root has its end: what we have of it is given up.
+    pub(crate) fn leave_to_root(&mut self) {
+        self.slave = None;
     }
 
     /// What to wait on until something can be typed.
@@ -66,35 +80,24 @@ impl Pty {
     /// The run's processes are gone. Here the system sees that by itself.
     pub fn hang_up(&self) {}
 
-    /// The byte that means end-of-file to a program reading lines.
-    pub fn eof_byte(&self) -> u8 {
-        tcgetattr(&self.master).map_or(4, |termios| termios.special_codes[SpecialCodeIndex::VEOF])
-    }
-
-    /// Whether the program has its input line by line: then what is typed waits for the line's end.
-    pub fn reads_lines(&self) -> bool {
-        tcgetattr(&self.master).is_ok_and(|termios| termios.local_modes.contains(LocalModes::ICANON))
+    /// The keys that mean end-of-file to a program reading lines. In the middle of a line the key only ends the waiting for
+    /// the line's end, and has to be typed again.
+    pub fn end_of_input(&self, within_line: bool) -> Vec<u8> {
+        let Ok(termios) = tcgetattr(&self.master) else { return vec![4] };
+        let reads_lines = termios.local_modes.contains(LocalModes::ICANON);
+        let times = if within_line && reads_lines { 2 } else { 1 };
+        vec![termios.special_codes[SpecialCodeIndex::VEOF]; times]
     }
 
     /// The last slave was closed, but somebody may open the terminal again: from now on wake only when
     /// something new happens. Read once more after this.
     pub fn wait_for_reopening(&self) -> io::Result<()> {
         if self.edges.get().is_none() {
-            let edges = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-            epoll::add(&edges, &self.master, epoll::EventData::new_u64(0), flags)?;
+            let edges = system::edges_of(&self.master)?;
             // Nobody else can have set it: there is one thread.
             let _ = self.edges.set(edges);
         }
-        self.edges.get().into_iter().for_each(take_event);
+        self.edges.get().into_iter().for_each(system::take_edge);
         Ok(())
     }
-}
-
-/// Consumes the pending edge.
-fn take_event(edges: &OwnedFd) {
-    let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
-    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    // An interrupted look leaves the edge for the next wait.
-    let _ = epoll::wait(edges, &mut events[..], Some(&now));
 }

@@ -1,4 +1,4 @@
-//! Being the parent of last resort: a child subreaper gets every orphan below it.
+//! Being the parent of last resort: where there are child subreapers, one gets every orphan below it.
 
 use crate::poll::{self, Interest};
 use crate::process::Process;
@@ -8,9 +8,9 @@ use std::io;
 use std::time::Duration;
 use tenure_core::ending::Exit;
 
-/// From now on, whoever below this process loses its parent becomes a child of this process.
+/// From now on, whoever below this process loses its parent becomes a child of this process, where the system can do that.
 pub fn become_subreaper() -> io::Result<()> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
+    system::become_subreaper().map_err(Into::into)
 }
 
 /// Whether this process has any child, dead or alive.

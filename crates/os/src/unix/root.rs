@@ -69,7 +69,7 @@ impl Root {
         }
         let own_group = rustix::process::getpgrp().as_raw_nonzero().get();
         assert!(self.pid() > 1 && self.pid() != own_group, "group {} is never signalled", self.pid());
-        system::pidfd_signal(self.process.as_fd(), signal, system::Reach::Group { leader: self.pid() })
+        system::signal_group(&self.process.handle, self.pid(), signal)
     }
 
     /// Kills the root alone and reaps it.

@@ -43,7 +43,7 @@ pub const CONTINUED: i32 = libc::SIGCONT;
 /// Puts every signal on its default, but for those that this program must not die of: a reader that is gone, the
 /// caller's limits of file size and CPU time. What it forks and executes begins with clean signals.
 pub fn reset() {
-    system::spawn::default_signals();
+    system::default_signals();
 }
 
 /// Stops this process the way an untaken stop key would.

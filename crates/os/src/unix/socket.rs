@@ -6,7 +6,7 @@ pub use crate::flow::Got;
 use crate::{process, system};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, chmodat};
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{self, RecvFlags};
 use std::{fmt, io};
 
 /// One end of a connection. Reading and writing never wait.
@@ -18,17 +18,15 @@ pub struct Conn {
 impl Conn {
     /// Two connected ends.
     pub fn pair() -> io::Result<(Self, Self)> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (a, b) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let (a, b) = system::socket_pair()?;
         Ok((Self { fd: a }, Self { fd: b }))
     }
 
     /// Connects to the socket `name` in `dir`. This does not wait either: a listener that has too many callers
     /// waiting is an error of the kind `WouldBlock`.
     pub fn connect(dir: &Dir, name: &str) -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        match net::connect(&fd, &SocketAddrUnix::new(dir.short_path(name))?) {
+        let fd = system::socket()?;
+        match system::at_address(dir, name, |address| net::connect(&fd, address)) {
             Ok(()) => Ok(Self { fd }),
             Err(rustix::io::Errno::AGAIN) => {
                 let why = format!("{name} does not answer: too many callers wait there already");
@@ -40,7 +38,7 @@ impl Conn {
 
     /// A connection that was inherited or received.
     pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&fd, true)?;
+        system::take_over(&fd)?;
         Ok(Self { fd })
     }
 
@@ -56,7 +54,7 @@ impl Conn {
 
     /// Writes what fits now; zero is "nothing fits". A gone reader is an error, never a signal.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match net::send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+        match net::send(&self.fd, bytes, system::SEND) {
             Ok(n) => Ok(n),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
             Err(error) => Err(error.into()),
@@ -65,7 +63,7 @@ impl Conn {
 
     /// The user on the other side.
     pub fn peer_uid(&self) -> io::Result<u32> {
-        Ok(net::sockopt::socket_peercred(&self.fd)?.uid.as_raw())
+        Ok(system::peer_of(self.fd.as_fd())?.0)
     }
 
     /// Gives up the connection's descriptor.
@@ -124,7 +122,7 @@ pub struct Peer {
     uid: u32,
     /// Its process, where that is in our sight.
     pub pid: Option<i32>,
-    process: Option<OwnedFd>,
+    process: Option<system::PeerProcess>,
 }
 
 impl fmt::Display for Peer {
@@ -151,7 +149,7 @@ impl Peer {
         let Some(pid) = self.pid else { return Some(Vec::new()) };
         let above = process::ancestors(pid);
         let lives = match &self.process {
-            Some(process) => system::is_alive(process.as_fd()),
+            Some(process) => process.lives(),
             None => system::parent_of(pid).is_some(),
         };
         lives.then_some(above)
@@ -160,13 +158,8 @@ impl Peer {
 
 /// Who is at the other end.
 pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
-    let credentials = net::sockopt::socket_peercred(conn)?;
-    let pid = credentials.pid.as_raw_nonzero().get();
-    Ok(Peer {
-        uid: credentials.uid.as_raw(),
-        pid: (pid > 0).then_some(pid),
-        process: system::peer_pidfd(conn),
-    })
+    let (uid, pid) = system::peer_of(conn)?;
+    Ok(Peer { uid, pid: (pid > 0).then_some(pid), process: system::peer_process(conn, pid) })
 }
 
 /// A socket that others connect to.
@@ -178,9 +171,8 @@ pub struct Listener {
 impl Listener {
     /// Makes the socket `name` in `dir`, for its owner alone.
     pub fn bind(dir: &Dir, name: &str) -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        net::bind(&fd, &SocketAddrUnix::new(dir.short_path(name))?)?;
+        let fd = system::socket()?;
+        system::at_address(dir, name, |address| net::bind(&fd, address))?;
         chmodat(dir, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         net::listen(&fd, 64)?;
         Ok(Self { fd })
@@ -194,7 +186,7 @@ impl Listener {
     /// The next waiting connection of this user (or of root); others are turned away.
     pub fn accept(&self) -> io::Result<Option<Conn>> {
         loop {
-            match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            match system::accept(&self.fd) {
                 Ok(fd) => {
                     let conn = Conn { fd };
                     let uid = conn.peer_uid()?;

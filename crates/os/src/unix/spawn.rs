@@ -1,10 +1,11 @@
 //! Starting the root of a run: it is forked, recorded, and only then let through the gate to execute (I2).
 
+use super::calls::exec::Child;
 use crate::enclosure::Enclosure;
 use crate::fork::Alone;
 use crate::root::Root;
 use crate::stdio::Stdio;
-use crate::system::spawn as system;
+use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Resource;
@@ -249,11 +250,10 @@ pub fn start_root(
     stdio: &Stdio,
     enclosure: Option<&Enclosure>,
 ) -> Result<Gated, NoRoot> {
-    use rustix::pipe::{PipeFlags, pipe_with};
-    let (gate_read, gate_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (report_read, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let child = system::Child::prepare(plan, stdio, (&gate_read, &gate_write), &report_write)?;
-    let root = system::fork_root(alone, &child, enclosure.map(AsFd::as_fd))?;
+    let (gate_read, gate_write) = system::pipe()?;
+    let (report_read, report_write) = system::pipe()?;
+    let child = Child::prepare(plan, stdio, (&gate_read, &gate_write), &report_write)?;
+    let root = system::fork_root(alone, &child, enclosure)?;
     rustix::io::ioctl_fionbio(&report_read, true)?;
     Ok(Gated { root, gate: gate_write, report: report_read })
 }

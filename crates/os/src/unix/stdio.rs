@@ -3,9 +3,9 @@
 use crate::flow::Got;
 pub use crate::flow::Put;
 use crate::pty::Pty;
+use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use tenure_core::spec::Size;
 
@@ -45,7 +45,7 @@ impl Stdio {
     /// Pipes, with or without an input that can be written.
     pub fn pipes(stdin: bool) -> io::Result<Self> {
         let stdin = if stdin {
-            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (theirs, ours) = system::pipe()?;
             Some((theirs, Sink(never_waiting(ours)?)))
         } else {
             None
@@ -64,13 +64,16 @@ impl Stdio {
             Stdio::Pipes { stdin, stdout, stderr } => {
                 Ours::Pipes { stdin: stdin.map(|(_, ours)| ours), stdout: stdout.1, stderr: stderr.1 }
             }
-            Stdio::Pty(pty) => Ours::Pty(pty),
+            Stdio::Pty(mut pty) => {
+                pty.leave_to_root();
+                Ours::Pty(pty)
+            }
         }
     }
 }
 
 fn output() -> io::Result<(OwnedFd, Source)> {
-    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (ours, theirs) = system::pipe()?;
     Ok((theirs, Source(never_waiting(ours)?)))
 }
 
@@ -91,7 +94,7 @@ impl Source {
 
     /// Lets the pipe hold more, for a command that fills it. A refusal changes nothing.
     pub fn widen(&self, bytes: usize) {
-        let _ = rustix::pipe::fcntl_setpipe_size(&self.0, bytes);
+        system::widen_pipe(&self.0, bytes);
     }
 }
 

@@ -1,14 +1,15 @@
 //! The processes of a run: everything below its keeper, and everything in its enclosure. A list is only ever a
 //! list of targets: that nobody is left is known when the system says that there is no child any more.
 
+pub use super::strays::{carriers, may_have_strayed, strays};
 use crate::clock;
 use crate::enclosure::Enclosure;
+use crate::kin::Kin;
 use crate::process::{self, Process, Sent};
 use crate::pty::Pty;
 use crate::root::Root;
 use crate::stdio::Sink;
-use crate::system::{self, stat};
-use rustix::fd::AsFd;
+use crate::system;
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
@@ -25,6 +26,10 @@ pub struct Member {
 }
 
 impl Member {
+    pub(crate) fn new(process: Process, via: Via) -> Self {
+        Self { process, via }
+    }
+
     /// Its pid.
     pub fn pid(&self) -> i32 {
         self.process.identity().pid
@@ -86,14 +91,12 @@ impl Member {
 
     /// Whether it is stopped or dead, and so forks nothing.
     fn stands_still(&self) -> bool {
-        let stopped =
-            |stat: Option<stat::Stat>| stat.is_none_or(|stat| matches!(stat.state, 'T' | 't' | 'Z' | 'X'));
-        !self.process.is_alive() || stat::Stat::read(self.pid()).is_ok_and(stopped)
+        !self.process.is_alive() || system::stands_still(self.pid())
     }
 
     /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
     pub fn forbid_forking(&self) {
-        system::forbid_forking(self.process.as_fd(), self.pid());
+        system::forbid_forking(&self.process);
     }
 
     /// All there is to show of it; `root` is the run's root, which was never anybody else's child.
@@ -105,7 +108,7 @@ impl Member {
             pgid: stat.group,
             sid: stat.session,
             command: self.command(),
-            started_at_ms: stat::started_at_ms(stat.start_time),
+            started_at_ms: self.process.started_at_ms(),
             cpu_ms: stat.cpu_ms(),
             rss_bytes: stat.rss_bytes,
             via: if self.pid() == root { Via::Child } else { self.via },
@@ -115,20 +118,22 @@ impl Member {
 
 /// The live processes below this one, parents first, but for those in `spared` and what is below them, and
 /// those in the enclosure. As many as can be read, held open and looked at in time: who is left out is still a child.
-pub fn members(spared: &HashSet<i32>, enclosure: Option<&Enclosure>) -> Vec<Member> {
+pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
     descend(vec![own()], &mut seen, &mut found, &mut |_| {});
-    if let Some(enclosure) = enclosure {
+    if let Some(enclosure) = kin.enclosure {
         found.extend(in_enclosure(enclosure, &seen));
     }
+    // Where they cannot be told, there may be some: that is for who asks whether nobody is left.
+    found.extend(strays(kin, &seen).unwrap_or_default());
     found
 }
 
-/// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Orphans come
-/// back to it, so its own children are enough to know of everybody below.
-pub fn is_bare(kept: Option<i32>, _: Option<&Enclosure>) -> bool {
-    own_children().into_iter().all(|pid| Some(pid) == kept)
+/// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Where orphans come
+/// back to it, its own children are enough to know of everybody below.
+pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
+    own_children().into_iter().all(|pid| Some(pid) == kept) && !may_have_strayed(kin)
 }
 
 /// This process's children, dead or alive.
@@ -136,10 +141,15 @@ pub fn own_children() -> Vec<i32> {
     children(own())
 }
 
-/// Stops everything below this process, so that nothing forks any more, and lists it. What a process forks until
+/// Stops everything below this process, and who strayed from these runs, so that nothing forks any more, and lists it. What a process forks until
 /// the stop reaches it is looked for again, and once it stands still there will be no more: so this outruns what
 /// forks. Gives up when the time is over. Tells `stopped` what came of each stop.
-pub fn freeze(spared: &HashSet<i32>, until: Duration, stopped: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
+pub fn freeze(
+    spared: &HashSet<i32>,
+    kin: &[Kin<'_>],
+    until: Duration,
+    stopped: &mut dyn FnMut(&Member, Sent),
+) -> Vec<Member> {
     let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
     // Those whom we may not stop are waited for in vain.
@@ -149,13 +159,23 @@ pub fn freeze(spared: &HashSet<i32>, until: Duration, stopped: &mut dyn FnMut(&M
         let before = seen.len();
         let still = frozen.iter().all(|member| beyond.contains(&member.pid()) || member.stands_still());
         let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
-        let whole = descend(tops, &mut seen, &mut frozen, &mut |member| {
+        let mut stop = |member: &Member| {
             let sent = member.signal(Signal::STOP);
             stopped(member, sent);
             if sent == Sent::Denied {
                 beyond.insert(member.pid());
             }
-        });
+        };
+        let mut whole = descend(tops, &mut seen, &mut frozen, &mut stop);
+        for kin in kin {
+            let Ok(strayed) = strays(kin, &seen) else {
+                whole = false;
+                continue;
+            };
+            strayed.iter().for_each(&mut stop);
+            seen.extend(strayed.iter().map(Member::pid));
+            frozen.extend(strayed);
+        }
         let nobody_new = seen.len() == before;
         if (still && whole && nobody_new) || clock::awake() > until {
             return frozen;
@@ -173,7 +193,7 @@ const STOPPING: Duration = Duration::from_micros(200);
 /// How long one list may take: behind a bomb that goes off, the dead alone are thousands.
 const LOOK: Duration = Duration::from_millis(100);
 
-fn own() -> i32 {
+pub(super) fn own() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
@@ -262,26 +282,6 @@ pub fn in_enclosure(enclosure: &Enclosure, seen: &HashSet<i32>) -> Vec<Member> {
     found
 }
 
-/// The live processes of this user that were executed with `mark` in their environment and started after
-/// `since_ms`. Whoever cleared its environment is not found. An error means that it cannot be told (I6).
-pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
-    /// The boot time that start times are counted from is known to the second.
-    const COARSE_MS: u64 = 2_000;
-    let own = own();
-    let mut found = Vec::new();
-    for pid in system::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
-        if system::is_of_user(pid)
-            && let Some(process) = Process::open(pid)?
-            && stat::started_at_ms(process.stat().start_time) + COARSE_MS >= since_ms
-            && system::environment_has(pid, mark)
-            && process.is_alive()
-        {
-            found.push(Member { process, via: Via::Adopted });
-        }
-    }
-    Ok(found)
-}
-
 /// The direct children of a process, zombies included.
 pub fn children(pid: i32) -> Vec<i32> {
     system::children(pid)
@@ -317,11 +317,7 @@ pub enum InputEnd<'a> {
 
 /// What these processes are blocked in, and whether one of them waits for the run's own input.
 pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
-    let input = input.and_then(system::input_of);
-    let views: Vec<_> =
-        members.iter().filter_map(|member| system::blocked::look(member.pid(), input)).collect();
-    let waits = views.iter().map(|view| view.waits_for_input).reduce(system::blocked::either);
-    (views, waits.unwrap_or(Some(false)))
+    system::blocked_in(&mut members.iter().map(Member::pid), input)
 }
 
 /// Runs this process ahead of others while it hunts what forks, where the system lets us.

@@ -1,25 +1,36 @@
 //! Job objects: everything that is born of a process in a job is in the job, and nothing leaves it.
 
-use super::{check, length_of, own};
+use super::private::Descriptor;
+use super::{check, length_of, number, own, signals, wide};
 use std::io;
 use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
-use windows_sys::Win32::Foundation::{ERROR_MORE_DATA, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
-use windows_sys::Win32::System::IO::{CreateIoCompletionPort, GetQueuedCompletionStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use windows_sys::Win32::Foundation::{
+    ERROR_ALREADY_EXISTS, ERROR_FILE_NOT_FOUND, ERROR_MORE_DATA, GetLastError, INVALID_HANDLE_VALUE,
+    SetLastError,
+};
+use windows_sys::Win32::System::IO::{
+    CreateIoCompletionPort, GetQueuedCompletionStatus, PostQueuedCompletionStatus,
+};
 use windows_sys::Win32::System::JobObjects::{
-    CreateJobObjectW, IsProcessInJob, JOB_OBJECT_LIMIT_ACTIVE_PROCESS,
+    CreateJobObjectW, IsProcessInJob, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE,
+    JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOB_OBJECT_LIMIT_ACTIVE_PROCESS,
     JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION, JOB_OBJECT_LIMIT_JOB_MEMORY,
     JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
     JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION,
+    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS, JobObjectAssociateCompletionPortInformation,
     JobObjectBasicAccountingInformation, JobObjectBasicAndIoAccountingInformation,
-    JobObjectBasicProcessIdList, JobObjectExtendedLimitInformation, QueryInformationJobObject,
-    SetInformationJobObject, TerminateJobObject,
+    JobObjectBasicProcessIdList, JobObjectCpuRateControlInformation, JobObjectExtendedLimitInformation,
+    OpenJobObjectW, QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::SystemServices::{
     JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS, JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO, JOB_OBJECT_MSG_EXIT_PROCESS,
-    JOB_OBJECT_MSG_JOB_MEMORY_LIMIT, JOB_OBJECT_MSG_NEW_PROCESS,
+    JOB_OBJECT_MSG_JOB_MEMORY_LIMIT, JOB_OBJECT_QUERY, JOB_OBJECT_TERMINATE,
 };
+use windows_sys::Win32::System::Threading::INFINITE;
 
 /// The code with which those end whom we kill. It is no success, and no program's own: it says "ten" and SIGKILL's number.
 pub(crate) const KILLED: u32 = 0x7465_6e09;
@@ -29,21 +40,8 @@ pub(crate) const KILLED: u32 = 0x7465_6e09;
 pub(crate) struct Bounds {
     pub(crate) memory: Option<usize>,
     pub(crate) processes: Option<u32>,
-}
-
-/// What a job's port tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Nobody is in it any more.
-    Empty,
-    /// Somebody came.
-    Came(u32),
-    /// Somebody left.
-    Left(u32),
-    /// Somebody wanted more memory than there is.
-    OutOfMemory,
-    /// Something else.
-    Other,
+    /// Thousandths of a CPU.
+    pub(crate) milli_cpus: Option<u32>,
 }
 
 /// What a job has used of the machine.
@@ -53,31 +51,59 @@ pub(crate) struct Accounts {
     pub(crate) cpu_ticks: u64,
 }
 
-/// A job without a name: nobody can open it, and with the last handle goes everything in it.
+/// A job, known by a name that nobody can guess. With the last handle goes everything in it.
 #[derive(Debug)]
 pub(crate) struct JobObject {
     job: OwnedHandle,
-    port: OwnedHandle,
+    /// There for who made it, who is told what happens in it.
+    ear: Option<Ear>,
 }
 
 impl JobObject {
-    pub(crate) fn make(bounds: Bounds) -> io::Result<Self> {
-        // SAFETY: neither attributes nor a name are passed.
-        let job = own(unsafe { CreateJobObjectW(null(), null()) })?;
-        // SAFETY: no file is passed, so this makes a port.
-        let port = own(unsafe { CreateIoCompletionPort(INVALID_HANDLE_VALUE, null_mut(), 0, 1) })?;
-        let made = Self { job, port };
-        made.limit(bounds)?;
+    /// Makes a job; from now on the end of a process in it is told as the end of a child.
+    pub(crate) fn make(name: &str) -> io::Result<Self> {
+        let (name, alone) = (wide(name), Descriptor::of_this_user()?);
+        let attributes = alone.attributes();
+        // SAFETY: the name ends in a zero, and the descriptor outlives the call. Whether the name was somebody's already is
+        // told by the last error, which is asked for at once.
+        let (made, was_there) = unsafe {
+            SetLastError(0);
+            let made = CreateJobObjectW(&raw const attributes, name.as_ptr());
+            (made, GetLastError() == ERROR_ALREADY_EXISTS)
+        };
+        let job = own(made)?;
+        if was_there {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let ear = Ear::open()?;
         let told = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
             CompletionKey: null_mut(),
-            CompletionPort: made.port.as_raw_handle(),
+            CompletionPort: ear.port.as_raw_handle(),
         };
+        let made = Self { job, ear: Some(ear) };
+        made.limit(Bounds::default())?;
         made.set(JobObjectAssociateCompletionPortInformation, &told)?;
         Ok(made)
     }
 
+    /// The job of this name; `None` if there is none any more.
+    pub(crate) fn open(name: &str) -> io::Result<Option<Self>> {
+        let name = wide(name);
+        // SAFETY: the name ends in a zero.
+        match own(unsafe { OpenJobObjectW(JOB_OBJECT_QUERY | JOB_OBJECT_TERMINATE, 0, name.as_ptr()) }) {
+            Ok(job) => Ok(Some(Self { job, ear: None })),
+            Err(error) if number(&error) == ERROR_FILE_NOT_FOUND => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether somebody in it wanted more memory than it may have.
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
+        self.ear.as_ref().is_some_and(|ear| ear.out_of_memory.load(Ordering::Relaxed))
+    }
+
     /// Breaking away stays forbidden: it is what a job is for. A crash shows nobody a dialog.
-    fn limit(&self, bounds: Bounds) -> io::Result<()> {
+    pub(crate) fn limit(&self, bounds: Bounds) -> io::Result<()> {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         let basic = &mut limits.BasicLimitInformation;
         basic.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
@@ -89,7 +115,22 @@ impl JobObject {
             basic.LimitFlags |= JOB_OBJECT_LIMIT_JOB_MEMORY;
             limits.JobMemoryLimit = memory;
         }
-        self.set(JobObjectExtendedLimitInformation, &limits)
+        self.set(JobObjectExtendedLimitInformation, &limits)?;
+        bounds.milli_cpus.map_or(Ok(()), |share| self.limit_cpu(share))
+    }
+
+    /// The system counts in ten-thousandths of all processors together.
+    fn limit_cpu(&self, milli_cpus: u32) -> io::Result<()> {
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let whole = u64::try_from(all).unwrap_or(1) * 1000;
+        let rate = (u64::from(milli_cpus) * 10_000 / whole).clamp(1, 10_000);
+        let control = JOBOBJECT_CPU_RATE_CONTROL_INFORMATION {
+            ControlFlags: JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP,
+            Anonymous: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0 {
+                CpuRate: u32::try_from(rate).unwrap_or(10_000),
+            },
+        };
+        self.set(JobObjectCpuRateControlInformation, &control)
     }
 
     fn set<T>(&self, class: JOBOBJECTINFOCLASS, value: &T) -> io::Result<()> {
@@ -142,7 +183,7 @@ impl JobObject {
                     let pids = words[HEAD..].iter().take(listed);
                     return Ok(pids.filter_map(|&pid| u32::try_from(pid).ok()).collect());
                 }
-                Err(error) if super::number(&error) == ERROR_MORE_DATA => room *= 4,
+                Err(error) if number(&error) == ERROR_MORE_DATA => room *= 4,
                 Err(error) => return Err(error),
             }
         }
@@ -162,35 +203,60 @@ impl JobObject {
         check(unsafe { TerminateJobObject(self.job.as_raw_handle(), KILLED) })
     }
 
-    /// What the port tells next; `None` if that is nothing in so many milliseconds. The system promises no delivery, so
-    /// whoever acts on what was told asks the accounts as well.
-    pub(crate) fn told(&self, ms: u32) -> io::Result<Option<Told>> {
-        let (mut message, mut key, mut about) = (0, 0, null_mut());
-        let port = self.port.as_raw_handle();
-        // SAFETY: the three places are ours, and written by the call.
-        let got =
-            unsafe { GetQueuedCompletionStatus(port, &raw mut message, &raw mut key, &raw mut about, ms) };
-        match check(got) {
-            Ok(()) => Ok(Some(told(message, about.addr()))),
-            Err(error) if super::number(&error) == WAIT_TIMEOUT => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     pub(crate) fn raw(&self) -> BorrowedHandle<'_> {
         use std::os::windows::io::AsHandle;
         self.job.as_handle()
     }
 }
 
-/// The pointer of a message is a pid.
-fn told(message: u32, about: usize) -> Told {
-    let pid = u32::try_from(about).unwrap_or(0);
-    match message {
-        JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO => Told::Empty,
-        JOB_OBJECT_MSG_NEW_PROCESS => Told::Came(pid),
-        JOB_OBJECT_MSG_EXIT_PROCESS | JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS => Told::Left(pid),
-        JOB_OBJECT_MSG_JOB_MEMORY_LIMIT => Told::OutOfMemory,
-        _ => Told::Other,
+/// Hears what a job's port tells, on a thread of its own: a port cannot be waited for together with anything else. What is
+/// told is a hint, since the system does not promise to deliver it: whoever is woken counts those in the job.
+#[derive(Debug)]
+struct Ear {
+    port: Arc<OwnedHandle>,
+    out_of_memory: Arc<AtomicBool>,
+}
+
+/// What is posted by ourselves, to end the thread: no job's message has a key.
+const ENOUGH: usize = 1;
+
+impl Ear {
+    fn open() -> io::Result<Self> {
+        // SAFETY: no file is passed, so this makes a port.
+        let port = own(unsafe { CreateIoCompletionPort(INVALID_HANDLE_VALUE, null_mut(), 0, 1) })?;
+        let ear = Self { port: Arc::new(port), out_of_memory: Arc::default() };
+        let (port, out_of_memory) = (Arc::clone(&ear.port), Arc::clone(&ear.out_of_memory));
+        std::thread::Builder::new().name("job".to_owned()).spawn(move || listen(&port, &out_of_memory))?;
+        Ok(ear)
+    }
+}
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        // SAFETY: the port is open; no memory is passed.
+        unsafe { PostQueuedCompletionStatus(self.port.as_raw_handle(), 0, ENOUGH, null()) };
+    }
+}
+
+fn listen(port: &OwnedHandle, out_of_memory: &AtomicBool) {
+    loop {
+        let (mut message, mut key, mut about) = (0, 0, null_mut());
+        let raw = port.as_raw_handle();
+        // SAFETY: the three places are ours, and written by the call.
+        let got = unsafe {
+            GetQueuedCompletionStatus(raw, &raw mut message, &raw mut key, &raw mut about, INFINITE)
+        };
+        if got == 0 || key == ENOUGH {
+            return;
+        }
+        match message {
+            JOB_OBJECT_MSG_JOB_MEMORY_LIMIT => out_of_memory.store(true, Ordering::Relaxed),
+            JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO
+            | JOB_OBJECT_MSG_EXIT_PROCESS
+            | JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS => {
+                signals::raise(signals::CHILD);
+            }
+            _ => {}
+        }
     }
 }

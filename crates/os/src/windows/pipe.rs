@@ -3,23 +3,21 @@
 
 use super::{check, number, own, wide};
 use crate::flow::{Got, Put};
+use crate::poll::{Awaited, Waitable};
 use crate::random;
 use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
-use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
-use windows_sys::Win32::Foundation::{
-    ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, GENERIC_READ, GENERIC_WRITE, WAIT_FAILED, WAIT_OBJECT_0,
-    WAIT_TIMEOUT,
-};
+use windows_sys::Win32::Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, GENERIC_READ, GENERIC_WRITE};
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING, PIPE_ACCESS_INBOUND,
     PIPE_ACCESS_OUTBOUND, ReadFile, WriteFile,
 };
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::{CreateNamedPipeW, PIPE_REJECT_REMOTE_CLIENTS};
-use windows_sys::Win32::System::Threading::{CreateEventW, WaitForMultipleObjects};
+use windows_sys::Win32::System::Threading::CreateEventW;
 
 const ROOM: u32 = 64 * 1024;
 
@@ -41,16 +39,24 @@ fn pair(ours: u32, theirs: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
     Ok((near, far))
 }
 
+/// What says that work is over: set now, and reset only by the next work.
+pub(crate) fn done() -> io::Result<OwnedHandle> {
+    // SAFETY: neither attributes nor a name are passed.
+    own(unsafe { CreateEventW(null(), 1, 1, null()) })
+}
+
 /// A pipe that the other side writes to.
 pub(crate) fn inbound() -> io::Result<(Source, OwnedHandle)> {
     let (near, far) = pair(PIPE_ACCESS_INBOUND, GENERIC_WRITE)?;
-    Ok((Source(RefCell::new(End::new(near)?)), far))
+    let done = done()?;
+    Ok((Source { end: RefCell::new(End::new(near, &done)), done }, far))
 }
 
 /// A pipe that the other side reads from.
 pub(crate) fn outbound() -> io::Result<(Sink, OwnedHandle)> {
     let (near, far) = pair(PIPE_ACCESS_OUTBOUND, GENERIC_READ)?;
-    Ok((Sink(RefCell::new(End::new(near)?)), far))
+    let done = done()?;
+    Ok((Sink { end: RefCell::new(End::new(near, &done)), done }, far))
 }
 
 /// How a piece of work of the system's stands.
@@ -63,8 +69,6 @@ enum Work {
 /// One end, and what the system is doing with it.
 struct End {
     pipe: OwnedHandle,
-    /// Set when the work is over, and from the beginning.
-    done: OwnedHandle,
     place: Box<OVERLAPPED>,
     memory: Box<[u8]>,
     pending: bool,
@@ -73,12 +77,10 @@ struct End {
 }
 
 impl End {
-    fn new(pipe: OwnedHandle) -> io::Result<Self> {
-        // SAFETY: neither attributes nor a name are passed. It is reset only by the next work, and set now.
-        let done = own(unsafe { CreateEventW(null(), 1, 1, null()) })?;
+    fn new(pipe: OwnedHandle, done: &OwnedHandle) -> Self {
         let place = Box::new(OVERLAPPED { hEvent: done.as_raw_handle(), ..Default::default() });
         let memory = vec![0; ROOM as usize].into_boxed_slice();
-        Ok(Self { pipe, done, place, memory, pending: false, unread: 0..0 })
+        Self { pipe, place, memory, pending: false, unread: 0..0 }
     }
 
     fn begin_reading(&mut self) -> Work {
@@ -143,12 +145,16 @@ impl Drop for End {
 }
 
 /// The end of a pipe that we read from.
-pub struct Source(RefCell<End>);
+pub struct Source {
+    end: RefCell<End>,
+    /// Set when the work is over, and from the beginning.
+    done: OwnedHandle,
+}
 
 impl Source {
     /// Reads what is there.
     pub fn read(&self, buffer: &mut [u8]) -> Got {
-        let end = &mut *self.0.borrow_mut();
+        let end = &mut *self.end.borrow_mut();
         if buffer.is_empty() {
             return Got::Nothing;
         }
@@ -168,45 +174,46 @@ impl Source {
         Got::Bytes(len)
     }
 
-    /// What to wait on: it is set while there may be something to read. Read until there is nothing first.
-    pub fn waitable(&self) -> io::Result<OwnedHandle> {
-        self.0.borrow().done.try_clone()
-    }
+    /// Here a pipe holds what it holds.
+    pub fn widen(&self, _: usize) {}
 }
 
 /// The end of a pipe that we write to.
-pub struct Sink(RefCell<End>);
+pub struct Sink {
+    end: RefCell<End>,
+    /// Set when the work is over, and from the beginning.
+    done: OwnedHandle,
+}
 
 impl Sink {
-    /// Takes what fits now. What was taken is on its way: it arrives unless this is dropped before [`Sink::is_idle`].
+    /// Writes what fits now. What was begun has to be offered again until it was taken: so what is said to be taken has
+    /// arrived, and nothing is lost when this is dropped.
     pub fn write(&self, bytes: &[u8]) -> Put {
-        let end = &mut *self.0.borrow_mut();
-        if end.pending {
-            match end.look() {
-                Work::Done(_) => {}
-                Work::Pending => return Put::Bytes(0),
-                Work::Broken => return Put::Closed,
-            }
-        }
-        let taken = &bytes[..bytes.len().min(ROOM as usize)];
-        if taken.is_empty() {
+        let end = &mut *self.end.borrow_mut();
+        let offered = &bytes[..bytes.len().min(ROOM as usize)];
+        if offered.is_empty() {
             return Put::Bytes(0);
         }
-        match end.begin_writing(taken) {
-            Work::Done(_) | Work::Pending => Put::Bytes(taken.len()),
+        let work = if end.pending { end.look() } else { end.begin_writing(offered) };
+        match work {
+            Work::Done(taken) => Put::Bytes(taken),
+            Work::Pending => Put::Bytes(0),
             Work::Broken => Put::Closed,
         }
     }
+}
 
-    /// Whether everything that was taken has arrived, or never will.
-    pub fn is_idle(&self) -> bool {
-        let end = &mut *self.0.borrow_mut();
-        !end.pending || !matches!(end.look(), Work::Pending)
+impl Awaited for Source {
+    /// It is set while there may be something to read. Read until there is nothing first.
+    fn waitable(&self) -> Waitable<'_> {
+        Waitable { read: Some(self.done.as_handle()), write: None }
     }
+}
 
-    /// What to wait on: it is set while something may fit.
-    pub fn waitable(&self) -> io::Result<OwnedHandle> {
-        self.0.borrow().done.try_clone()
+impl Awaited for Sink {
+    /// It is set while something may fit.
+    fn waitable(&self) -> Waitable<'_> {
+        Waitable { read: None, write: Some(self.done.as_handle()) }
     }
 }
 
@@ -219,17 +226,5 @@ impl std::fmt::Debug for Source {
 impl std::fmt::Debug for Sink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Sink")
-    }
-}
-
-/// Waits until one of these is set, or so many milliseconds have passed (`None`).
-pub(crate) fn wait_any(handles: &[BorrowedHandle<'_>], ms: u32) -> io::Result<Option<usize>> {
-    let raw: Vec<_> = handles.iter().map(AsRawHandle::as_raw_handle).collect();
-    let count = u32::try_from(raw.len()).map_err(io::Error::other)?;
-    // SAFETY: the handles are open for the call's length, and as many as is said.
-    match unsafe { WaitForMultipleObjects(count, raw.as_ptr(), 0, ms) } {
-        WAIT_TIMEOUT => Ok(None),
-        WAIT_FAILED => Err(io::Error::last_os_error()),
-        at => Ok(Some((at - WAIT_OBJECT_0) as usize)),
     }
 }

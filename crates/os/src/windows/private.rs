@@ -2,13 +2,13 @@
 
 use super::{check, own, wide};
 use std::io;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsRawHandle, BorrowedHandle};
 use std::path::Path;
 use std::ptr::null_mut;
 use windows_sys::Win32::Foundation::LocalFree;
 use windows_sys::Win32::Security::Authorization::{
     ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW, GetNamedSecurityInfoW,
-    SDDL_REVISION_1, SE_FILE_OBJECT,
+    GetSecurityInfo, SDDL_REVISION_1, SE_FILE_OBJECT, SE_KERNEL_OBJECT,
 };
 use windows_sys::Win32::Security::{
     ACCESS_ALLOWED_ACE, ACL, DACL_SECURITY_INFORMATION, GetAce, GetTokenInformation, INHERIT_ONLY_ACE,
@@ -39,8 +39,21 @@ pub(crate) struct Descriptor(Local);
 
 impl Descriptor {
     pub(crate) fn of_this_user() -> io::Result<Self> {
+        Self::parse(&format!("D:P{}", Self::list(&user()?)))
+    }
+
+    /// The same for what is to say whose it is, also if it is made with the administrator's rights.
+    pub(crate) fn owned_by_this_user() -> io::Result<Self> {
         let user = user()?;
-        let text = wide(format!("D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)"));
+        Self::parse(&format!("O:{user}D:P{}", Self::list(&user)))
+    }
+
+    fn list(user: &str) -> String {
+        format!("(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)")
+    }
+
+    fn parse(text: &str) -> io::Result<Self> {
+        let text = wide(text);
         let mut made: PSECURITY_DESCRIPTOR = null_mut();
         // SAFETY: the text ends in a zero; the place is ours.
         check(unsafe {
@@ -66,9 +79,15 @@ impl Descriptor {
 
 /// The id of the user that this process acts as.
 pub(crate) fn user() -> io::Result<String> {
+    // SAFETY: the handle of this process is always open, and needs no closing.
+    user_of(unsafe { BorrowedHandle::borrow_raw(GetCurrentProcess()) })
+}
+
+/// The id of the user that a process acts as.
+pub(crate) fn user_of(process: BorrowedHandle<'_>) -> io::Result<String> {
     let mut token = null_mut();
-    // SAFETY: the handle of this process needs no closing, and the place is ours.
-    check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
+    // SAFETY: the handle is open, and the place is ours.
+    check(unsafe { OpenProcessToken(process.as_raw_handle(), TOKEN_QUERY, &raw mut token) })?;
     let token = own(token)?;
     // The structure and the id that it points to, which has at most 68 bytes.
     let mut room = [0_usize; 32];
@@ -116,6 +135,35 @@ fn owner(path: &Path) -> io::Result<String> {
     }
     let _all = Local(all);
     id_text(id)
+}
+
+/// The id of the user that has made what is behind a handle.
+pub(crate) fn owner_of(handle: BorrowedHandle<'_>) -> io::Result<String> {
+    let (mut id, mut all) = (null_mut(), null_mut());
+    // SAFETY: the handle is open; both places are ours, and what is not asked for has none.
+    let failed = unsafe {
+        GetSecurityInfo(
+            handle.as_raw_handle(),
+            SE_KERNEL_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut id,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &raw mut all,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+    }
+    let _all = Local(all);
+    id_text(id)
+}
+
+/// Whether this is the id of somebody who could do everything to this user anyway.
+pub(crate) fn is_trusted(id: &str) -> io::Result<bool> {
+    const SYSTEM: &str = "S-1-5-18";
+    Ok(id == SYSTEM || id == ADMINISTRATORS || id == user()?)
 }
 
 /// Closes a directory of this user's to everybody else; another's is refused.

@@ -3,19 +3,29 @@
 
 use super::pipe::{Sink, Source, inbound, outbound};
 use crate::flow::{Got, Put};
+use crate::poll::{Awaited, Waitable};
 use std::io;
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::os::windows::io::AsRawHandle;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::spec::Size;
 use windows_sys::Win32::System::Console::{
     COORD, ClosePseudoConsole, CreatePseudoConsole, HPCON, ResizePseudoConsole,
 };
 
-/// Our side of it.
+/// Our side of it. The pipes go first, so that the console is never closed while it waits for somebody who reads.
 #[derive(Debug)]
 pub struct Pty {
-    console: HPCON,
     output: Source,
     input: Sink,
+    console: Arc<Console>,
+}
+
+/// The console itself, which is closed once.
+#[derive(Debug)]
+pub(crate) struct Console {
+    handle: HPCON,
+    closed: AtomicBool,
 }
 
 impl Pty {
@@ -24,14 +34,24 @@ impl Pty {
     pub fn open(size: Size) -> io::Result<Self> {
         let (output, shown) = inbound()?;
         let (input, typed) = outbound()?;
-        let mut console: HPCON = 0;
+        let mut handle: HPCON = 0;
         let (from, to) = (typed.as_raw_handle(), shown.as_raw_handle());
         // SAFETY: both handles are open for the call, which copies them; the place is ours.
-        let failed = unsafe { CreatePseudoConsole(place(size), from, to, 0, &raw mut console) };
+        let failed = unsafe { CreatePseudoConsole(place(size), from, to, 0, &raw mut handle) };
         if failed < 0 {
             return Err(io::Error::other(format!("no pseudo-console can be had: {failed:#x}")));
         }
-        Ok(Self { console, output, input })
+        Ok(Self { output, input, console: Arc::new(Console { handle, closed: AtomicBool::new(false) }) })
+    }
+
+    /// What to wait on until something can be typed.
+    pub fn keyboard(&self) -> Waitable<'_> {
+        self.input.waitable()
+    }
+
+    /// What to wait on for output.
+    pub fn shown(&self) -> Waitable<'_> {
+        self.output.waitable()
     }
 
     /// Reads what the run's processes show.
@@ -44,29 +64,59 @@ impl Pty {
         self.input.write(bytes)
     }
 
-    /// What to wait on for output.
-    pub fn waitable(&self) -> io::Result<OwnedHandle> {
-        self.output.waitable()
-    }
-
     /// Gives the terminal another size.
     pub fn resize(&self, size: Size) -> io::Result<()> {
         // SAFETY: the console is open.
-        match unsafe { ResizePseudoConsole(self.console, place(size)) } {
+        match unsafe { ResizePseudoConsole(self.console.handle, place(size)) } {
             failed if failed < 0 => Err(io::Error::other(format!("it cannot be resized: {failed:#x}"))),
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn console(&self) -> HPCON {
-        self.console
+    /// The keys that mean end-of-file to a program reading lines: only at the beginning of one, and with its end.
+    pub fn end_of_input(&self, within_line: bool) -> Vec<u8> {
+        if within_line { b"\r\x1a\r".to_vec() } else { b"\x1a\r".to_vec() }
+    }
+
+    /// A console is there until it is closed, so nobody opens it again.
+    pub fn wait_for_reopening(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The run's processes are gone: what was shown is still to be read, and then the output ends.
+    pub fn hang_up(&self) {
+        self.console.hang_up();
+    }
+
+    pub(crate) fn console(&self) -> &Arc<Console> {
+        &self.console
     }
 }
 
-impl Drop for Pty {
+impl Console {
+    pub(crate) fn handle(&self) -> HPCON {
+        self.handle
+    }
+
+    /// Tells everybody in it that it goes, and closes it. This waits until somebody has read what was shown, so it is done
+    /// beside us.
+    pub(crate) fn hang_up(self: &Arc<Self>) {
+        let console = Arc::clone(self);
+        // Without a thread to be had it is closed when it is dropped.
+        let _ = std::thread::Builder::new().name("console".to_owned()).spawn(move || console.close());
+    }
+
+    fn close(&self) {
+        if !self.closed.swap(true, Ordering::Relaxed) {
+            // SAFETY: it was opened, and is closed by nobody else.
+            unsafe { ClosePseudoConsole(self.handle) };
+        }
+    }
+}
+
+impl Drop for Console {
     fn drop(&mut self) {
-        // SAFETY: it was opened, and nobody uses it any more.
-        unsafe { ClosePseudoConsole(self.console) };
+        self.close();
     }
 }
 

@@ -1,11 +1,13 @@
 //! The root of a run. As long as this value lives its handle is open, so its pid, and with it the number of the group that
 //! it leads, cannot come to mean anybody else: that is the proof for a stroke at the group (I1).
 
-use crate::job::Job;
+use super::pty::Console;
+use super::watch::Watch;
+use super::{JobObject, windows_of};
 use crate::process::{Process, Sent};
 use std::io;
 use std::os::windows::io::AsHandle;
-use std::time::Duration;
+use std::sync::Arc;
 use tenure_core::ending::Exit;
 use tenure_core::identity::Identity;
 use tenure_core::signal::Signal;
@@ -13,12 +15,20 @@ use tenure_core::signal::Signal;
 /// A process that was started here, held open.
 #[derive(Debug)]
 pub struct Root {
+    /// Before the process, whose handle it watches.
+    _watch: Watch,
     process: Process,
+    job: Arc<JobObject>,
+    console: Option<Arc<Console>>,
 }
 
 impl Root {
-    pub(crate) fn new(process: Process) -> Self {
-        Self { process }
+    pub(crate) fn new(
+        process: Process,
+        job: Arc<JobObject>,
+        console: Option<Arc<Console>>,
+    ) -> io::Result<Self> {
+        Ok(Self { _watch: Watch::on(process.handle.as_handle())?, process, job, console })
     }
 
     /// Who it is.
@@ -31,36 +41,48 @@ impl Root {
         self.identity().pid
     }
 
-    /// How it ended, if it has; an error is "that cannot be told", never an exit.
-    pub fn exit(&self) -> io::Result<Option<Exit>> {
-        Ok(super::exit_code(self.process.handle.as_handle())?.map(exit))
+    /// The group that it leads.
+    pub fn group(&self) -> i32 {
+        self.pid()
     }
 
-    /// Waits for its end; `false` if that has not come in time.
-    pub fn wait(&self, patience: Duration) -> io::Result<bool> {
-        let ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX - 1);
-        super::wait_for_end(self.process.handle.as_handle(), ms)
+    /// How it ended, if it has. What cannot be told is no exit.
+    pub fn exit(&self) -> Option<Exit> {
+        super::exit_code(self.process.handle.as_handle()).ok().flatten().map(exit)
     }
 
-    /// Asks its group to leave (SIGTERM is Ctrl-Break here), or kills the whole job. Nothing else can be sent.
-    pub fn signal_group(&self, signal: Signal, job: &Job) -> Sent {
-        if !job.is_occupied() {
+    /// Asks everybody to leave, or kills the whole job. `TERM` is Ctrl-Break to the root's group, and the closing of their
+    /// windows for those who have some; `HUP` is the closing of the console that they are in. Nothing else can be sent.
+    pub fn signal_group(&self, signal: Signal) -> Sent {
+        if !self.job.accounts().map_or(true, |accounts| accounts.active > 0) {
             return Sent::Gone;
         }
-        let done = match signal {
-            Signal::KILL => job.kill(),
-            Signal::TERM => super::break_group(self.pid().cast_unsigned()),
-            _ => return Sent::Denied,
+        let done = match (signal, &self.console) {
+            (Signal::KILL, _) => self.job.terminate().is_ok(),
+            (Signal::HUP, Some(console)) => {
+                console.hang_up();
+                true
+            }
+            (Signal::TERM, console) => {
+                let windows = windows_of(&self.job.pids().unwrap_or_default()).close() > 0;
+                windows || (console.is_none() && super::break_group(self.pid().cast_unsigned()).is_ok())
+            }
+            _ => false,
         };
-        match done {
-            Ok(()) => Sent::Yes,
-            Err(_) => Sent::Denied,
+        if done { Sent::Yes } else { Sent::Denied }
+    }
+
+    /// Lets go of the ended root. One that has not ended is given back.
+    pub fn reap(self) -> Result<Exit, Box<Self>> {
+        match self.exit() {
+            Some(exit) => Ok(exit),
+            None => Err(Box::new(self)),
         }
     }
 }
 
 /// Whom we killed has no code of its own: it is told as what it is, not as a number that we made up.
-fn exit(code: u32) -> Exit {
+pub(crate) fn exit(code: u32) -> Exit {
     match code {
         super::KILLED => Exit::Signal(Signal::KILL.0),
         code => Exit::Code(code.cast_signed()),

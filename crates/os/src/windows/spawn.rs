@@ -1,15 +1,19 @@
 //! Starting the root of a run: it is made inside its job, suspended, recorded, and only then let run (I2).
 
-use super::pty::Pty;
 use super::root::Root;
 use super::search;
-use super::{Ends, Start, Suspended, start};
+use super::stdio::Stdio;
+use super::{Start, Suspended, start};
 use crate::command_line;
-use crate::job::Job;
+use crate::enclosure::Enclosure;
+use crate::fork::Alone;
+use crate::poll::{Awaited, Waitable};
 use std::io;
-use std::os::windows::io::BorrowedHandle;
+use std::os::windows::io::{AsHandle, OwnedHandle};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tenure_core::ending::SpawnError;
+use tenure_core::resources::Rlimit;
 
 /// What the root executes. Windows passes text, so words, variables and directory are text.
 #[derive(Debug)]
@@ -17,6 +21,7 @@ pub struct Plan {
     argv: Vec<String>,
     env: Vec<String>,
     cwd: PathBuf,
+    rlimits: Vec<Rlimit>,
 }
 
 impl Plan {
@@ -26,7 +31,19 @@ impl Plan {
         if argv.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no command"));
         }
-        Ok(Self { argv, env, cwd: PathBuf::from(text(cwd)?) })
+        Ok(Self { argv, env, cwd: PathBuf::from(text(cwd)?), rlimits: Vec::new() })
+    }
+
+    /// The same plan: there is neither a mask nor a limit of descriptors here.
+    #[must_use]
+    pub fn with(self, _: u32, _: (u64, u64)) -> Self {
+        self
+    }
+
+    /// The same plan with limits of its own for each process. There are none here, so its start will be refused.
+    #[must_use]
+    pub fn bounded(self, rlimits: &[(Rlimit, u64)]) -> Self {
+        Self { rlimits: rlimits.iter().map(|&(limit, _)| limit).collect(), ..self }
     }
 
     /// The file that will be executed, by its absolute path; `None` if there is none.
@@ -89,7 +106,7 @@ fn texts(list: Vec<Vec<u8>>) -> io::Result<Vec<String>> {
 }
 
 /// The variables as the system wants them: sorted without regard to case, each name once (the last one counts).
-fn block(env: &[String]) -> Vec<u16> {
+pub(crate) fn block(env: &[String]) -> Vec<u16> {
     let mut sorted = std::collections::BTreeMap::new();
     for entry in env {
         // The name of a variable may begin with '=': cmd keeps a directory of each drive there.
@@ -106,6 +123,17 @@ fn block(env: &[String]) -> Vec<u16> {
     block
 }
 
+/// Why there is no root.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRoot {
+    /// The command cannot be executed.
+    #[error("{}", .0.detail)]
+    Command(SpawnError),
+    /// The system failed us.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
 /// A root that has not run yet. Dropped unopened it is ended before it has run.
 #[derive(Debug)]
 pub struct Gated {
@@ -113,23 +141,46 @@ pub struct Gated {
     suspended: Suspended,
 }
 
-/// Makes the root inside the job, with these as its standard input, output and error, and no other handle of ours. It
-/// leads a group of its own.
-pub fn start_root(plan: &Plan, stdio: [BorrowedHandle<'_>; 3], job: &Job) -> Result<Gated, SpawnError> {
-    start_with(plan, &Ends::Pipes(stdio), job)
+/// The report of a root that was let run: what could keep it from that was found before.
+#[derive(Debug)]
+pub struct Report {
+    there: OwnedHandle,
 }
 
-/// The same in a pseudo-console.
-pub fn start_root_in(plan: &Plan, pty: &Pty, job: &Job) -> Result<Gated, SpawnError> {
-    start_with(plan, &Ends::Console(pty), job)
+/// What the report says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing yet.
+    Pending,
+    /// The command executes.
+    Executes,
+    /// It does not.
+    Failed(SpawnError),
 }
 
-fn start_with(plan: &Plan, ends: &Ends<'_>, job: &Job) -> Result<Gated, SpawnError> {
-    let prepared = plan.prepare()?;
-    let suspended = start(&prepared, ends, &job.object).map_err(|error| plan.explain(&error))?;
-    let held = suspended.hold().map_err(|error| plan.explain(&error))?;
-    let process = held.ok_or_else(|| refused("it was gone before it ran".to_owned()))?;
-    Ok(Gated { root: Root::new(process), suspended })
+/// Makes the root inside the job, with its standard input, output and error, and no other handle of ours. It leads a
+/// group of its own, and has run nothing yet.
+pub fn start_root(
+    _: &Alone,
+    plan: &Plan,
+    stdio: &Stdio,
+    enclosure: Option<&Enclosure>,
+) -> Result<Gated, NoRoot> {
+    let Some(enclosure) = enclosure else {
+        return Err(io::Error::other("a run on Windows needs a job").into());
+    };
+    if let Some(limit) = plan.rlimits.first() {
+        return Err(io::Error::other(format!("Windows has no limit like {limit:?} for each process")).into());
+    }
+    let prepared = plan.prepare().map_err(NoRoot::Command)?;
+    let suspended =
+        start(&prepared, stdio, &enclosure.job).map_err(|error| NoRoot::Command(plan.explain(&error)))?;
+    let process = suspended.hold()?.ok_or_else(|| io::Error::other("the root was gone before it ran"))?;
+    let console = match stdio {
+        Stdio::Pty(pty) => Some(Arc::clone(pty.console())),
+        Stdio::Pipes { .. } => None,
+    };
+    Ok(Gated { root: Root::new(process, Arc::clone(&enclosure.job), console)?, suspended })
 }
 
 impl Gated {
@@ -138,9 +189,26 @@ impl Gated {
         &self.root
     }
 
+    /// Ends the root before it runs anything.
+    pub fn abandon(self) {}
+
     /// Lets it run.
-    pub fn release(self) -> io::Result<Root> {
+    pub fn release(self) -> io::Result<(Root, Report)> {
+        let there = super::pipe::done()?;
         self.suspended.resume()?;
-        Ok(self.root)
+        Ok((self.root, Report { there }))
+    }
+}
+
+impl Report {
+    /// Whether the command executes.
+    pub fn read(&self, _: &Plan) -> Outcome {
+        Outcome::Executes
+    }
+}
+
+impl Awaited for Report {
+    fn waitable(&self) -> Waitable<'_> {
+        Waitable { read: Some(self.there.as_handle()), write: None }
     }
 }

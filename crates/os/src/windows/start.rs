@@ -1,10 +1,11 @@
 //! Starting a process inside a job, with three handles of ours and no others, suspended.
 
 use super::pty::Pty;
+use super::stdio::Stdio;
 use super::{JobObject, check, own};
 use crate::process::Process;
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 use windows_sys::Win32::Foundation::{HANDLE, HANDLE_FLAG_INHERIT, SetHandleInformation};
 use windows_sys::Win32::System::Threading::{
@@ -61,22 +62,13 @@ impl Drop for Suspended {
     }
 }
 
-/// What a new process is connected to.
-#[derive(Debug)]
-pub(crate) enum Ends<'a> {
-    /// Its standard input, output and error, and no other handle of ours.
-    Pipes([BorrowedHandle<'a>; 3]),
-    /// A pseudo-console, and no handle of ours.
-    Console(&'a Pty),
-}
-
 /// Starts it, born in the job and in the console: there is no moment in which it is outside. It leads a group of its own,
 /// for Ctrl-Break.
-pub(crate) fn start(start: &Start, ends: &Ends<'_>, job: &JobObject) -> io::Result<Suspended> {
+pub(crate) fn start(start: &Start, stdio: &Stdio, job: &JobObject) -> io::Result<Suspended> {
     let jobs = [job.raw().as_raw_handle()];
     // A console's programs get its handles. Ours would take their place if these were not said to be none.
     let (mut handles, mut listed) = ([null_mut(); 3], Vec::new());
-    if let Ends::Pipes(pipes) = ends {
+    if let Some(pipes) = stdio.theirs() {
         handles = pipes.map(|handle| handle.as_raw_handle());
         for handle in handles {
             // SAFETY: the handle is open; only those in the list below are inherited by this child.
@@ -88,9 +80,9 @@ pub(crate) fn start(start: &Start, ends: &Ends<'_>, job: &JobObject) -> io::Resu
     }
     let mut attributes = Attributes::new(2)?;
     attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &jobs)?;
-    match ends {
-        Ends::Console(pty) => attributes.set_console(pty)?,
-        Ends::Pipes(_) => attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &listed)?,
+    match stdio {
+        Stdio::Pty(pty) => attributes.set_console(pty)?,
+        Stdio::Pipes { .. } => attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &listed)?,
     }
     create(start, handles, attributes, i32::from(!listed.is_empty()))
 }
@@ -134,13 +126,13 @@ fn create(
 }
 
 /// The list of a new process's attributes. What is set is borrowed until the list is dropped.
-struct Attributes<'a> {
+pub(crate) struct Attributes<'a> {
     memory: Vec<usize>,
     values: std::marker::PhantomData<&'a [HANDLE]>,
 }
 
 impl<'a> Attributes<'a> {
-    fn new(count: u32) -> io::Result<Self> {
+    pub(crate) fn new(count: u32) -> io::Result<Self> {
         let mut bytes = 0;
         // SAFETY: without a list the call only says how long one is, which it does by failing.
         unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &raw mut bytes) };
@@ -151,11 +143,11 @@ impl<'a> Attributes<'a> {
         Ok(Self { memory, values: std::marker::PhantomData })
     }
 
-    fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
+    pub(crate) fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
         self.memory.as_mut_ptr().cast()
     }
 
-    fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
+    pub(crate) fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
         let len = size_of_val(handles);
         let list = self.list();
         // SAFETY: the handles outlive the list, by its type; their length is given.
@@ -176,7 +168,7 @@ impl<'a> Attributes<'a> {
 impl<'a> Attributes<'a> {
     /// The console's handle is the value itself, not what is pointed to.
     fn set_console(&mut self, pty: &'a Pty) -> io::Result<()> {
-        let (list, console) = (self.list(), pty.console());
+        let (list, console) = (self.list(), pty.console().handle());
         let value = std::ptr::without_provenance(console.cast_unsigned());
         let attribute = PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE as usize;
         // SAFETY: the console outlives the list, by its type.

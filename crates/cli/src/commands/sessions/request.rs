@@ -94,13 +94,7 @@ fn list(args: &SessionsListArgs) -> SessionsRequest {
 }
 
 fn history(args: &HistoryArgs) -> SessionsRequest {
-    SessionsRequest {
-        after: args.after.clone(),
-        limit: args.limit,
-        max_bytes: args.max_bytes,
-        newest_first: args.newest_first.then_some(true),
-        ..about(Action::History, &args.key)
-    }
+    args.page.of(about(Action::History, &args.key))
 }
 
 fn send(args: &SendArgs, piped: Piped<'_>) -> Result<SessionsRequest, Failure> {

@@ -49,7 +49,7 @@ pub(crate) fn stops_everything_and_outruns_who_forks(hurried: bool) {
     // Far less than the forkers would go on for.
     let patience = Duration::from_secs(20);
     let begun = clock::awake();
-    let frozen = tree::freeze(&spared_set, begun + patience, &mut |_, _| {});
+    let frozen = tree::freeze(&spared_set, &[], begun + patience, &mut |_, _| {});
     if clock::awake() >= begun + patience {
         // On a busy machine an equal may lose the race; what counts is that it does not claim to have won.
         assert!(!hurried, "it gave up");

@@ -18,6 +18,7 @@ use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::salvage::{self, Fallen};
 use tenure_os::fork::Alone;
+use tenure_os::kin::Kin;
 use tenure_os::process::{Process, Sent, here, look};
 use tenure_os::tree::{self, Member};
 
@@ -76,7 +77,7 @@ pub(crate) fn end_stranger(pid: i32) {
 pub(crate) fn of_a_member() {
     let alone = begin();
     let first = fork_idle(&alone);
-    let members: Vec<Member> = tree::members(&HashSet::new(), None);
+    let members: Vec<Member> = tree::members(&HashSet::new(), &Kin::default());
     assert_eq!(members.iter().map(Member::pid).collect::<Vec<_>>(), [first.pid]);
     end(&first);
     let stranger = Stranger::at(&alone, first.pid);

@@ -1,7 +1,8 @@
 //! What `file.rs` promises, kept with calls that are relative to an open directory.
 
 use crate::file::Dir;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use crate::system;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions, Permissions};
@@ -26,14 +27,6 @@ pub(crate) enum Open {
     Lock,
     /// To look at its lock.
     Look,
-}
-
-impl Dir {
-    /// A path that reaches `name` in this directory, however long the directory's own path is; good only in
-    /// this process, while this is open.
-    pub(crate) fn short_path(&self, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.handle.as_raw_fd()))
-    }
 }
 
 impl AsFd for Dir {
@@ -116,12 +109,12 @@ pub(crate) fn unlink(dir: &OwnedFd, name: &str) -> io::Result<()> {
 }
 
 pub(crate) fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
-    options.mode(PRIVATE_FILE.as_raw_mode())
+    options.mode(0o600)
 }
 
 pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
-        std::fs::set_permissions(path, Permissions::from_mode(PRIVATE_FILE.as_raw_mode()))?;
+        std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     }
     Ok(())
 }
@@ -144,7 +137,7 @@ pub(crate) fn umask() -> u32 {
     // It can only be read by setting it; there is one thread yet.
     let mask = rustix::process::umask(Mode::empty());
     rustix::process::umask(mask);
-    mask.as_raw_mode()
+    system::bits(mask.as_raw_mode())
 }
 
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {

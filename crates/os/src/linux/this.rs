@@ -1,0 +1,66 @@
+//! This process, and what its system calls are given.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, RawMode, ResolveFlags, openat2};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How many threads this process has.
+pub(crate) fn thread_count() -> io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
+/// This program's file, also if another has taken its name meanwhile.
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it is looked up")]
+pub(crate) fn own_program() -> io::Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+/// Freed memory is joined at once instead of being kept in small pieces all over the heap: a fork pays for each page
+/// that it touches.
+pub(crate) const TUNABLES: Option<(&str, &str)> =
+    Some(("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"));
+
+/// The name under which this process is listed.
+pub(crate) fn set_name(name: &std::ffi::CStr) {
+    // A name is for people; one that cannot be set is no reason to fail.
+    let _ = rustix::thread::set_name(name);
+}
+
+/// Whether a process goes under the name of keepers. For hints only.
+pub(crate) fn is_keeper(pid: i32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end() == "tenure-keeper"
+}
+
+/// How many descriptors this process may have at most, where the hard limit is this.
+pub(crate) fn most_descriptors(hard: u64) -> u64 {
+    hard
+}
+
+pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    pipe_with(PipeFlags::CLOEXEC)
+}
+
+/// Lets a pipe hold more. A refusal changes nothing.
+pub(crate) fn widen_pipe(pipe: &OwnedFd, bytes: usize) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
+}
+
+/// Permission bits as the system has them.
+pub(crate) fn mode(bits: u32) -> RawMode {
+    bits
+}
+
+/// And as everybody has them.
+pub(crate) fn bits(mode: RawMode) -> u32 {
+    mode
+}
+
+/// Opens what is below a directory; no link is followed.
+pub(crate) fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+}

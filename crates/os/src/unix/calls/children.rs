@@ -1,0 +1,94 @@
+//! This process's children: waiting for them, forking them.
+
+use crate::fork::Alone;
+use crate::reaper::Ended;
+use crate::system;
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+use tenure_core::ending::Exit;
+
+/// Whether a wait takes the child off the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reap {
+    Look,
+    Take,
+}
+
+/// What a wait for anybody found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Ended(Ended),
+    Nobody,
+    NoChildren,
+}
+
+/// Looks for any ended child, of whatever kind.
+pub(crate) fn wait_any(reap: Reap) -> Waited {
+    wait(libc::P_ALL, 0, reap)
+}
+
+/// Looks whether this child has ended.
+pub(crate) fn wait_one(pid: i32, reap: Reap) -> Option<Ended> {
+    match wait(libc::P_PID, pid.unsigned_abs(), reap) {
+        Waited::Ended(ended) => Some(ended),
+        Waited::Nobody | Waited::NoChildren => None,
+    }
+}
+
+fn wait(kind: libc::idtype_t, id: libc::id_t, reap: Reap) -> Waited {
+    let keep = if reap == Reap::Look { libc::WNOWAIT } else { 0 };
+    let options = libc::WEXITED | libc::WNOHANG | system::ANY_CHILD | keep;
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the info is ours, of the right type, and all zeroes are a valid value of it.
+    let (result, info) = unsafe { (libc::waitid(kind, id, info.as_mut_ptr(), options), info.assume_init()) };
+    if result < 0 {
+        return match io::Error::last_os_error().raw_os_error() {
+            Some(libc::EINTR) => wait(kind, id, reap),
+            _ => Waited::NoChildren,
+        };
+    }
+    // SAFETY: waitid filled the fields of a child's state change, or left them zero.
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    if pid == 0 {
+        return Waited::Nobody;
+    }
+    // Above the eight bits of a status, macOS tells what else was given to exit.
+    let status = status & 0xff;
+    let exit = if info.si_code == libc::CLD_EXITED { Exit::Code(status) } else { Exit::Signal(status) };
+    Waited::Ended(Ended { pid, exit })
+}
+
+/// The CPU time of every child that this process has reaped, and of theirs.
+pub(crate) fn reaped_cpu() -> Duration {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the struct is ours and all zeroes are a valid value of it.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let length = |t: libc::timeval| {
+        let (seconds, micros) = (u64::try_from(t.tv_sec), u64::try_from(t.tv_usec));
+        Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_micros(micros.unwrap_or(0))
+    };
+    length(usage.ru_utime) + length(usage.ru_stime)
+}
+
+/// Runs before ordinary processes, where the system lets us.
+pub(crate) fn hurry() {
+    // SAFETY: no memory is passed. A refusal changes nothing.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+}
+
+pub(crate) fn fork(_alone: &Alone, work: impl FnOnce() -> u8) -> io::Result<i32> {
+    // SAFETY: the process has one thread, so the child's copy of every lock and of the heap is consistent.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let code = work();
+            // SAFETY: ends the child without running what its parent registered for its own end.
+            unsafe { libc::_exit(i32::from(code)) }
+        }
+        pid => Ok(pid),
+    }
+}
