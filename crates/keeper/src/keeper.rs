@@ -26,11 +26,11 @@ use tenure_core::output::Stream;
 use tenure_core::record::{KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
-use tenure_core::wire::{Launch, Tell};
+use tenure_core::wire::{self, Launch, Tell};
 use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::file::Reserved;
-use tenure_os::fork::Alone;
+use tenure_os::fork::{self, Alone};
 use tenure_os::kin::Kin;
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest, Ready};
@@ -97,6 +97,16 @@ struct Draining {
 
 /// How a keeper leaves whose run has ended, but nobody took the ending.
 pub(crate) const UNRECORDED: u8 = 3;
+
+/// What a keeper does that was started and not forked: its errand says what it is to keep. Returns its exit code.
+pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
+    let (alone, letter, conns) = fork::errand()?;
+    let decoded = wire::decode::<Launch>(&letter).map_err(io::Error::other)?;
+    let (launch, body, _) = decoded.ok_or_else(|| io::Error::other("a keeper got half a letter"))?;
+    let body = body.to_vec();
+    drop(letter); // a keeper holds no environment
+    Ok(main(&alone, nursery, &launch, body, conns))
+}
 
 /// What a keeper does; returns its exit code. Zero means that the ending is written, or with the holder.
 pub(crate) fn main(
