@@ -53,13 +53,13 @@ use macos as system;
 mod windows;
 #[cfg(windows)]
 use windows as system;
-#[cfg(all(windows, feature = "async"))]
-pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
     beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
     reaper, root, shell, signals, socket, spawn, stdio, text, tree,
 };
+#[cfg(all(windows, feature = "async"))]
+pub use windows::{hear, stream};
 
 #[cfg(target_os = "linux")]
 pub use system::{enclosure, filesystem, host};

@@ -30,6 +30,8 @@ mod role;
 mod shell;
 mod signals;
 mod socket;
+#[cfg(feature = "async")]
+mod stream;
 #[cfg(target_os = "linux")]
 mod tree;
 

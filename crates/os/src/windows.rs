@@ -1,6 +1,8 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
 mod again;
+#[cfg(feature = "async")]
+mod alarm;
 pub mod beneath;
 pub(crate) mod children;
 mod clock;
@@ -42,6 +44,8 @@ pub mod socket;
 pub mod spawn;
 mod start;
 pub mod stdio;
+#[cfg(feature = "async")]
+pub mod stream;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -49,6 +53,8 @@ pub mod tree;
 mod watch;
 
 pub(crate) use again::*;
+#[cfg(feature = "async")]
+pub(crate) use alarm::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;
