@@ -2,7 +2,7 @@
 //! key. What a table means is read elsewhere.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, is_separator};
 use tenure_core::session::AgentId;
 use tenure_settings::described::{BadTable as BadAgent, Table};
 use tenure_settings::raw::{self, Raw, RawTable, RawValue};
@@ -79,7 +79,7 @@ impl<'a> Layers<'a> {
 pub(crate) fn command(table: &Table<'_>, arguments: &str) -> Result<String, BadAgent> {
     let text = table.text("command")?.unwrap_or_default();
     let is_program = !text.is_empty() && !text.contains('\0') && !text.starts_with('-');
-    if is_program && (!text.contains('/') || text.starts_with('/')) {
+    if is_program && (!text.contains(is_separator) || Path::new(text).is_absolute()) {
         return Ok(text.to_owned());
     }
     let why =

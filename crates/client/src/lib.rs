@@ -1,4 +1,4 @@
-//! A client of the daemon's API, over its Unix socket. Each call is one connection, so that a daemon that was
+//! A client of the daemon's API, over its local socket. Each call is one connection, so that a daemon that was
 //! restarted meanwhile is found by the next.
 #![forbid(unsafe_code)]
 
@@ -30,8 +30,8 @@ use tenure_core::run_json::RunJson;
 use tenure_core::tools::{ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
 use tenure_os::file::Dir;
 use tenure_os::socket::Conn;
+use tenure_os::stream::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::UnixStream;
 
 /// The socket's name in the state root.
 pub const SOCKET: &str = "daemon.sock";
@@ -107,8 +107,7 @@ impl Client {
     }
 
     async fn exchange(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
-        let stream = std::os::unix::net::UnixStream::from(self.connect()?.into_fd());
-        let stream = UnixStream::from_std(stream)?;
+        let stream = Stream::new(self.connect()?)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection.with_upgrades());
         let request = head

@@ -168,6 +168,12 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+/// What is left of a code in the byte that most systems have for one: a failure stays one.
+fn in_a_byte(code: i32) -> u8 {
+    let [low, ..] = code.to_le_bytes();
+    if low == 0 && code != 0 { u8::MAX } else { low }
+}
+
 impl Kills {
     /// Whether nobody had to be killed.
     pub fn is_none(&self) -> bool {
@@ -206,7 +212,7 @@ impl Termination {
     pub fn code(&self) -> u8 {
         match self.reason {
             Reason::Exit | Reason::Signal | Reason::SpawnError => match (self.exit_code, self.signal) {
-                (Some(code), _) => u8::try_from(code & 0xff).unwrap_or(125),
+                (Some(code), _) => in_a_byte(code),
                 (None, Some(number)) => u8::try_from(128 + number).unwrap_or(125),
                 (None, None) => 121,
             },
@@ -307,6 +313,12 @@ mod tests {
         assert_eq!(Termination::not_started(&missing).code(), 127);
         let other = SpawnError { detail: String::new(), not_found: false };
         assert_eq!(Termination::not_started(&other).code(), 126);
+    }
+
+    #[test]
+    fn a_code_that_fits_into_no_byte_is_still_no_success() {
+        let code = |code| ended(Reason::Exit, Some(Exit::Code(code))).code();
+        assert_eq!([0, 255, 256, 259, -1, i32::MIN].map(code), [0, 255, 255, 3, 255, 255]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use std::path::Path;
 use std::time::Duration;
 use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
@@ -14,24 +15,9 @@ use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, Line, OnEscape, Orphan, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::Notify;
+use tenure_os::{environment, place};
 use tenure_policy::executable::Bound;
 use tenure_store::RunRow;
-
-/// The variables of the daemon's own environment that runs from the API begin with.
-const HANDED_DOWN: [&str; 12] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "XDG_RUNTIME_DIR",
-    "TERM",
-    "HOSTNAME",
-];
 
 /// A run that was asked for.
 #[derive(Debug)]
@@ -203,9 +189,13 @@ pub(crate) fn unpack(exact: &Exact) -> Result<Process, Refusal> {
     })
 }
 
-/// What the daemon hands down to a request without a process behind it: its environment, cleaned, and the user's home.
+/// What the daemon hands down to a request without a process behind it: of its environment what programs count on, and the
+/// user's home.
 pub(crate) fn handed_down(state_root: &str) -> Process {
-    let is_handed_down = |name: &str| HANDED_DOWN.contains(&name) || name.starts_with("LC_");
+    let is_handed_down = |name: &str| {
+        let is = |its: &&str| environment::same_name(its.as_bytes(), name.as_bytes());
+        environment::EVERYDAY.iter().any(is) || name.starts_with("LC_")
+    };
     let mut env: Vec<Vec<u8>> = own_variables()
         .filter(|(name, _)| is_handed_down(name))
         .map(|(name, value)| format!("{name}={value}").into_bytes())
@@ -223,7 +213,7 @@ pub(crate) fn handed_down(state_root: &str) -> Process {
 
 /// The user's home.
 pub(crate) fn home() -> String {
-    std::env::var("HOME").unwrap_or_else(|_| "/".to_owned())
+    std::env::var(place::home_variable()).unwrap_or_else(|_| place::top().to_owned())
 }
 
 /// The variables of the daemon's own environment; what is no text is not among them.
@@ -260,7 +250,8 @@ impl Process {
         }
         check_env(&entry).map_err(Refusal::invalid)?;
         let begins = entry[..=name.len()].to_vec();
-        self.env.retain(|known| !known.starts_with(&begins));
+        let same = |known: &[u8]| environment::same_name(known, &begins);
+        self.env.retain(|known| !known.get(..begins.len()).is_some_and(same));
         self.env.push(entry);
         Ok(())
     }
@@ -273,7 +264,7 @@ fn of_daemon(request: &RunRequest, state_root: &str) -> Result<Process, Refusal>
         process.set(name, value)?;
     }
     match &request.cwd {
-        Some(cwd) if cwd.starts_with('/') => process.cwd = cwd.clone().into_bytes(),
+        Some(cwd) if Path::new(cwd).is_absolute() => process.cwd = cwd.clone().into_bytes(),
         Some(cwd) => return Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}"))),
         None => {}
     }

@@ -47,7 +47,7 @@ impl Daemon {
 }
 
 fn absolute(what: &str, path: &str) -> Result<PathBuf, Refusal> {
-    if path.starts_with('/') && !path.contains('\0') {
+    if std::path::Path::new(path).is_absolute() && !path.contains('\0') {
         Ok(PathBuf::from(path))
     } else {
         Err(Refusal::invalid(format!("{what} is to be an absolute path")))

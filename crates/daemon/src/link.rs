@@ -7,8 +7,8 @@ use std::io;
 use tenure_core::wire::{self, Ask, Role, Tell, refusal};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::socket::Conn;
+use tenure_os::stream::Stream;
 use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
 use tokio::time::{Duration, timeout};
 
 /// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
@@ -17,7 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// One connection to a keeper.
 #[derive(Debug)]
 pub(crate) struct Link {
-    stream: UnixStream,
+    stream: Stream,
     incoming: BytesMut,
     /// The version of the wire that the keeper speaks.
     version: u32,
@@ -25,10 +25,7 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(conn: Conn) -> io::Result<Self> {
-        let stream = std::os::unix::net::UnixStream::from(conn.into_fd());
-        stream.set_nonblocking(true)?;
-        let stream = UnixStream::from_std(stream)?;
-        Ok(Self { stream, incoming: BytesMut::new(), version: wire::VERSION })
+        Ok(Self { stream: Stream::new(conn)?, incoming: BytesMut::new(), version: wire::VERSION })
     }
 
     /// Connects to a run's keeper and says who we are. One that an older Tenure started speaks an older wire, and
@@ -74,21 +71,8 @@ impl Link {
                 }
                 return Ok(Some((head, body)));
             }
-            // Room is made when there is something to read, and not while waiting for it.
-            self.stream.readable().await?;
-            if self.incoming.capacity() - self.incoming.len() < 512 {
-                self.incoming.reserve(4096);
-            }
-            match self.stream.try_read_buf(&mut self.incoming) {
-                Ok(0) => return Ok(None),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if self.incoming.is_empty() {
-                        self.incoming = BytesMut::new();
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
-                Err(error) => return Err(error),
+            if !self.stream.read_onto(&mut self.incoming).await? {
+                return Ok(None);
             }
         }
     }

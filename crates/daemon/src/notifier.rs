@@ -242,7 +242,7 @@ impl Daemon {
             process.set(name, value)?;
         }
         if let Some(cwd) = &plan.cwd {
-            process.cwd = cwd.as_os_str().as_encoded_bytes().to_vec();
+            process.cwd = tenure_os::text::bytes(cwd);
         }
         let words = plan.argv.into_iter().map(String::into_bytes).collect();
         let command = Argv::new(words).map_err(Refusal::invalid)?;

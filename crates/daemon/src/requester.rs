@@ -118,10 +118,7 @@ impl fmt::Display for Requester {
 impl Daemon {
     /// Who is behind a connection of this process. It is asked when the connection is made.
     pub(crate) fn requester(&self, peer: &Peer) -> Requester {
-        let about = match peer.pid {
-            Some(pid) => format!("uid {}, pid {pid}", peer.uid),
-            None => format!("uid {}", peer.uid),
-        };
+        let about = peer.to_string();
         let held = self.all_held();
         let keeper_of = |pid: i32| held.iter().find(|held| self.keeper_pid(held) == Some(pid));
         let Some(above) = peer.ancestors() else { return Requester::Gone { about } };

@@ -10,11 +10,10 @@ use std::time::Duration;
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::lock::Lock;
-use tenure_os::{descriptors, file, program, reaper};
+use tenure_os::{descriptors, file, hear, program, service};
 use tenure_settings::Settings;
 use tenure_store::Registry;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 /// How long requests that are being answered may take when the daemon leaves.
@@ -113,14 +112,14 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let notifier = tokio::spawn(Arc::clone(&daemon).notify_forever());
     tokio::spawn(Arc::clone(&daemon).watch_tasks());
     daemon.tell_what_is_owed().await;
-    tokio::spawn(bury_children());
+    // Nurseries are our children; one that has left is taken off the list.
+    tokio::spawn(hear::bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));
     daemon
         .tell_own("daemon-started", serde_json::json!({"pid": std::process::id(), "version": crate::VERSION}))
         .await;
     tracing::info!(pid = std::process::id(), state = %daemon.state.path().display(), "serving");
-    // Whoever runs us under systemd waits for this; elsewhere nobody listens.
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    service::ready();
     let connections = http::serve(Arc::clone(&daemon), doors);
     ready();
     leave(&daemon, connections, notifier, heart).await;
@@ -139,7 +138,7 @@ async fn leave(
     let told = phase.wait_for(|phase| *phase != Phase::Serving).await.map(|phase| *phase);
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
     tracing::info!(cancel_runs, "leaving");
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    service::stopping();
     part(daemon, cancel_runs).await;
     // One that panicked tells no more.
     let _ = notifier.await;
@@ -174,30 +173,11 @@ async fn part(daemon: &Daemon, cancel_runs: bool) {
     let _ = tokio::time::timeout(FAREWELL, released).await;
 }
 
-/// Nurseries are our children; one that has left is taken off the list.
-async fn bury_children() {
-    let Ok(mut children) = signal(SignalKind::child()) else { return };
-    while children.recv().await.is_some() {
-        reaper::reap_now();
-    }
-}
-
-/// A polite signal is a request to stop; runs go on.
+/// Who is politely asked to leave stops; runs go on.
 async fn hear_signals(daemon: Arc<Daemon>) {
-    let (Ok(mut term), Ok(mut int), Ok(mut hup)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
-    else {
-        return;
-    };
-    loop {
-        tokio::select! {
-            _ = term.recv() => break,
-            _ = int.recv() => break,
-            // The terminal that it was started from is not its own.
-            _ = hup.recv() => {}
-        }
+    if hear::leave().await.is_ok() {
+        daemon.drain(false);
     }
-    daemon.drain(false);
 }
 
 impl Daemon {

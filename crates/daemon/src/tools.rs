@@ -14,7 +14,7 @@ mod notice;
 mod poll;
 mod process;
 mod question;
-mod shell;
+pub(crate) mod shell;
 mod turn;
 mod wanted;
 mod witness;

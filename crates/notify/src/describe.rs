@@ -4,7 +4,7 @@ use crate::channel::{BadName, Channel, ChannelName, Command, Listeners, Target, 
 use crate::secret::{Secret, Signer};
 use crate::url::Url;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::time::Duration;
 use tenure_core::defaults;
 use tenure_settings::described::{BadTable, Length, Table, literal};
@@ -91,7 +91,7 @@ fn command(table: &Table<'_>) -> Result<Command, BadTable> {
     let argv = table.each("command", table.array("command")?.unwrap_or_default(), literal)?;
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let is_program = !program.is_empty() && !program.starts_with('-');
-    if !is_program || (program.contains('/') && !program.starts_with('/')) {
+    if !is_program || (program.contains(is_separator) && !Path::new(program).is_absolute()) {
         let why =
             "write the program's name or its absolute path, and then its arguments; no shell reads them";
         return Err(table.bad("command", format!("{program:?} is no program: {why}")));

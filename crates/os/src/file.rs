@@ -176,6 +176,19 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     system::close_to_others(path)
 }
 
+/// The path without links and `..` in it that leads to the same, as people and programs write it.
+pub fn real(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().map(system::plain)
+}
+
+/// Whether nobody but its owner, and who administers this machine, may use a file.
+pub fn is_private(path: &Path) -> io::Result<bool> {
+    system::is_private(path)
+}
+
+/// How people close a file to others here, as advice.
+pub const CLOSING: &str = system::CLOSING;
+
 /// From now on what this process makes is its owner's alone.
 pub fn make_private() {
     system::make_private();

@@ -11,6 +11,7 @@
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("Tenure runs on Linux, macOS and Windows");
 
+pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
@@ -18,18 +19,22 @@ pub mod file;
 pub mod flow;
 pub mod kin;
 pub mod lock;
-#[cfg(unix)]
+pub mod memory;
 pub mod pause;
+pub mod place;
 pub mod process;
 pub mod random;
+pub mod service;
 
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, fork, memory, poll, program, pty, reaper, root, signals, socket, spawn,
-    stdio, terminal, tree,
+    beneath, descriptors, environment, executable, fork, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, terminal, text, tree,
 };
+#[cfg(all(unix, feature = "async"))]
+pub use unix::{hear, stream};
 
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
@@ -49,7 +54,12 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
-pub use windows::{enclosure, filesystem, pty, reaper, root, spawn, stdio, tree};
+pub use windows::{
+    beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
+    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
+};
+#[cfg(all(windows, feature = "async"))]
+pub use windows::{hear, stream};
 
 #[cfg(unix)]
 pub use system::{enclosure, filesystem, host};

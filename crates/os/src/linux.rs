@@ -14,6 +14,7 @@ mod pidfd;
 mod process;
 mod pty;
 mod random;
+mod service;
 mod signals;
 mod socket;
 mod spawn;
@@ -29,6 +30,7 @@ pub(crate) use pidfd::*;
 pub(crate) use process::*;
 pub(crate) use pty::*;
 pub(crate) use random::*;
+pub(crate) use service::*;
 pub(crate) use signals::*;
 pub(crate) use socket::*;
 pub(crate) use spawn::*;
@@ -36,3 +38,4 @@ pub(crate) use this::*;
 
 /// A keeper is a child subreaper: whoever below it loses its parent becomes its child.
 pub(crate) const ORPHANS_COME_BACK: bool = true;
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Xdg;

@@ -11,6 +11,7 @@ mod process;
 mod pty;
 mod queue;
 mod random;
+mod service;
 mod signals;
 mod socket;
 mod spawn;
@@ -23,10 +24,13 @@ pub(crate) use memory::*;
 pub(crate) use process::*;
 pub(crate) use pty::*;
 pub(crate) use random::*;
+pub(crate) use service::*;
 pub(crate) use signals::*;
 pub(crate) use socket::*;
 pub(crate) use spawn::*;
 pub(crate) use this::*;
+
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Library;
 
 /// There are no subreapers: whoever loses its parent becomes a child of launchd.
 pub(crate) const ORPHANS_COME_BACK: bool = false;

@@ -1,18 +1,23 @@
 //! What the facades promise, tried on the real system. Tests that fork, lock or list a whole tree need a process of
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
-#[cfg(unix)]
 mod beneath;
+mod buffer;
 #[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(windows)]
+mod children;
 #[cfg(windows)]
 mod console;
 mod file;
 #[cfg(windows)]
 mod job;
+#[cfg(unix)]
+mod links;
 mod lock;
 #[cfg(windows)]
 mod pipes;
+mod poll;
 #[cfg(unix)]
 mod private;
 mod process;
@@ -23,10 +28,12 @@ mod refused;
 mod role;
 #[cfg(unix)]
 mod shell;
-#[cfg(unix)]
+mod signals;
 mod socket;
 #[cfg(unix)]
 mod strays;
+#[cfg(feature = "async")]
+mod stream;
 #[cfg(target_os = "linux")]
 mod tree;
 

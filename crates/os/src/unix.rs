@@ -3,17 +3,20 @@
 #[cfg(any(test, target_os = "macos"))]
 pub(crate) mod arguments;
 pub mod beneath;
-pub mod buffer;
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 pub(crate) mod calls;
 pub mod descriptors;
+pub mod environment;
+pub mod executable;
 pub mod fork;
-pub mod memory;
+#[cfg(feature = "async")]
+pub mod hear;
 pub mod poll;
 pub mod program;
 pub mod pty;
 pub mod reaper;
 pub mod root;
+pub mod shell;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
@@ -21,5 +24,8 @@ pub mod stdio;
 #[cfg(any(test, target_os = "macos"))]
 pub(crate) mod stepwise;
 pub(crate) mod strays;
+#[cfg(feature = "async")]
+pub mod stream;
 pub mod terminal;
+pub mod text;
 pub mod tree;

@@ -1,41 +1,75 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
+mod again;
+#[cfg(feature = "async")]
+mod alarm;
+pub mod beneath;
+pub(crate) mod children;
 mod clock;
 mod console;
+pub mod descriptors;
 mod desktop;
 pub mod enclosure;
+mod end;
+pub mod environment;
+mod event;
+pub mod executable;
 mod file;
 pub mod filesystem;
+pub mod fork;
+#[cfg(feature = "async")]
+pub mod hear;
+pub mod host;
 mod job;
 mod list;
 mod lock;
 mod looks;
+mod outbox;
+mod pages;
+mod passing;
 mod pipe;
+pub mod poll;
 mod private;
 mod process;
+pub mod program;
 pub mod pty;
 mod random;
 pub mod reaper;
 pub mod root;
 mod search;
+mod service;
+pub mod shell;
+pub mod signals;
+pub mod socket;
 pub mod spawn;
 mod start;
 pub mod stdio;
-pub mod tree;
-mod watch;
+#[cfg(feature = "async")]
+pub mod stream;
 #[cfg(test)]
 mod tests;
+pub mod text;
+pub mod tree;
+mod watch;
 
+pub(crate) use again::*;
+#[cfg(feature = "async")]
+pub(crate) use alarm::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;
+pub(crate) use end::*;
+pub(crate) use event::*;
 pub(crate) use file::*;
 pub(crate) use job::*;
 pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use looks::*;
+pub(crate) use outbox::*;
+pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
+pub(crate) use service::*;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;
@@ -44,6 +78,8 @@ use std::os::windows::ffi::OsStrExt;
 use std::os::windows::io::{FromRawHandle, OwnedHandle};
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE};
 use windows_sys::core::BOOL;
+
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::LocalData;
 
 fn check(result: BOOL) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

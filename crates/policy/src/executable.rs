@@ -4,7 +4,7 @@
 mod bound;
 mod find;
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub use bound::{Bound, Changed, Content, Unbindable, What};

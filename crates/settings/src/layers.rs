@@ -4,19 +4,16 @@ use crate::kind::Place;
 use crate::origin::{BadSettings, Origin};
 use crate::table::{Env, Setting, TABLE};
 use crate::{Settings, file};
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The variables of a process.
-pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+use tenure_os::place::{self, Variables};
 
 /// The settings that these flags and variables give, with the file that the variables name.
 pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<Settings, BadSettings> {
-    let home = directory(variables, "HOME");
+    let home = place::home(variables);
     let caller = Place { base: None, home: home.as_deref() };
     // Only defaults may need a home: a state root that is named needs none.
-    let state = place_of(variables, "XDG_STATE_HOME", ".local/state").map(|dir| dir.join("tenure"));
+    let state = place::state(variables);
     let mut settings = Settings::defaults(state.clone().unwrap_or_default());
     let (config, origin) = config(variables);
     settings.config = config;
@@ -103,8 +100,7 @@ fn config(variables: Variables<'_>) -> (Option<PathBuf>, Origin) {
         let path = std::path::absolute(&named).unwrap_or(named.into());
         return (Some(path), Origin::Environment(NAME));
     }
-    let dir = place_of(variables, "XDG_CONFIG_HOME", ".config");
-    (dir.map(|dir| dir.join("tenure/config.toml")), Origin::Default)
+    (place::config(variables).map(|dir| dir.join("config.toml")), Origin::Default)
 }
 
 fn read(path: &Path, named: bool) -> Result<file::Contents, BadSettings> {
@@ -123,14 +119,4 @@ fn read(path: &Path, named: bool) -> Result<file::Contents, BadSettings> {
 /// Whether a directory on the way to a file is closed to us, so that it cannot even be told if there is one.
 fn is_out_of_reach(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-}
-
-/// A directory of the XDG specification, or its default below the home.
-fn place_of(variables: Variables<'_>, name: &str, below_home: &str) -> Option<PathBuf> {
-    directory(variables, name).or_else(|| directory(variables, "HOME").map(|home| home.join(below_home)))
-}
-
-/// A directory that a variable names; a relative one is to be ignored, the specification says.
-fn directory(variables: Variables<'_>, name: &str) -> Option<PathBuf> {
-    variables(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }

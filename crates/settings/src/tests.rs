@@ -5,10 +5,10 @@ use crate::raw::{Raw, RawValue};
 use crate::table::TABLE;
 use crate::{BadSettings, Origin, Registry, Settings};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
+use tenure_os::{place, text};
 
 /// What these variables and this file give.
 fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, BadSettings> {
@@ -17,13 +17,18 @@ fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, BadSettings>
     std::fs::write(&path, file).unwrap();
     load(&[], &|name| match name {
         "TENURE_CONFIG" => Some(path.clone().into()),
-        "HOME" => Some("/home/me".into()),
+        name if name == place::home_variable() => Some("/home/me".into()),
         _ => variables.iter().find(|(its, _)| *its == name).map(|(_, value)| OsString::from(value)),
     })
 }
 
 fn env(name: &str, value: &str) -> Result<Settings, BadSettings> {
     with("", &[(name, value)])
+}
+
+/// Where a user at `/home/me` has the state root.
+fn usual_state() -> PathBuf {
+    place::state(&|name| (name == place::home_variable()).then(|| "/home/me".into())).unwrap()
 }
 
 #[track_caller]
@@ -51,29 +56,31 @@ fn each_layer_wins_over_those_below() {
 }
 
 #[test]
-fn the_state_root_is_named_or_below_the_xdg_state_home() {
-    assert_eq!(with("", &[]).unwrap().state, Path::new("/home/me/.local/state/tenure"));
-    assert_eq!(env("XDG_STATE_HOME", "/x").unwrap().state, Path::new("/x/tenure"));
-    assert_eq!(env("XDG_STATE_HOME", "relative").unwrap().state, Path::new("/home/me/.local/state/tenure"));
+fn the_state_root_is_named_or_where_this_system_keeps_state() {
+    assert_eq!(with("", &[]).unwrap().state, usual_state());
     assert_eq!(env("TENURE_STATE", "/s").unwrap().state, Path::new("/s"));
     assert!(matches!(load(&[], &|_| None), Err(BadSettings::NoStateRoot)));
     assert!(load(&[], &|name| (name == "TENURE_STATE").then(|| "/s".into())).is_ok(), "no home is needed");
 }
 
 #[test]
-fn the_configuration_is_named_or_below_the_xdg_config_home() {
-    let config = |name: &'static str, value: &'static str| {
-        let variables = move |its: &str| match its {
+fn the_configuration_is_named_or_where_this_system_keeps_it() {
+    let config = |name: &str, value: &str| {
+        let variables = |its: &str| match its {
             "TENURE_STATE" => Some("/s".into()),
             _ => (its == name).then(|| OsString::from(value)),
         };
-        load(&[], &variables).unwrap().config().map(Path::to_owned)
+        let usual = place::config(&variables).map(|dir| dir.join("config.toml"));
+        (load(&[], &variables).unwrap().config().map(Path::to_owned), usual)
     };
-    assert_eq!(config("TENURE_CONFIG", "/c.toml"), Some(PathBuf::from("/c.toml")));
-    assert_eq!(config("XDG_CONFIG_HOME", "/nowhere"), Some(PathBuf::from("/nowhere/tenure/config.toml")));
-    assert_eq!(config("HOME", "/nowhere"), Some(PathBuf::from("/nowhere/.config/tenure/config.toml")));
-    assert_eq!(config("HOME", "/dev/null"), Some(PathBuf::from("/dev/null/.config/tenure/config.toml")));
-    assert_eq!(config("HOME", ""), None);
+    let home = place::home_variable();
+    assert_eq!(config("TENURE_CONFIG", "/c.toml").0, Some(PathBuf::from("/c.toml")));
+    // Below what is no directory there is no file, and that is no mistake.
+    for place in ["/nowhere", "/dev/null"] {
+        let (found, usual) = config(home, place);
+        assert!(found == usual && found.is_some_and(|path| path.starts_with(place)), "{place}");
+    }
+    assert_eq!(config(home, "").0, None);
 }
 
 #[test]
@@ -151,7 +158,7 @@ fn a_value_of_the_wrong_kind_is_refused_with_its_place() {
     let text = refusal(env("TENURE_CGROUP", "maybe"));
     assert_eq!(text, "cgroup (from TENURE_CGROUP): \"maybe\" is neither on nor off");
     let variables = |name: &str| match name {
-        "TENURE_STATE" => Some(OsString::from_vec(b"/\xff".to_vec())),
+        "TENURE_STATE" => Some(text::from_bytes(b"/\xed\xa0\x80")),
         _ => None,
     };
     let text = refusal(load(&[], &variables));
@@ -211,7 +218,7 @@ fn every_setting_has_a_key_a_variable_and_a_word_of_its_own() {
 #[test]
 fn the_registry_is_a_file_and_postgres_is_not_yet() {
     let registry = |text: &str| env("TENURE_REGISTRY", text).map(|settings| settings.database());
-    assert_eq!(registry("sqlite").unwrap(), Path::new("/home/me/.local/state/tenure/tenure.db"));
+    assert_eq!(registry("sqlite").unwrap(), usual_state().join("tenure.db"));
     for text in ["sqlite:/r.db", "/r.db", "sqlite:///r.db"] {
         assert_eq!(
             registry(text).unwrap().components().next_back(),

@@ -187,7 +187,7 @@ impl Daemon {
     ) -> Result<Asked, Refusal> {
         let row = &session.row;
         let mut process = asked::handed_down(&self.state_text());
-        process.cwd = root_of(row).into_os_string().into_encoded_bytes();
+        process.cwd = tenure_os::text::bytes(root_of(row));
         dress(&mut process, &description.env)?;
         let command = description.argv().map_err(Refusal::invalid)?;
         let limits = self.settings.run.without_time_limits();

@@ -9,6 +9,7 @@ use crate::daemon::lock;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::dress;
+use crate::tools::shell;
 use std::path::Path;
 use tenure_acp::conversation::Asked;
 use tenure_acp::host::Answer;
@@ -22,6 +23,7 @@ use tenure_core::ids::RunId;
 use tenure_core::session::Backend;
 use tenure_core::signal;
 use tenure_core::spec::{Argv, Spec, Transport};
+use tenure_os::text;
 use tenure_output::{Piece, Reader, totals};
 use tenure_store::RunRow;
 
@@ -48,8 +50,7 @@ impl Hosting {
 
     fn terminal_asked(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<AskedRun, Refusal> {
         let mut process = asked::handed_down(&self.daemon.state_text());
-        process.cwd =
-            wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()).into_os_string().into_encoded_bytes();
+        process.cwd = text::bytes(wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()));
         dress(&mut process, &self.bounds.description.env)?;
         for variable in &wanted.env {
             process.set(&variable.name, &variable.value)?;
@@ -57,7 +58,7 @@ impl Hosting {
         }
         // Some agents write a line for a shell instead of a program and its arguments.
         let words = if wanted.args.is_empty() && wanted.command.contains(char::is_whitespace) {
-            vec!["/bin/sh".to_owned(), "-c".to_owned(), wanted.command]
+            shell::of_system(wanted.command)
         } else {
             std::iter::once(wanted.command).chain(wanted.args).collect()
         };

@@ -15,14 +15,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_mcp::Watched;
-use tenure_os::socket::{self, Listener};
+use tenure_os::socket::Listener;
+use tenure_os::stream::{Door, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;
 
@@ -37,7 +36,7 @@ const SHUT: Duration = Duration::from_millis(100);
 
 /// What clients connect to.
 pub(crate) struct Doors {
-    local: UnixListener,
+    local: Door,
     loopback: Option<(TcpListener, Token)>,
 }
 
@@ -46,10 +45,7 @@ pub(crate) fn open(daemon: &Daemon) -> io::Result<Doors> {
     let dir = daemon.state.dir();
     // We hold the lock, so whoever left it is gone.
     dir.remove(SOCKET)?;
-    let listener = Listener::bind(dir, SOCKET)?;
-    let path = daemon.state.path().join(SOCKET);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-    let local = UnixListener::from_std(listener.into_std())?;
+    let local = Door::new(Listener::bind(dir, SOCKET)?)?;
     let loopback = match daemon.settings.api.listen {
         Some(address) => {
             let listener = std::net::TcpListener::bind(address)
@@ -94,19 +90,14 @@ pub(crate) fn serve(daemon: Arc<Daemon>, doors: Doors) -> Connections {
     Connections { open, last }
 }
 
-async fn serve_local(
-    daemon: Arc<Daemon>,
-    listener: UnixListener,
-    router: Router,
-    open: mpsc::WeakSender<Infallible>,
-) {
+async fn serve_local(daemon: Arc<Daemon>, door: Door, router: Router, open: mpsc::WeakSender<Infallible>) {
     let mut phase = daemon.phase.subscribe();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = door.accept() => accepted,
             () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok(stream) = accepted else {
             tokio::time::sleep(SHUT).await;
             continue;
         };
@@ -129,15 +120,15 @@ async fn serve_local(
     }
 }
 
-/// A request came over the Unix socket.
+/// A request came over the local socket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Local;
 
 /// Who is at the other end: this user, the superuser, or nobody that we serve.
-fn visitor(daemon: &Daemon, stream: &UnixStream) -> Result<Requester, Refusal> {
-    let peer = socket::peer(stream.as_fd()).map_err(Refusal::internal)?;
+fn visitor(daemon: &Daemon, stream: &Stream) -> Result<Requester, Refusal> {
+    let peer = stream.peer().map_err(Refusal::internal)?;
     if peer.is_foreign() {
-        return Err(Refusal::forbidden(format!("user {} is not this daemon's user", peer.uid)));
+        return Err(Refusal::forbidden(format!("user {} is not this daemon's user", peer.user())));
     }
     Ok(daemon.requester(&peer))
 }

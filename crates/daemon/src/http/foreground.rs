@@ -1,5 +1,5 @@
 //! A foreground run: the caller's connection to the daemon becomes its connection to the keeper, so that its end is
-//! the caller's end from the first moment. `POST /v1/runs` with `Upgrade: tenure-keeper`, on the Unix socket.
+//! the caller's end from the first moment. `POST /v1/runs` with `Upgrade: tenure-keeper`, on the local socket.
 
 use crate::asked::{self, Asked};
 use crate::daemon::Daemon;
@@ -10,21 +10,15 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 use tenure_core::api::RunRequest;
 use tenure_core::wire::{self, Tell};
 use tenure_mcp::Watched;
-use tenure_os::socket::Conn;
-use tokio::io::{AsyncWriteExt, Interest};
-use tokio::net::UnixStream;
+use tenure_os::stream::Stream;
+use tokio::io::AsyncWriteExt;
 
 /// What the connection is to become.
 pub(super) const PROTOCOL: &str = "tenure-keeper";
-
-/// How often a caller that has said something already is looked at.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether a request asks for that.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
@@ -57,38 +51,23 @@ pub(super) fn start(
 
 /// From here on the caller hears frames: from us until there is a keeper, then from that.
 async fn go_on(daemon: Arc<Daemon>, asked: Asked, who: Requester, upgraded: Upgraded) {
-    let mut stream = match upgraded.downcast::<TokioIo<Watched<UnixStream>>>() {
+    let mut stream = match upgraded.downcast::<TokioIo<Watched<Stream>>>() {
         Ok(parts) if parts.read_buf.is_empty() => parts.io.into_inner().into_inner(),
         Ok(_) => return tracing::warn!("a foreground caller spoke before it was spoken to"),
         Err(_) => return tracing::error!("a foreground caller came over something else than the socket"),
     };
-    let copy = match copy(&stream) {
+    let copy = match stream.copy() {
         Ok(copy) => copy,
         Err(error) => return tracing::error!(%error, "a caller's connection cannot be passed on"),
     };
     let started = tokio::select! {
         started = daemon.start(asked, who.to_string(), Some(copy)) => started,
-        // Whoever leaves while it waits for its turn leaves the queue. A run that has begun has the caller's
-        // connection, and hears of its end by itself.
-        () = gone(&stream) => return,
+        // Whoever leaves while it waits for its turn leaves the queue. What it says is left for the keeper to read. A run
+        // that has begun has the caller's connection, and hears of its end by itself.
+        () = stream.gone() => return,
     };
     if let Err(refusal) = started {
         let why = refusal.detail;
         let _ = stream.write_all(&wire::encode(&Tell::Refused { why }, &[])).await;
     }
-}
-
-/// Waits until the other end has hung up; what it says is left for the keeper to read.
-async fn gone(stream: &UnixStream) {
-    while let Ok(ready) = stream.ready(Interest::READABLE).await {
-        if ready.is_read_closed() {
-            return;
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-}
-
-fn copy(stream: &UnixStream) -> io::Result<Conn> {
-    use std::os::fd::AsFd;
-    Conn::from_fd(stream.as_fd().try_clone_to_owned()?)
 }

@@ -4,10 +4,9 @@
 use crate::refusal::Refusal;
 use axum::http::{HeaderMap, Uri, header};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use subtle::ConstantTimeEq;
-use tenure_os::file::Dir;
+use tenure_os::file::{self, Dir};
 use tenure_os::random;
 
 /// The token of the loopback address.
@@ -18,9 +17,9 @@ impl Token {
     /// Reads the token, or makes one for its owner alone.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let refuse = |why: &str| io::Error::other(format!("the API's token {}: {why}", path.display()));
-        if let Ok(meta) = std::fs::metadata(path) {
-            if meta.permissions().mode() & 0o077 != 0 {
-                return Err(refuse("others may read it: chmod 600 it"));
+        if let Ok(private) = file::is_private(path) {
+            if !private {
+                return Err(refuse(&format!("others may read it: {}", file::CLOSING)));
             }
             let text = std::fs::read_to_string(path)?.trim().to_owned();
             return if text.len() < 16 {

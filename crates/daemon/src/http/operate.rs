@@ -9,7 +9,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tenure_core::api::{BackupRequest, Health, Problem, ReapLine, ReapRequest, ShutdownRequest};
@@ -74,7 +73,8 @@ pub(super) async fn backup(
     if !path.is_absolute() {
         return Err(Refusal::invalid("path is to be absolute"));
     }
-    if !path.parent().is_some_and(std::path::Path::is_dir) || path.as_os_str().as_bytes().contains(&0) {
+    if !path.parent().is_some_and(std::path::Path::is_dir) || path.as_os_str().as_encoded_bytes().contains(&0)
+    {
         return Err(Refusal::invalid(format!("{} is in no directory that there is", path.display())));
     }
     if path.exists() {

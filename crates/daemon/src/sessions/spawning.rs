@@ -167,7 +167,7 @@ fn made_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> 
 }
 
 fn absolute(cwd: String) -> Result<String, Refusal> {
-    if cwd.starts_with('/') && !cwd.contains('\0') {
+    if std::path::Path::new(&cwd).is_absolute() && !cwd.contains('\0') {
         Ok(cwd)
     } else {
         Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}")))

@@ -22,8 +22,8 @@ impl Daemon {
     pub(crate) async fn allow(&self, request: AllowRequest, who: &Requester) -> Result<Allowed, Refusal> {
         let AllowRequest { program, args, agent } = request;
         // As commands are shown and matched: `/bin` is `/usr/bin` on many systems.
-        let program = match resolve(&program, Path::new("/"), OsStr::new("")) {
-            Ok(found) if program.starts_with('/') => found.called.to_string_lossy().into_owned(),
+        let program = match resolve(&program, Path::new(tenure_os::place::top()), OsStr::new("")) {
+            Ok(found) if Path::new(&program).is_absolute() => found.called.to_string_lossy().into_owned(),
             _ => program,
         };
         let entry = Entry { program, args, exact: None, agent };

@@ -7,7 +7,6 @@ use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tenure_core::policy::{Ask, Decision, Listed, Mode, decide};
 use tenure_core::session::agent_of;
@@ -15,6 +14,9 @@ use tenure_policy::allowlist::{Allowlist, Call, Entry};
 use tenure_policy::executable::{Bound, Executable, resolve};
 use tenure_policy::shell::{Analysis, analyse, render};
 use tokio::task::block_in_place;
+
+/// Why a line is not taken apart where shells have another language.
+const OPAQUE: &str = "what a line does cannot be told on this system, where it is not written for sh";
 
 /// What is executed, and the files that must still be the same then.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -73,7 +75,8 @@ impl Known {
         if let Some((program, _)) = self.programs.iter().zip(&bound).find(|(it, now)| it.real != now.real) {
             return Err(format!("{} has changed meanwhile; ask for it again", program.called.display()));
         }
-        let words = vec!["/bin/sh".to_owned(), "-c".to_owned(), text];
+        let sh = tenure_os::shell::posix().ok_or(OPAQUE)?;
+        let words = vec![sh.to_owned(), "-c".to_owned(), text];
         Ok(Line { words, bound, understood: true })
     }
 }
@@ -91,7 +94,7 @@ impl Daemon {
         let agent = wanted.session.as_deref().and_then(agent_of);
         // Programs are looked for, read and hashed.
         let known = block_in_place(|| understand(wanted));
-        let cwd = Path::new(OsStr::from_bytes(&wanted.process.cwd));
+        let cwd = &wanted.cwd();
         let matched = known
             .as_ref()
             .map_err(Clone::clone)
@@ -147,8 +150,11 @@ fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
 
 /// Takes a line apart and finds its programs, or says why that cannot be done.
 fn understand(wanted: &Wanted) -> Result<Known, String> {
+    if tenure_os::shell::posix().is_none() {
+        return Err(OPAQUE.to_owned());
+    }
     let analysis = analyse(&wanted.command).map_err(|error| error.to_string())?;
-    let cwd = Path::new(OsStr::from_bytes(&wanted.process.cwd));
+    let cwd = &wanted.cwd();
     let path = shell::variable(&wanted.process.env, "PATH").unwrap_or_default();
     let find = |program: &str| resolve(program, cwd, OsStr::new(path)).map_err(|error| error.to_string());
     let programs = analysis.segments().iter().map(|segment| find(segment.program()));
@@ -169,7 +175,7 @@ fn question(wanted: &Wanted, known: Result<Known, String>, why: String) -> Resul
             });
         }
     };
-    let cwd = Path::new(OsStr::from_bytes(&wanted.process.cwd));
+    let cwd = &wanted.cwd();
     let agent = wanted.session.as_deref().and_then(agent_of);
     let entries = known.calls().into_iter().map(|call| Entry::allow_always(call, cwd, agent));
     let always = entries.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string());

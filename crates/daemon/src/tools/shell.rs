@@ -4,9 +4,9 @@
 //! that stays dies of a Ctrl-C that the command has survived.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tenure_os::executable::may_execute;
+use tenure_os::{environment, shell, text};
 use tenure_policy::executable::resolve;
 use tenure_policy::shell::analyse;
 
@@ -18,11 +18,26 @@ const ALSO_BUILTIN: [&str; 8] = ["[", "echo", "false", "kill", "printf", "pwd", 
 
 /// The words with which a shell executes a command line in a directory.
 pub(crate) fn words(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let mut words = vec![shell.as_os_str().as_encoded_bytes().to_vec()];
-    words.extend(flags(shell).iter().map(|flag| flag.as_bytes().to_vec()));
-    let before = if !replaces_itself(shell) && is_program(line, cwd, env) { REPLACING } else { "" };
-    words.extend([b"-c".to_vec(), format!("{before}{line}").into_bytes()]);
+    let language = language(shell).unwrap_or(Language::Posix);
+    let mut words = vec![text::bytes(shell)];
+    words.extend(flags(shell, language).iter().map(|flag| flag.as_bytes().to_vec()));
+    let replaces = language != Language::Posix || replaces_itself(shell);
+    let before = if !replaces && is_program(line, cwd, env) { REPLACING } else { "" };
+    words.push(format!("{before}{line}").into_bytes());
     words
+}
+
+/// The words with which the system's own shell executes a line: what is written for no user's in particular.
+pub(crate) fn of_system(line: String) -> Vec<String> {
+    match shell::posix() {
+        Some(sh) => vec![sh.to_owned(), "-c".to_owned(), line],
+        None => {
+            let shell = shell::default();
+            let language = language(&shell).unwrap_or(Language::Posix);
+            let words = flags(&shell, language).iter().map(|&flag| flag.to_owned());
+            std::iter::once(shell.to_string_lossy().into_owned()).chain(words).chain([line]).collect()
+        }
+    }
 }
 
 /// A line as it was given, of the one that a shell was given.
@@ -39,54 +54,72 @@ fn replaces_itself(shell: &Path) -> bool {
 fn is_program(line: &str, cwd: &[u8], env: &[Vec<u8>]) -> bool {
     let Ok(analysis) = analyse(line) else { return false };
     let [command] = analysis.segments() else { return false };
-    let (cwd, path) = (Path::new(OsStr::from_bytes(cwd)), variable(env, "PATH").unwrap_or_default());
-    !ALSO_BUILTIN.contains(&command.program()) && resolve(command.program(), cwd, OsStr::new(path)).is_ok()
+    let (cwd, path) = (PathBuf::from(text::from_bytes(cwd)), variable(env, "PATH").unwrap_or_default());
+    !ALSO_BUILTIN.contains(&command.program()) && resolve(command.program(), &cwd, OsStr::new(path)).is_ok()
 }
 
-/// The user's shell, unless it is none of this system's, or none that takes a POSIX command line. The environment is the
-/// one that is handed down, before it is cleaned.
+/// The user's shell, unless it is none of this system's, or none whose language is known here. The environment is the one
+/// that is handed down, before it is cleaned.
 pub(crate) fn choose(env: &[Vec<u8>]) -> PathBuf {
     let own = variable(env, "SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
     match own {
-        Some(shell) if is_known(&shell) && is_posix(&shell) && is_executable(&shell) => shell,
-        // The system's own: a PATH is the caller's to choose.
-        _ if is_executable(Path::new("/bin/bash")) => PathBuf::from("/bin/bash"),
-        _ => PathBuf::from("/bin/sh"),
+        Some(own) if shell::is_known(&own) && is_understood(&own) && is_executable(&own) => own,
+        _ => shell::default(),
     }
 }
 
-/// Whether this system has it as a shell; one that does not say has every shell.
-fn is_known(shell: &Path) -> bool {
-    match std::fs::read_to_string("/etc/shells") {
-        Ok(known) => known.lines().any(|line| Path::new(line.trim()) == shell),
-        Err(_) => true,
-    }
+/// What a shell reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Posix,
+    Cmd,
+    PowerShell,
 }
 
-fn is_posix(shell: &Path) -> bool {
-    matches!(name(shell), "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "busybox" | "yash")
-}
-
-fn flags(shell: &Path) -> &'static [&'static str] {
+fn language(shell: &Path) -> Option<Language> {
     match name(shell) {
-        "bash" => &["--noprofile", "--norc"],
-        "zsh" => &["-f"],
-        "busybox" => &["sh"],
-        _ => &[],
+        "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "busybox" | "yash" => Some(Language::Posix),
+        "cmd" => Some(Language::Cmd),
+        "powershell" | "pwsh" => Some(Language::PowerShell),
+        _ => None,
     }
 }
 
+/// Where every system's shell reads POSIX lines, the user's has to as well.
+fn is_understood(shell: &Path) -> bool {
+    let language = language(shell);
+    language == Some(Language::Posix) || (language.is_some() && shell::posix().is_none())
+}
+
+/// What stands before the line.
+fn flags(shell: &Path, language: Language) -> &'static [&'static str] {
+    match (language, name(shell)) {
+        // Neither what the registry names is run first, nor are quotes taken off that are the line's own.
+        (Language::Cmd, _) => &["/d", "/s", "/c"],
+        (Language::PowerShell, _) => &["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"],
+        (Language::Posix, "bash") => &["--noprofile", "--norc", "-c"],
+        (Language::Posix, "zsh") => &["-f", "-c"],
+        (Language::Posix, "busybox") => &["sh", "-c"],
+        (Language::Posix, _) => &["-c"],
+    }
+}
+
+/// What a shell is called, wherever it is.
 fn name(shell: &Path) -> &str {
-    shell.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    let name = shell.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name)
 }
 
 fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.is_file() && may_execute(path)
 }
 
 /// A variable of an environment; the last one of a name stands.
 pub(crate) fn variable<'a>(env: &'a [Vec<u8>], name: &str) -> Option<&'a str> {
-    let value = |entry: &'a Vec<u8>| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+    let value = |entry: &'a Vec<u8>| {
+        let (its, value) = entry.split_at_checked(name.len())?;
+        environment::same_name(its, name.as_bytes()).then(|| value.strip_prefix(b"=")).flatten()
+    };
     env.iter().rev().find_map(value).and_then(|value| std::str::from_utf8(value).ok())
 }
 

@@ -6,8 +6,6 @@ use crate::asked::{self, Asked, OfExec, Process, named, session_of};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::defaults;
@@ -17,6 +15,7 @@ use tenure_core::policy::Ask;
 use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
+use tenure_os::{file, text};
 use tenure_policy::environment;
 
 /// An exec request that is understood.
@@ -108,12 +107,12 @@ fn directory(workdir: &str, cwd: &[u8]) -> Result<Vec<u8>, Refusal> {
     if workdir.trim().is_empty() || workdir.contains('\0') {
         return Err(Refusal::invalid(format!("{workdir:?} is no directory: leave workdir out, or name one")));
     }
-    if workdir.starts_with('/') {
+    if Path::new(workdir).is_absolute() {
         return Ok(workdir.as_bytes().to_vec());
     }
     let from = std::str::from_utf8(cwd)
         .map_err(|_| Refusal::invalid("the caller's directory is not UTF-8: give an absolute workdir"))?;
-    Ok(Path::new(from).join(workdir).into_os_string().into_encoded_bytes())
+    Ok(text::bytes(Path::new(from).join(workdir)))
 }
 
 /// How long the end is waited for; in the background not at all.
@@ -147,9 +146,14 @@ impl Wanted {
     /// Settles where it runs: a link in that may lead elsewhere by the time at which it is allowed. A directory that is
     /// not there stays as it is written, and nothing can be started in it.
     pub(super) fn follow_links(&mut self) {
-        if let Ok(real) = Path::new(OsStr::from_bytes(&self.process.cwd)).canonicalize() {
-            self.process.cwd = real.into_os_string().into_encoded_bytes();
+        if let Ok(real) = file::real(&self.cwd()) {
+            self.process.cwd = text::bytes(real);
         }
+    }
+
+    /// Where it runs.
+    pub(super) fn cwd(&self) -> PathBuf {
+        text::from_bytes(&self.process.cwd).into()
     }
 
     /// Whether another wants the same.

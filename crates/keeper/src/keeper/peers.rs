@@ -10,6 +10,7 @@ use tenure_core::state::State;
 use tenure_core::watch::Seen;
 use tenure_core::wire::{self, Ask, Role, Tell, refusal};
 use tenure_os::poll::Ready;
+use tenure_os::process::Sent;
 use tenure_os::tree;
 
 /// Somebody connected.
@@ -291,8 +292,12 @@ impl Keeper {
     fn signal_group(&mut self, signal: Signal) -> Result<(), String> {
         match &self.root {
             RootState::Alive(root) if self.state() == State::Running => {
-                self.journal.asked_to_signal(root, signal, root.signal_group(signal));
-                Ok(())
+                let sent = root.signal_group(signal);
+                self.journal.asked_to_signal(root, signal, sent);
+                match sent {
+                    Sent::Yes | Sent::Gone => Ok(()),
+                    Sent::Denied => Err(format!("the system does not let {signal} be sent to this run")),
+                }
             }
             RootState::Alive(_) | RootState::Held(_) | RootState::Reaped => {
                 Err(format!("the run is {}", self.state()))

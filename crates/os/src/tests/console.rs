@@ -1,12 +1,11 @@
-use super::job::{SOON, own_plan, unbounded};
+use super::job::{SOON, emptied, end_of, own_plan, start, unbounded};
 use super::role::leave;
 use crate::flow::{Got, Put};
+use crate::poll::{self, Interest};
 use crate::pty::Pty;
-use crate::spawn::start_root_in;
-use crate::stdio::wait;
+use crate::stdio::{Ours, Stdio};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::os::windows::io::AsHandle;
 use tenure_core::ending::Exit;
 use tenure_core::spec::Size;
 
@@ -36,9 +35,9 @@ fn see(pty: &Pty, what: &str) {
             Got::Bytes(n) => shown.extend_from_slice(&buffer[..n]),
             Got::Nothing => {
                 let left = deadline.saturating_sub(crate::clock::awake());
-                let set = pty.waitable().expect("a handle");
-                let woken = wait(&[set.as_handle()], left).expect("a wait");
-                assert!(woken.is_some(), "never shown: {what}, but {text:?}");
+                assert!(!left.is_zero(), "never shown: {what}, but {text:?}");
+                poll::wait(&[Interest { on: pty.shown(), read: true, write: false }], Some(left))
+                    .expect("a wait");
             }
             Got::End => panic!("it ended before it showed {what}: {text:?}"),
         }
@@ -47,15 +46,18 @@ fn see(pty: &Pty, what: &str) {
 
 #[test]
 fn a_root_in_a_console_is_in_its_job_too_and_what_it_shows_is_read() {
-    let (job, pty) = (unbounded(), Pty::open(Size::new(80, 25).expect("a size")).expect("a console"));
-    let gated = start_root_in(&own_plan("show"), &pty, &job).expect("a root");
+    let (job, stdio) = (unbounded(), Stdio::pty(Size::new(80, 25).expect("a size")).expect("a console"));
+    let gated = start(&own_plan("show"), &stdio, &job).expect("a root");
     assert!(job.pids().expect("a list").contains(&gated.root().pid()));
-    let root = gated.release().expect("it runs");
+    let (root, _) = gated.release().expect("it runs");
+    let Ours::Pty(pty) = stdio.into_ours() else { unreachable!() };
     see(&pty, "shown:something");
-    assert_eq!(pty.write(b"typed\r"), Put::Bytes(6));
+    super::eventually("it is typed", || (pty.write(b"typed\r") == Put::Bytes(6)).then_some(()));
     see(&pty, "heard:typed");
-    assert!(root.wait(SOON).expect("a wait"));
-    assert_eq!(root.exit().expect("an exit"), Some(Exit::Code(5)));
+    assert_eq!(end_of(&root), Exit::Code(5));
     job.kill().expect("a kill");
-    assert!(job.wait_until_empty(SOON).expect("a wait"));
+    emptied(&job);
+    pty.hang_up();
+    let ended = || (pty.read(&mut [0; 4096]) == Got::End).then_some(());
+    super::eventually("the end of what is shown", ended);
 }

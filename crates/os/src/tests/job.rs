@@ -1,26 +1,58 @@
-use super::role::{self, ARGUMENTS, ROLE, hear};
-use crate::job::Job;
+use super::role::{self, ARGUMENTS, ROLE};
+use crate::enclosure::Enclosure;
+use crate::flow::Got;
+use crate::fork::Alone;
+use crate::poll::{self, Interest};
 use crate::process::Process;
 use crate::root::Root;
-use crate::spawn::{Gated, Plan, start_root};
-use std::io::{BufReader, PipeReader, PipeWriter};
-use std::os::windows::io::AsHandle;
+use crate::spawn::{Gated, NoRoot, Plan, start_root};
+use crate::stdio::{Ours, Sink, Source, Stdio};
 use std::time::Duration;
 use tenure_core::ending::{Exit, SpawnError};
-use tenure_core::resources::Resources;
+use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::signal::Signal;
 
 pub(super) const SOON: Duration = Duration::from_secs(30);
 
 /// A role in a job, with pipes.
 struct Run {
-    job: Job,
-    input: PipeWriter,
-    out: BufReader<PipeReader>,
+    job: Enclosure,
+    input: Option<Sink>,
+    out: Source,
+    heard: String,
 }
 
-pub(super) fn unbounded() -> Job {
-    Job::make(&Resources::default()).expect("a job")
+impl Run {
+    /// Waits until somebody in it has said this; the answer is the speaker's pid.
+    fn hear(&mut self, what: &str) -> i32 {
+        let said = format!("role: {what} ");
+        let deadline = crate::clock::awake() + SOON;
+        loop {
+            while let Some((line, rest)) = self.heard.split_once('\n') {
+                let pid = line.trim_end().strip_prefix(&said).map(|pid| pid.parse().expect("a pid"));
+                self.heard = rest.to_owned();
+                if let Some(pid) = pid {
+                    return pid;
+                }
+            }
+            let mut buffer = [0; 4096];
+            match self.out.read(&mut buffer) {
+                Got::Bytes(n) => self.heard.push_str(&String::from_utf8_lossy(&buffer[..n])),
+                Got::End => panic!("nobody said {what}"),
+                Got::Nothing => {
+                    let left = deadline.saturating_sub(crate::clock::awake());
+                    assert!(!left.is_zero(), "nobody said {what} in time");
+                    poll::wait(&[Interest::reading(&self.out)], Some(left)).expect("a wait");
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn unbounded() -> Enclosure {
+    let instance = InstanceId::from_random(crate::random::bytes().expect("bytes"));
+    let run = RunId::from_random(crate::random::bytes().expect("bytes"));
+    Enclosure::make(true, &instance, &run).expect("a job")
 }
 
 fn environment(role: &str) -> Vec<Vec<u8>> {
@@ -41,32 +73,46 @@ pub(super) fn own_plan(role: &str) -> Plan {
     plan(std::env::current_exe().expect("this program").to_str().expect("text"), role)
 }
 
+/// A root with these ends in this job.
+pub(super) fn start(plan: &Plan, stdio: &Stdio, job: &Enclosure) -> Result<Gated, NoRoot> {
+    start_root(&Alone::check().expect("a proof"), plan, stdio, Some(job))
+}
+
+/// Waits until the root has ended.
+pub(super) fn end_of(root: &Root) -> Exit {
+    super::eventually("its end", || root.exit())
+}
+
+/// Waits until nobody is in a job.
+pub(super) fn emptied(job: &Enclosure) {
+    super::eventually("an empty job", || (!job.is_occupied()).then_some(()));
+}
+
 fn gated(role: &str) -> (Gated, Run) {
-    let job = unbounded();
-    let (theirs, input) = std::io::pipe().expect("a pipe");
-    let (out, written) = std::io::pipe().expect("a pipe");
-    let stdio = [theirs.as_handle(), written.as_handle(), written.as_handle()];
-    let gated = start_root(&own_plan(role), stdio, &job).expect("a root");
-    (gated, Run { job, input, out: BufReader::new(out) })
+    let (job, stdio) = (unbounded(), Stdio::pipes(true).expect("pipes"));
+    let gated = start(&own_plan(role), &stdio, &job).expect("a root");
+    let Ours::Pipes { stdin, stdout, .. } = stdio.into_ours() else { unreachable!() };
+    (gated, Run { job, input: stdin, out: stdout, heard: String::new() })
 }
 
 fn started(role: &str) -> (Root, Run) {
     let (gated, run) = gated(role);
-    (gated.release().expect("it runs"), run)
+    (gated.release().expect("it runs").0, run)
 }
 
 fn exit_of(role: &str) -> Exit {
     let (root, run) = started(role);
-    assert!(root.wait(SOON).expect("a wait"), "it never ended");
-    let exit = root.exit().expect("an exit").expect("it has ended");
-    assert!(run.job.wait_until_empty(SOON).expect("a wait"));
+    let exit = end_of(&root);
+    emptied(&run.job);
     exit
 }
 
 fn refusal(program: &str) -> SpawnError {
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    let stdio = [reader.as_handle(), writer.as_handle(), writer.as_handle()];
-    start_root(&plan(program, "exit 0"), stdio, &unbounded()).expect_err("it is refused")
+    let stdio = Stdio::pipes(false).expect("pipes");
+    match start(&plan(program, "exit 0"), &stdio, &unbounded()) {
+        Err(NoRoot::Command(error)) => error,
+        other => panic!("it is not refused: {other:?}"),
+    }
 }
 
 #[test]
@@ -74,20 +120,19 @@ fn a_root_is_known_and_in_its_job_before_it_has_run_anything() {
     let (gated, run) = gated("exit 7");
     let identity = gated.root().identity().clone();
     assert_eq!(run.job.pids().expect("a list"), [identity.pid]);
-    assert!(!gated.root().wait(Duration::from_millis(200)).expect("a wait"), "it waits");
-    let root = gated.release().expect("it runs");
+    assert_eq!(gated.root().exit(), None, "it waits");
+    let root = gated.release().expect("it runs").0;
     let running = Process::open(identity.pid).expect("the system answers").expect("it is held");
     assert_eq!(running.identity(), &identity, "it is still who was recorded");
-    assert!(root.wait(SOON).expect("a wait"));
-    assert_eq!(root.exit().expect("an exit"), Some(Exit::Code(7)));
-    assert!(run.job.wait_until_empty(SOON).expect("a wait"));
+    assert_eq!(end_of(&root), (Exit::Code(7)));
+    emptied(&run.job);
 }
 
 #[test]
 fn a_root_that_is_not_let_run_is_ended() {
     let (gated, run) = gated("exit 0");
     drop(gated);
-    assert!(run.job.wait_until_empty(SOON).expect("a wait"));
+    emptied(&run.job);
 }
 
 #[test]
@@ -101,12 +146,12 @@ fn exit_codes_are_true_and_259_is_one_of_them() {
 /// Three processes, one under the other, all of which are up.
 fn tree() -> (Root, Run, Vec<Process>) {
     let (root, mut run) = started("tree 2");
-    let pids: Vec<_> = (0..3).map(|_| hear(&mut run.out, "up")).collect();
+    let pids: Vec<_> = (0..3).map(|_| run.hear("up")).collect();
     let listed = run.job.pids().expect("a list");
     let held = |pid: &i32| {
         assert!(listed.contains(pid), "{pid} is in no list {listed:?}");
         let process = Process::open(*pid).expect("the system answers").expect("it lives");
-        assert!(run.job.holds(&process).expect("an answer"));
+        assert!(run.job.holds(*pid));
         process
     };
     let processes = pids.iter().map(held).collect();
@@ -116,18 +161,17 @@ fn tree() -> (Root, Run, Vec<Process>) {
 #[test]
 fn a_killed_job_leaves_nobody_and_is_never_a_success() {
     let (root, run, processes) = tree();
-    assert_eq!(root.exit().expect("an answer"), None, "it lives");
+    assert_eq!(root.exit(), None, "it lives");
     run.job.kill().expect("a kill");
-    assert!(run.job.wait_until_empty(SOON).expect("a wait"));
-    assert!(root.wait(SOON).expect("a wait"));
-    assert_eq!(root.exit().expect("an exit"), Some(Exit::Signal(Signal::KILL.0)));
+    emptied(&run.job);
+    assert_eq!(end_of(&root), (Exit::Signal(Signal::KILL.0)));
     super::eventually("all are gone", || processes.iter().all(|one| !one.is_alive()).then_some(()));
 }
 
 #[test]
 fn with_the_last_handle_of_a_job_goes_everything_in_it() {
-    let (_root, run, processes) = tree();
-    drop(run.job);
+    let (root, run, processes) = tree();
+    drop((root, run.job));
     super::eventually("all are gone", || processes.iter().all(|one| !one.is_alive()).then_some(()));
 }
 
@@ -135,10 +179,10 @@ fn with_the_last_handle_of_a_job_goes_everything_in_it() {
 pub(super) fn keep() {
     let (_root, mut run) = started("tree 2");
     for _ in 0..3 {
-        let pid = hear(&mut run.out, "up");
+        let pid = run.hear("up");
         println!("\nrole: kept {pid}");
     }
-    let _ = run.job.wait_until_empty(Duration::from_secs(120));
+    let _ = poll::wait(&[Interest::reading(&run.out)], Some(Duration::from_secs(120)));
 }
 
 #[test]
@@ -154,19 +198,18 @@ fn a_keeper_that_is_killed_takes_its_whole_tree_along() {
 #[test]
 fn nobody_breaks_away_from_a_job() {
     let (_root, mut run) = started("flee");
-    hear(&mut run.out, "stayed");
+    run.hear("stayed");
 }
 
 #[test]
 fn a_job_is_occupied_until_its_last_process_is_gone() {
     let (root, mut run) = started("wait");
-    hear(&mut run.out, "ready");
+    run.hear("ready");
     assert!(run.job.is_occupied());
-    assert!(!run.job.wait_until_empty(Duration::from_millis(50)).expect("a wait"));
     let Run { job, input, .. } = run;
     drop(input);
-    assert!(job.wait_until_empty(SOON).expect("a wait"));
-    assert_eq!(root.exit().expect("an exit"), Some(Exit::Code(0)));
+    emptied(&job);
+    assert_eq!(end_of(&root), (Exit::Code(0)));
 }
 
 #[test]
@@ -175,9 +218,9 @@ fn a_process_outside_of_a_job_is_not_in_it_and_outlives_it() {
     bystander.hear("ready");
     let process = Process::open(bystander.pid()).expect("the system answers").expect("it lives");
     let (_root, run, _) = tree();
-    assert!(!run.job.holds(&process).expect("an answer"));
+    assert!(!run.job.holds(process.identity().pid));
     run.job.kill().expect("a kill");
-    assert!(run.job.wait_until_empty(SOON).expect("a wait"));
+    emptied(&run.job);
     assert!(process.is_alive());
 }
 

@@ -1,6 +1,7 @@
-//! What Unix says of a file's owner and kind.
+//! What Unix says of a file's owner and kind, and of whose a connection is.
 
 use crate::file::{Dir, Regular};
+use crate::socket::{Conn, Passing};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -75,4 +76,15 @@ fn only_a_regular_file_of_a_size_is_read_and_nobody_is_waited_for() {
     let names = ["file", "link", "pipe", "socket", "sub"].map(str::to_owned).to_vec();
     assert_eq!(dir.names(5).unwrap(), (names, 0));
     assert!(dir.names(4).is_err());
+}
+
+#[test]
+fn a_connection_says_whose_it_is_and_is_inherited_by_nobody() {
+    let (a, b) = Conn::pair().unwrap();
+    let (_near, far) = Conn::pair().unwrap();
+    assert_eq!(a.peer_uid().unwrap(), rustix::process::geteuid().as_raw());
+    Passing::to(a, 0).send(b"x", Some(&far)).unwrap();
+    let (_, passed) = Passing::from(b).receive(&mut [0; 8]).unwrap();
+    let flags = rustix::io::fcntl_getfd(passed.expect("a connection")).unwrap();
+    assert!(flags.contains(rustix::io::FdFlags::CLOEXEC), "it is for us alone");
 }

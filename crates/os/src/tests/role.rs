@@ -44,6 +44,28 @@ fn play() {
     }
 }
 
+/// The arguments that make this program do the errand that it was born for.
+#[cfg(windows)]
+pub(crate) const BORN: [&str; 4] = ["tests::role::do_errand", "--exact", "--ignored", "--nocapture"];
+
+#[cfg(windows)]
+#[test]
+#[ignore = "it is a role that other tests start"]
+fn do_errand() {
+    super::children::do_errand();
+}
+
+/// The arguments that make this program speak to who started it.
+#[cfg(windows)]
+pub(crate) const STARTED: [&str; 4] = ["tests::role::answer", "--exact", "--ignored", "--nocapture"];
+
+#[cfg(windows)]
+#[test]
+#[ignore = "it is a role that other tests start"]
+fn answer() {
+    super::children::answer();
+}
+
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "a role that exits is what the test is about")]
 pub(crate) fn leave(code: i32) {
     std::process::exit(code);

@@ -5,8 +5,9 @@ use crate::file::Dir;
 pub use crate::flow::Got;
 use crate::{process, system};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::net::{self, RecvFlags};
-use std::io;
+use std::{fmt, io};
 
 /// One end of a connection. Reading and writing never wait.
 #[derive(Debug)]
@@ -118,14 +119,25 @@ impl Passing {
 /// Who is at the other end of a local connection, as it was when the connection was made.
 #[derive(Debug)]
 pub struct Peer {
-    /// Its user.
-    pub uid: u32,
+    uid: u32,
     /// Its process, where that is in our sight.
     pub pid: Option<i32>,
     process: Option<system::PeerProcess>,
 }
 
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "uid {}", self.uid)?;
+        self.pid.map_or(Ok(()), |pid| write!(f, ", pid {pid}"))
+    }
+}
+
 impl Peer {
+    /// Its user, by the name that this system has for users.
+    pub fn user(&self) -> String {
+        self.uid.to_string()
+    }
+
     /// Whether it is neither this user's nor the superuser's.
     pub fn is_foreign(&self) -> bool {
         self.uid != 0 && self.uid != rustix::process::geteuid().as_raw()
@@ -161,6 +173,7 @@ impl Listener {
     pub fn bind(dir: &Dir, name: &str) -> io::Result<Self> {
         let fd = system::socket()?;
         system::at_address(dir, name, |address| net::bind(&fd, address))?;
+        chmodat(dir, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         net::listen(&fd, 64)?;
         Ok(Self { fd })
     }

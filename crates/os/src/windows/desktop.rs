@@ -25,8 +25,7 @@ pub(crate) fn windows_of(pids: &[u32]) -> Windows {
 
 unsafe extern "system" fn look(window: HWND, place: LPARAM) -> BOOL {
     // SAFETY: it is the place that was passed above, and nobody else uses it during the call.
-    let windows: &mut Windows =
-        unsafe { &mut *std::ptr::with_exposed_provenance_mut(place.cast_unsigned()) };
+    let windows: &mut Windows = unsafe { &mut *std::ptr::with_exposed_provenance_mut(place.cast_unsigned()) };
     let mut owner = 0;
     // SAFETY: the place is ours; a window that is gone has no owner.
     unsafe { GetWindowThreadProcessId(window, &raw mut owner) };

@@ -102,6 +102,26 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
     std::fs::metadata(path).map(drop)
 }
 
+/// Without the prefix by which the system takes a path as it is, and which many programs do not take at all. A path that
+/// would be another one without it, or too long, keeps it.
+pub(crate) fn plain(path: PathBuf) -> PathBuf {
+    const LONGEST: usize = 248;
+    let Some(text) = path.to_str() else { return path };
+    let short = match (text.strip_prefix(r"\\?\UNC\"), text.strip_prefix(r"\\?\")) {
+        (Some(share), _) => PathBuf::from(format!(r"\\{share}")),
+        (None, Some(local)) => PathBuf::from(local),
+        (None, None) => return path,
+    };
+    let same = std::path::absolute(&short).is_ok_and(|whole| whole == short);
+    if same && text.len() < LONGEST { short } else { path }
+}
+
+pub(crate) const CLOSING: &str = "icacls it with /inheritance:r and /grant:r for yourself alone";
+
+pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
+    private::is_private(path)
+}
+
 /// What is made in a private directory is private; there is no mask.
 pub(crate) fn make_private() {}
 

@@ -8,7 +8,8 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use windows_sys::Win32::Foundation::{
-    ERROR_ALREADY_EXISTS, ERROR_FILE_NOT_FOUND, ERROR_MORE_DATA, GetLastError, INVALID_HANDLE_VALUE, SetLastError,
+    ERROR_ALREADY_EXISTS, ERROR_FILE_NOT_FOUND, ERROR_MORE_DATA, GetLastError, INVALID_HANDLE_VALUE,
+    SetLastError,
 };
 use windows_sys::Win32::System::IO::{
     CreateIoCompletionPort, GetQueuedCompletionStatus, PostQueuedCompletionStatus,
@@ -16,15 +17,14 @@ use windows_sys::Win32::System::IO::{
 use windows_sys::Win32::System::JobObjects::{
     CreateJobObjectW, IsProcessInJob, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE,
     JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP, JOB_OBJECT_LIMIT_ACTIVE_PROCESS,
-    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
-    JobObjectCpuRateControlInformation,
     JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION, JOB_OBJECT_LIMIT_JOB_MEMORY,
     JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_ASSOCIATE_COMPLETION_PORT,
     JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION,
+    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS, JobObjectAssociateCompletionPortInformation,
     JobObjectBasicAccountingInformation, JobObjectBasicAndIoAccountingInformation,
-    JobObjectBasicProcessIdList, JobObjectExtendedLimitInformation, OpenJobObjectW, QueryInformationJobObject,
-    SetInformationJobObject, TerminateJobObject,
+    JobObjectBasicProcessIdList, JobObjectCpuRateControlInformation, JobObjectExtendedLimitInformation,
+    OpenJobObjectW, QueryInformationJobObject, SetInformationJobObject, TerminateJobObject,
 };
 use windows_sys::Win32::System::SystemServices::{
     JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS, JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO, JOB_OBJECT_MSG_EXIT_PROCESS,
@@ -126,7 +126,9 @@ impl JobObject {
         let rate = (u64::from(milli_cpus) * 10_000 / whole).clamp(1, 10_000);
         let control = JOBOBJECT_CPU_RATE_CONTROL_INFORMATION {
             ControlFlags: JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP,
-            Anonymous: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0 { CpuRate: u32::try_from(rate).unwrap_or(10_000) },
+            Anonymous: JOBOBJECT_CPU_RATE_CONTROL_INFORMATION_0 {
+                CpuRate: u32::try_from(rate).unwrap_or(10_000),
+            },
         };
         self.set(JobObjectCpuRateControlInformation, &control)
     }
@@ -251,7 +253,9 @@ fn listen(port: &OwnedHandle, out_of_memory: &AtomicBool) {
             JOB_OBJECT_MSG_JOB_MEMORY_LIMIT => out_of_memory.store(true, Ordering::Relaxed),
             JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO
             | JOB_OBJECT_MSG_EXIT_PROCESS
-            | JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS => signals::raise(signals::CHILD),
+            | JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS => {
+                signals::raise(signals::CHILD);
+            }
             _ => {}
         }
     }

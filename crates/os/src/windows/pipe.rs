@@ -10,9 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
-use windows_sys::Win32::Foundation::{
-    ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, GENERIC_READ, GENERIC_WRITE,
-};
+use windows_sys::Win32::Foundation::{ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, GENERIC_READ, GENERIC_WRITE};
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING, PIPE_ACCESS_INBOUND,
     PIPE_ACCESS_OUTBOUND, ReadFile, WriteFile,

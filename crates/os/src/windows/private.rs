@@ -2,23 +2,28 @@
 
 use super::{check, own, wide};
 use std::io;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsRawHandle, BorrowedHandle};
 use std::path::Path;
 use std::ptr::null_mut;
 use windows_sys::Win32::Foundation::LocalFree;
 use windows_sys::Win32::Security::Authorization::{
     ConvertSidToStringSidW, ConvertStringSecurityDescriptorToSecurityDescriptorW, GetNamedSecurityInfoW,
-    SDDL_REVISION_1, SE_FILE_OBJECT,
+    GetSecurityInfo, SDDL_REVISION_1, SE_FILE_OBJECT, SE_KERNEL_OBJECT,
 };
 use windows_sys::Win32::Security::{
-    DACL_SECURITY_INFORMATION, GetTokenInformation, OWNER_SECURITY_INFORMATION,
-    PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID, SECURITY_ATTRIBUTES, SetFileSecurityW,
-    TOKEN_QUERY, TOKEN_USER, TokenUser,
+    ACCESS_ALLOWED_ACE, ACL, DACL_SECURITY_INFORMATION, GetAce, GetTokenInformation, INHERIT_ONLY_ACE,
+    OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID,
+    SECURITY_ATTRIBUTES, SetFileSecurityW, TOKEN_ELEVATION, TOKEN_QUERY, TOKEN_USER, TokenElevation,
+    TokenUser,
 };
+use windows_sys::Win32::System::SystemServices::{ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
 /// The group that owns what is made with the administrator's rights.
 const ADMINISTRATORS: &str = "S-1-5-32-544";
+/// The system itself, and whoever owns a file: neither is anybody else.
+const SYSTEM: &str = "S-1-5-18";
+const OWNER: &str = "S-1-3-4";
 
 /// Memory that a call has made for us with the system's own allocator.
 struct Local(*mut core::ffi::c_void);
@@ -35,8 +40,21 @@ pub(crate) struct Descriptor(Local);
 
 impl Descriptor {
     pub(crate) fn of_this_user() -> io::Result<Self> {
+        Self::parse(&format!("D:P{}", Self::list(&user()?)))
+    }
+
+    /// The same for what is to say whose it is, also if it is made with the administrator's rights.
+    pub(crate) fn owned_by_this_user() -> io::Result<Self> {
         let user = user()?;
-        let text = wide(format!("D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)"));
+        Self::parse(&format!("O:{user}D:P{}", Self::list(&user)))
+    }
+
+    fn list(user: &str) -> String {
+        format!("(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)")
+    }
+
+    fn parse(text: &str) -> io::Result<Self> {
+        let text = wide(text);
         let mut made: PSECURITY_DESCRIPTOR = null_mut();
         // SAFETY: the text ends in a zero; the place is ours.
         check(unsafe {
@@ -62,9 +80,15 @@ impl Descriptor {
 
 /// The id of the user that this process acts as.
 pub(crate) fn user() -> io::Result<String> {
+    // SAFETY: the handle of this process is always open, and needs no closing.
+    user_of(unsafe { BorrowedHandle::borrow_raw(GetCurrentProcess()) })
+}
+
+/// The id of the user that a process acts as.
+pub(crate) fn user_of(process: BorrowedHandle<'_>) -> io::Result<String> {
     let mut token = null_mut();
-    // SAFETY: the handle of this process needs no closing, and the place is ours.
-    check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
+    // SAFETY: the handle is open, and the place is ours.
+    check(unsafe { OpenProcessToken(process.as_raw_handle(), TOKEN_QUERY, &raw mut token) })?;
     let token = own(token)?;
     // The structure and the id that it points to, which has at most 68 bytes.
     let mut room = [0_usize; 32];
@@ -91,6 +115,26 @@ fn id_text(id: PSID) -> io::Result<String> {
     String::from_utf16(&found).map_err(io::Error::other)
 }
 
+/// Whether this process has the administrator's rights, and not only could have them.
+pub(crate) fn is_elevated() -> io::Result<bool> {
+    let mut token = null_mut();
+    // SAFETY: the handle of this process is always open, and the place is ours.
+    check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
+    let token = own(token)?;
+    let mut elevation = TOKEN_ELEVATION::default();
+    let mut len = super::length_of::<TOKEN_ELEVATION>();
+    let place = (&raw mut elevation).cast();
+    // SAFETY: the structure is ours, of the length that is given, and written by the call.
+    check(unsafe { GetTokenInformation(token.as_raw_handle(), TokenElevation, place, len, &raw mut len) })?;
+    Ok(elevation.TokenIsElevated != 0)
+}
+
+/// Whether a file or directory is this user's, or was made with the administrator's rights.
+pub(crate) fn is_own(path: &Path) -> io::Result<bool> {
+    let owner = owner(path)?;
+    Ok(owner == ADMINISTRATORS || owner == user()?)
+}
+
 fn owner(path: &Path) -> io::Result<String> {
     let name = wide(path);
     let (mut id, mut all) = (null_mut(), null_mut());
@@ -114,6 +158,34 @@ fn owner(path: &Path) -> io::Result<String> {
     id_text(id)
 }
 
+/// The id of the user that has made what is behind a handle.
+pub(crate) fn owner_of(handle: BorrowedHandle<'_>) -> io::Result<String> {
+    let (mut id, mut all) = (null_mut(), null_mut());
+    // SAFETY: the handle is open; both places are ours, and what is not asked for has none.
+    let failed = unsafe {
+        GetSecurityInfo(
+            handle.as_raw_handle(),
+            SE_KERNEL_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut id,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &raw mut all,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+    }
+    let _all = Local(all);
+    id_text(id)
+}
+
+/// Whether this is the id of somebody who could do everything to this user anyway.
+pub(crate) fn is_trusted(id: &str) -> io::Result<bool> {
+    Ok(id == SYSTEM || id == ADMINISTRATORS || id == user()?)
+}
+
 /// Closes a directory of this user's to everybody else; another's is refused.
 pub(crate) fn claim(path: &Path) -> io::Result<()> {
     let (owner, me) = (owner(path)?, user()?);
@@ -125,4 +197,61 @@ pub(crate) fn claim(path: &Path) -> io::Result<()> {
     let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
     // SAFETY: the name ends in a zero, and the descriptor outlives the call.
     check(unsafe { SetFileSecurityW(name.as_ptr(), what, alone.0.0) })
+}
+
+/// Whether nobody but this user, the system and its administrators may use a file.
+pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
+    let (name, me) = (wide(path), user()?);
+    let (mut list, mut all): (*mut ACL, PSECURITY_DESCRIPTOR) = (null_mut(), null_mut());
+    // SAFETY: the name ends in a zero; both places are ours, and what is not asked for has none.
+    let failed = unsafe {
+        GetNamedSecurityInfoW(
+            name.as_ptr(),
+            SE_FILE_OBJECT,
+            DACL_SECURITY_INFORMATION,
+            null_mut(),
+            null_mut(),
+            &raw mut list,
+            null_mut(),
+            &raw mut all,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed.cast_signed()));
+    }
+    let _all = Local(all);
+    if list.is_null() {
+        // Without a list everybody may do everything.
+        return Ok(false);
+    }
+    // SAFETY: the call has given a list, which lives as long as all that came with it.
+    let count = unsafe { (*list).AceCount };
+    for at in 0..u32::from(count) {
+        if let Some(who) = allowed(list, at)?
+            && ![me.as_str(), ADMINISTRATORS, SYSTEM, OWNER].contains(&who.as_str())
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Who is allowed something by an entry of a list that is held; `None` if it allows nothing here.
+fn allowed(list: *const ACL, at: u32) -> io::Result<Option<String>> {
+    let mut entry = null_mut();
+    // SAFETY: whoever calls this holds the list; the place is ours.
+    check(unsafe { GetAce(list, at, &raw mut entry) })?;
+    let entry = entry.cast::<ACCESS_ALLOWED_ACE>();
+    // SAFETY: every entry begins with a header, whatever its kind.
+    let header = unsafe { (*entry).Header };
+    let here = u32::from(header.AceFlags) & INHERIT_ONLY_ACE == 0;
+    match u32::from(header.AceType) {
+        ACCESS_DENIED_ACE_TYPE => Ok(None),
+        ACCESS_ALLOWED_ACE_TYPE if !here => Ok(None),
+        ACCESS_ALLOWED_ACE_TYPE => {
+            // SAFETY: an entry of this kind has the id in this place, and it is only pointed to.
+            id_text(unsafe { (&raw mut (*entry).SidStart).cast() }).map(Some)
+        }
+        _ => Ok(Some("somebody who is named by a condition".to_owned())),
+    }
 }

@@ -8,15 +8,15 @@ use std::sync::OnceLock;
 use tenure_core::identity::{Identity, Place};
 use tenure_core::signal::Signal;
 use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_INVALID_PARAMETER, FILETIME, WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT,
+    ERROR_ACCESS_DENIED, ERROR_INVALID_PARAMETER, FILETIME, HANDLE, WAIT_FAILED, WAIT_OBJECT_0, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::System::Registry::{
     HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, RRF_SUBKEY_WOW6464KEY, RegGetValueW,
 };
 use windows_sys::Win32::System::Threading::{
-    GetExitCodeProcess, GetProcessTimes, OpenProcess, PROCESS_NAME_WIN32, PROCESS_QUERY_INFORMATION,
-    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, PROCESS_TERMINATE, QueryFullProcessImageNameW,
-    TerminateProcess, WaitForSingleObject,
+    GetCurrentProcess, GetExitCodeProcess, GetProcessTimes, OpenProcess, PROCESS_NAME_WIN32,
+    PROCESS_QUERY_INFORMATION, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, PROCESS_TERMINATE,
+    QueryFullProcessImageNameW, TerminateProcess, WaitForSingleObject,
 };
 
 pub(crate) type ProcessHandle = OwnedHandle;
@@ -192,4 +192,15 @@ pub(crate) fn exe_of(process: &OwnedHandle, _: i32) -> Option<String> {
     check(unsafe { QueryFullProcessImageNameW(raw, PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut len) })
         .ok()?;
     String::from_utf16(path.get(..len as usize)?).ok()
+}
+
+#[link(name = "ntdll")]
+unsafe extern "system" {
+    fn NtSuspendProcess(process: HANDLE) -> i32;
+}
+
+/// Stops this process until somebody lets it go on.
+pub(crate) fn stop_self() {
+    // SAFETY: the handle of this process is always open; no memory is passed.
+    unsafe { NtSuspendProcess(GetCurrentProcess()) };
 }

@@ -1,6 +1,8 @@
 //! The children that this process has started. Windows gives orphans to nobody: what a run leaves is in its job.
 
 use super::{children, root};
+use crate::poll::{self, Interest};
+use crate::process::Process;
 use std::io;
 use std::time::Duration;
 use tenure_core::ending::Exit;
@@ -37,5 +39,10 @@ pub fn reap_now() -> Vec<Ended> {
 
 /// Waits for the end of a child and lets go of it.
 pub fn wait_for(pid: i32) -> io::Result<Exit> {
-    children::wait_for(pid).map(root::exit)
+    if let Some(process) = Process::open(pid)? {
+        poll::wait(&[Interest::reading(&process)], None)?;
+    }
+    children::take_one(pid)
+        .map(root::exit)
+        .ok_or_else(|| io::Error::other(format!("{pid} is no child of this process")))
 }

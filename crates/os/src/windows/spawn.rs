@@ -106,7 +106,7 @@ fn texts(list: Vec<Vec<u8>>) -> io::Result<Vec<String>> {
 }
 
 /// The variables as the system wants them: sorted without regard to case, each name once (the last one counts).
-fn block(env: &[String]) -> Vec<u16> {
+pub(crate) fn block(env: &[String]) -> Vec<u16> {
     let mut sorted = std::collections::BTreeMap::new();
     for entry in env {
         // The name of a variable may begin with '=': cmd keeps a directory of each drive there.
@@ -170,7 +170,7 @@ pub fn start_root(
         return Err(io::Error::other("a run on Windows needs a job").into());
     };
     if let Some(limit) = plan.rlimits.first() {
-        return Err(io::Error::other(format!("a process cannot be limited by `{limit}` on Windows")).into());
+        return Err(io::Error::other(format!("Windows has no limit like {limit:?} for each process")).into());
     }
     let prepared = plan.prepare().map_err(NoRoot::Command)?;
     let suspended =

@@ -126,13 +126,13 @@ fn create(
 }
 
 /// The list of a new process's attributes. What is set is borrowed until the list is dropped.
-struct Attributes<'a> {
+pub(crate) struct Attributes<'a> {
     memory: Vec<usize>,
     values: std::marker::PhantomData<&'a [HANDLE]>,
 }
 
 impl<'a> Attributes<'a> {
-    fn new(count: u32) -> io::Result<Self> {
+    pub(crate) fn new(count: u32) -> io::Result<Self> {
         let mut bytes = 0;
         // SAFETY: without a list the call only says how long one is, which it does by failing.
         unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &raw mut bytes) };
@@ -143,11 +143,11 @@ impl<'a> Attributes<'a> {
         Ok(Self { memory, values: std::marker::PhantomData })
     }
 
-    fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
+    pub(crate) fn list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
         self.memory.as_mut_ptr().cast()
     }
 
-    fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
+    pub(crate) fn set(&mut self, attribute: u32, handles: &'a [HANDLE]) -> io::Result<()> {
         let len = size_of_val(handles);
         let list = self.list();
         // SAFETY: the handles outlive the list, by its type; their length is given.

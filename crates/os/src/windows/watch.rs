@@ -14,20 +14,16 @@ use windows_sys::Win32::System::Threading::{
 #[derive(Debug)]
 pub(crate) struct Watch(HANDLE);
 
+// SAFETY: it is a number that the system gave out for any thread of this process to give back.
+unsafe impl Send for Watch {}
+
 impl Watch {
     /// Watches a process, whose handle must outlive this.
     pub(crate) fn on(process: BorrowedHandle<'_>) -> io::Result<Self> {
         let (mut wait, raw) = (null_mut(), process.as_raw_handle());
         // SAFETY: the place is ours; what is called takes no memory; the handle outlives the wait, as is asked above.
         super::check(unsafe {
-            RegisterWaitForSingleObject(
-                &raw mut wait,
-                raw,
-                Some(ended),
-                null(),
-                INFINITE,
-                WT_EXECUTEONLYONCE,
-            )
+            RegisterWaitForSingleObject(&raw mut wait, raw, Some(ended), null(), INFINITE, WT_EXECUTEONLYONCE)
         })?;
         Ok(Self(wait))
     }

@@ -2,16 +2,14 @@
 //! comparison and execve(2) there is still a moment; whoever can use it can write to the program's directory.
 
 use super::Executable;
-use rustix::fs::{Access, Mode, OFlags, access};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use tenure_os::executable::{self, Facts};
+use tenure_os::{file, text};
 
 /// The largest file whose content is hashed.
 const MAX_HASHED: u64 = 64 << 20;
@@ -162,8 +160,8 @@ impl Bound {
 
     fn at(path: &Path, depth: u8) -> Result<Self, Unbindable> {
         let unreadable = |error| Unbindable::Unreadable { path: path.to_owned(), error };
-        let real = path.canonicalize().map_err(unreadable)?;
-        let (metadata, content, first) = look(&real).map_err(unreadable)?;
+        let real = file::real(path).map_err(unreadable)?;
+        let (facts, content, first) = look(&real).map_err(unreadable)?;
         let interpreter = match interpreter(&first, path)? {
             None => None,
             Some(_) if depth >= MAX_INTERPRETERS => {
@@ -174,12 +172,12 @@ impl Bound {
         Ok(Self {
             called: path.to_owned(),
             real,
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
-            mode: metadata.mode(),
+            device: facts.device,
+            inode: facts.inode,
+            size: facts.size,
+            modified_ns: facts.modified_ns,
+            changed_ns: facts.changed_ns,
+            mode: facts.mode,
             content,
             interpreter,
         })
@@ -206,33 +204,32 @@ impl Bound {
 
 /// The file at `real`, what it holds, and its first bytes. What may be executed need not be readable: then there is no
 /// first line to follow, and whoever cannot write to it cannot have changed it.
-fn look(real: &Path) -> io::Result<(Metadata, Content, Vec<u8>)> {
-    let metadata = real.metadata()?;
-    if !metadata.is_file() {
+fn look(real: &Path) -> io::Result<(Facts, Content, Vec<u8>)> {
+    let facts = executable::facts(real)?;
+    if !facts.is_file {
         return Err(io::Error::other("it is no file"));
     }
-    // If it became a pipe meanwhile, opening it does not wait for a writer.
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::open(real, OFlags::RDONLY | flags, Mode::empty()) {
+    match executable::open(real) {
         Ok(file) => {
-            let file = File::from(file);
-            let metadata = file.metadata()?;
-            let (content, first) = read(file, real, &metadata)?;
-            Ok((metadata, content, first))
+            let facts = executable::facts_of(&file)?;
+            let (content, first) = read(file, real, &facts)?;
+            Ok((facts, content, first))
         }
-        Err(Errno::ACCESS) if !writable(real) => Ok((metadata, Content::NotWritable, Vec::new())),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !executable::may_change(real) => {
+            Ok((facts, Content::NotWritable, Vec::new()))
+        }
+        Err(error) => Err(error),
     }
 }
 
 /// What a file holds, and its first bytes.
-fn read(mut file: File, path: &Path, metadata: &Metadata) -> io::Result<(Content, Vec<u8>)> {
+fn read(mut file: File, path: &Path, facts: &Facts) -> io::Result<(Content, Vec<u8>)> {
     let mut first = Vec::new();
     file.by_ref().take(FIRST_LINE as u64).read_to_end(&mut first)?;
-    if !writable(path) {
+    if !executable::may_change(path) {
         return Ok((Content::NotWritable, first));
     }
-    if metadata.size() > MAX_HASHED {
+    if facts.size > MAX_HASHED {
         return Ok((Content::TooLarge, first));
     }
     let mut hash = Sha256::new();
@@ -252,33 +249,14 @@ fn read(mut file: File, path: &Path, metadata: &Metadata) -> io::Result<(Content
     Ok((Content::Sha256(hex), first))
 }
 
-/// Whether this user can change the file, or put another one in its place. An owner can give itself the permission.
-fn writable(path: &Path) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    let can = |path: &Path| {
-        access(path, Access::WRITE_OK).is_ok()
-            || path.metadata().is_ok_and(|it| it.uid() == user && user != 0)
-    };
-    can(path) || path.parent().is_some_and(can)
-}
-
 /// The interpreter that a file's first line names.
 fn interpreter(first: &[u8], script: &Path) -> Result<Option<PathBuf>, Unbindable> {
     let Some(rest) = first.strip_prefix(b"#!") else { return Ok(None) };
     let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\0');
     let name = line.split(blank).find(|word| !word.is_empty()).unwrap_or_default();
-    let path = Path::new(std::ffi::OsStr::from_bytes(name));
-    if path.is_absolute() {
-        Ok(Some(path.to_owned()))
-    } else {
-        Err(Unbindable::Interpreter { path: script.to_owned() })
-    }
-}
-
-/// A time that is centuries away wraps around; it is only ever compared.
-fn nanoseconds(seconds: i64, rest: i64) -> i64 {
-    seconds.wrapping_mul(1_000_000_000).wrapping_add(rest)
+    let path = PathBuf::from(text::from_bytes(name));
+    if path.is_absolute() { Ok(Some(path)) } else { Err(Unbindable::Interpreter { path: script.to_owned() }) }
 }
 
 fn list(what: &[What]) -> String {

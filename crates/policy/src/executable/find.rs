@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use tenure_os::{executable, file};
 
 /// The longest path that the system takes, in bytes.
 const LONGEST: usize = 4096;
@@ -63,15 +64,17 @@ pub fn resolve(word: &str, cwd: &Path, path: &OsStr) -> Result<Executable, NotFo
     if word.is_empty() || word.contains('\0') || word.len() > LONGEST {
         return Err(NotFound::NoName { word: word.chars().take(64).collect() });
     }
-    if word.contains('/') {
+    let names = executable::spellings(word);
+    if executable::has_place(word) {
         if !cwd.is_absolute() {
             return Err(NotFound::RelativeCwd { cwd: cwd.to_owned() });
         }
-        return at(&cwd.join(word), false);
+        let found = names.iter().find_map(|name| at(&cwd.join(name), false).ok());
+        return found.map_or_else(|| at(&cwd.join(word), false), Ok);
     }
     std::env::split_paths(path)
         .filter(|directory| directory.is_absolute())
-        .find_map(|directory| at(&directory.join(word), true).ok())
+        .find_map(|directory| names.iter().find_map(|name| at(&directory.join(name), true).ok()))
         .ok_or_else(|| NotFound::NotInPath { word: word.to_owned() })
 }
 
@@ -83,11 +86,13 @@ fn at(path: &Path, through_path: bool) -> Result<Executable, NotFound> {
     if !path.metadata().map_err(unreachable)?.is_file() {
         return Err(not_executable());
     }
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(|_| not_executable())?;
+    if !executable::may_execute(path) {
+        return Err(not_executable());
+    }
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(not_executable());
     };
-    let called = directory.canonicalize().map_err(unreachable)?.join(name);
-    let real = path.canonicalize().map_err(unreachable)?;
+    let called = file::real(directory).map_err(unreachable)?.join(name);
+    let real = file::real(path).map_err(unreachable)?;
     Ok(Executable { called, real, through_path })
 }

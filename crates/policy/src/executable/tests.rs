@@ -1,4 +1,4 @@
-//! Programs that are found, and programs that change behind our back.
+//! Programs that are found, and programs that change behind our back: on Unix, with its modes and links.
 
 use super::*;
 use std::ffi::OsStr;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const PRIVATE_DIR: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -117,6 +117,16 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
         std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     }
     Ok(())
+}
+
+pub(crate) fn plain(path: PathBuf) -> PathBuf {
+    path
+}
+
+pub(crate) const CLOSING: &str = "chmod 600 it";
+
+pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
+    Ok(std::fs::metadata(path)?.permissions().mode() & 0o077 == 0)
 }
 
 pub(crate) fn make_private() {

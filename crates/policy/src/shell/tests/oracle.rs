@@ -52,6 +52,12 @@ fn expected(analysis: &Analysis) -> String {
 }
 
 #[test]
+fn a_program_whose_path_is_no_text_cannot_be_written() {
+    let bytes = PathBuf::from(tenure_os::text::from_bytes(b"/a\xff"));
+    assert!(matches!(render(&analyse("a").unwrap(), &[bytes]), Err(Unrenderable::NotText { .. })));
+}
+
+#[test]
 fn the_rendered_line_gives_a_program_the_words_that_were_analysed() {
     let place = place();
     let mut random = Random::new(4);

@@ -1,0 +1,122 @@
+//! Where a user's files are by the custom of this system. The variables are asked of the caller, who may know others than
+//! this process has.
+
+use crate::system;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The variables of a process.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// Whose custom it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "each system has one of them"))]
+pub(crate) enum Custom {
+    /// The XDG specification's: state and configuration have directories of their own.
+    Xdg,
+    /// macOS's: `Application Support` in the library of the home.
+    Library,
+    /// Windows's: what belongs to one machine and one user.
+    LocalData,
+}
+
+/// The user's home.
+pub fn home(variables: Variables<'_>) -> Option<PathBuf> {
+    system::CUSTOM.home(variables)
+}
+
+/// The variable that names the home.
+pub fn home_variable() -> &'static str {
+    system::CUSTOM.home_variable()
+}
+
+/// The top of everything, where nothing else is known.
+pub fn top() -> &'static str {
+    match system::CUSTOM {
+        Custom::Xdg | Custom::Library => "/",
+        Custom::LocalData => r"C:\",
+    }
+}
+
+/// Where state is kept.
+pub fn state(variables: Variables<'_>) -> Option<PathBuf> {
+    system::CUSTOM.below(variables, "XDG_STATE_HOME", ".local/state")
+}
+
+/// Where the configuration is kept.
+pub fn config(variables: Variables<'_>) -> Option<PathBuf> {
+    system::CUSTOM.below(variables, "XDG_CONFIG_HOME", ".config")
+}
+
+impl Custom {
+    fn home_variable(self) -> &'static str {
+        match self {
+            Custom::Xdg | Custom::Library => "HOME",
+            Custom::LocalData => "USERPROFILE",
+        }
+    }
+
+    fn home(self, variables: Variables<'_>) -> Option<PathBuf> {
+        directory(variables, self.home_variable())
+    }
+
+    /// The directory for our files of one kind.
+    fn below(self, variables: Variables<'_>, xdg: &str, below_home: &str) -> Option<PathBuf> {
+        let home = || self.home(variables);
+        let above = match self {
+            Custom::Xdg => directory(variables, xdg).or_else(|| Some(home()?.join(below_home))),
+            Custom::Library => Some(home()?.join("Library/Application Support")),
+            Custom::LocalData => {
+                directory(variables, "LOCALAPPDATA").or_else(|| Some(home()?.join("AppData").join("Local")))
+            }
+        };
+        above.map(|above| above.join("tenure"))
+    }
+}
+
+/// A directory that a variable names; a relative one is ignored, as the XDG specification says.
+fn directory(variables: Variables<'_>, name: &str) -> Option<PathBuf> {
+    variables(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(root: &str) -> PathBuf {
+        std::path::absolute(root).unwrap()
+    }
+
+    fn state_of(custom: Custom, set: &[(&str, PathBuf)]) -> Option<PathBuf> {
+        let variables =
+            |name: &str| set.iter().find(|(its, _)| *its == name).map(|(_, value)| value.clone().into());
+        custom.below(&variables, "XDG_STATE_HOME", ".local/state")
+    }
+
+    #[test]
+    fn each_system_has_its_custom() {
+        let home = ("HOME", at("/home/me"));
+        let named = ("XDG_STATE_HOME", at("/x"));
+        assert_eq!(state_of(Custom::Xdg, &[home.clone()]), Some(at("/home/me/.local/state/tenure")));
+        assert_eq!(state_of(Custom::Xdg, &[home.clone(), named.clone()]), Some(at("/x/tenure")));
+        let library = at("/home/me/Library/Application Support/tenure");
+        assert_eq!(state_of(Custom::Library, &[home, named]), Some(library));
+        let profile = ("USERPROFILE", at("/users/me"));
+        assert_eq!(
+            state_of(Custom::LocalData, &[profile.clone()]),
+            Some(at("/users/me").join("AppData").join("Local").join("tenure"))
+        );
+        let local = ("LOCALAPPDATA", at("/local"));
+        assert_eq!(state_of(Custom::LocalData, &[profile, local]), Some(at("/local").join("tenure")));
+    }
+
+    #[test]
+    fn a_relative_directory_is_none() {
+        for (custom, name) in
+            [(Custom::Xdg, "HOME"), (Custom::Library, "HOME"), (Custom::LocalData, "LOCALAPPDATA")]
+        {
+            assert_eq!(state_of(custom, &[(name, "relative".into())]), None, "{custom:?}");
+            assert_eq!(state_of(custom, &[]), None, "{custom:?}");
+        }
+    }
+}

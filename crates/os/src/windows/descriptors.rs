@@ -1,0 +1,32 @@
+//! Open handles. A child here inherits what is listed for it and nothing else, so there is nothing to close, and the
+//! system sets no limit that a program would meet.
+
+use super::check;
+use crate::socket::Conn;
+use std::io;
+use std::os::windows::io::IntoRawHandle;
+use windows_sys::Win32::System::Console::{STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, SetStdHandle};
+
+/// Nothing was inherited but this connection.
+pub fn close_all_but(_: &Conn) -> io::Result<()> {
+    Ok(())
+}
+
+/// Puts standard input and output on `NUL`; standard error stays where it is, for the log.
+pub fn null_stdio() -> io::Result<()> {
+    for place in [STD_INPUT_HANDLE, STD_OUTPUT_HANDLE] {
+        // It is the place's from here on, until this process ends.
+        let null = super::nowhere()?.into_raw_handle();
+        // SAFETY: the handle is open and stays so.
+        check(unsafe { SetStdHandle(place, null) })?;
+    }
+    Ok(())
+}
+
+/// The soft and hard limits of open descriptors: there are none.
+pub fn limit() -> (u64, u64) {
+    (u64::MAX, u64::MAX)
+}
+
+/// There is no limit to raise.
+pub fn raise_limit() {}

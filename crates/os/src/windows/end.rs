@@ -1,0 +1,294 @@
+//! One end of a pipe in both directions, which never waits. Nothing is read that nobody asked for, because the end may be
+//! handed to another process in the middle: that there is something to read is told by a read of no bytes.
+
+use super::{Event, check, number};
+use crate::flow::Got;
+use std::io;
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_PIPE_CONNECTED_STATE, FILE_PIPE_LOCAL_INFORMATION, FilePipeLocalInformation, NtQueryInformationFile,
+};
+use windows_sys::Win32::Foundation::{
+    ERROR_BROKEN_PIPE, ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_OPERATION_ABORTED,
+    ERROR_PIPE_NOT_CONNECTED, HANDLE,
+};
+use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
+use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, IO_STATUS_BLOCK, OVERLAPPED};
+use windows_sys::Win32::System::Pipes::PeekNamedPipe;
+
+/// How much a pipe holds, and how much is written at once.
+pub(crate) const ROOM: u32 = 64 * 1024;
+
+/// A piece of work that the system does on its own, and the place that it does it in.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// Set when the work is over, and before the first.
+    over: Event,
+    place: Box<Place>,
+    begun: bool,
+}
+
+struct Place(OVERLAPPED);
+
+// SAFETY: the pointers in it are the handle of an event and what the system writes there; neither is a thread's.
+unsafe impl Send for Place {}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Place")
+    }
+}
+
+impl Work {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self::with(Event::new(true)?))
+    }
+
+    /// One that sets an event which others set as well. Beginning it resets that, so whoever waits for it looks at all.
+    pub(crate) fn telling(event: &Event) -> io::Result<Self> {
+        event.share().map(Self::with)
+    }
+
+    fn with(over: Event) -> Self {
+        let place = Place(OVERLAPPED { hEvent: over.for_work(), ..Default::default() });
+        Self { over, place: Box::new(place), begun: false }
+    }
+
+    /// Begins it. `begin` gets a place that stays where it is until the work is over.
+    pub(crate) fn begin(&mut self, begin: impl FnOnce(*mut OVERLAPPED) -> i32) -> io::Result<()> {
+        debug_assert!(!self.begun, "one piece of work at a time");
+        match check(begin(&raw mut self.place.0)) {
+            Err(error) if number(&error) != ERROR_IO_PENDING => {
+                // What has failed is over, which nobody else says.
+                self.over.set();
+                Err(error)
+            }
+            _ => {
+                self.begun = true;
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn is_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// What came of it; `None` while it goes on.
+    pub(crate) fn look(&mut self, pipe: BorrowedHandle<'_>) -> Option<io::Result<usize>> {
+        let result = self.result(pipe, 0);
+        if result.as_ref().is_err_and(|error| number(error) == ERROR_IO_INCOMPLETE) {
+            return None;
+        }
+        self.begun = false;
+        Some(result)
+    }
+
+    /// Ends it; what came of it until then is the answer.
+    pub(crate) fn cancel(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
+        // SAFETY: the place is that of work that was begun on this pipe.
+        unsafe { CancelIoEx(pipe.as_raw_handle(), &raw const self.place.0) };
+        self.begun = false;
+        // The system is done with the memory only when it says so.
+        self.result(pipe, 1)
+    }
+
+    fn result(&mut self, pipe: BorrowedHandle<'_>, wait: i32) -> io::Result<usize> {
+        let mut len = 0;
+        // SAFETY: the place is that of work that was begun on this pipe; the length is ours.
+        check(unsafe {
+            GetOverlappedResult(pipe.as_raw_handle(), &raw const self.place.0, &raw mut len, wait)
+        })?;
+        Ok(len as usize)
+    }
+}
+
+/// One end. Whoever drops it ends what is under way.
+#[derive(Debug)]
+pub(crate) struct End {
+    pipe: OwnedHandle,
+    reading: Mutex<Reading>,
+    writing: Mutex<Writing>,
+    /// The events of both, which outlive what is done with them.
+    events: [OwnedHandle; 2],
+}
+
+#[derive(Debug)]
+struct Reading {
+    /// A read of no bytes. Its event is set while there may be something to read.
+    look: Work,
+    /// A read of bytes that are there, which is over at once.
+    take: Work,
+}
+
+#[derive(Debug)]
+struct Writing {
+    work: Work,
+    memory: Vec<u8>,
+}
+
+impl Writing {
+    fn begin(&mut self, pipe: BorrowedHandle<'_>, bytes: &[u8]) -> io::Result<usize> {
+        self.memory.clear();
+        self.memory.extend_from_slice(&bytes[..bytes.len().min(ROOM as usize)]);
+        let (raw, start) = (pipe.as_raw_handle(), self.memory.as_ptr());
+        let len = u32::try_from(self.memory.len()).unwrap_or(ROOM);
+        // SAFETY: the memory is neither changed nor freed before the work is over.
+        self.work.begin(|place| unsafe { WriteFile(raw, start, len, null_mut(), place) })?;
+        Ok(self.memory.len())
+    }
+
+    fn look(&mut self, pipe: BorrowedHandle<'_>) -> Option<io::Result<usize>> {
+        let written = self.work.look(pipe)?;
+        // An idle connection holds no memory.
+        self.memory = Vec::new();
+        Some(written)
+    }
+
+    fn settle(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<bool> {
+        if !self.work.is_begun() {
+            return Ok(true);
+        }
+        self.look(pipe).map_or(Ok(false), |written| written.map(|_| true))
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_end(error: &io::Error) -> bool {
+    matches!(number(error), ERROR_BROKEN_PIPE | ERROR_PIPE_NOT_CONNECTED | ERROR_NO_DATA)
+}
+
+impl End {
+    /// Takes an end that was made for work of its own.
+    pub(crate) fn new(pipe: OwnedHandle) -> io::Result<Self> {
+        let (look, take, work) = (Work::new()?, Work::new()?, Work::new()?);
+        let copy = |work: &Work| work.over.as_handle().try_clone_to_owned();
+        let events = [copy(&look)?, copy(&work)?];
+        let reading = Mutex::new(Reading { look, take });
+        let writing = Mutex::new(Writing { work, memory: Vec::new() });
+        Ok(Self { pipe, reading, writing, events })
+    }
+
+    pub(crate) fn handle(&self) -> BorrowedHandle<'_> {
+        self.pipe.as_handle()
+    }
+
+    /// How many bytes can be read now; an error if there will be no more.
+    fn available(&self) -> io::Result<usize> {
+        let mut there = 0;
+        let raw = self.pipe.as_raw_handle();
+        // SAFETY: the count is ours; nothing else is asked for.
+        check(unsafe { PeekNamedPipe(raw, null_mut(), 0, null_mut(), &raw mut there, null_mut()) })?;
+        Ok(there as usize)
+    }
+
+    /// Whether the other side is gone. What it has said before may still be unread.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let mut about = FILE_PIPE_LOCAL_INFORMATION::default();
+        let mut status = IO_STATUS_BLOCK::default();
+        let (raw, place) = (self.pipe.as_raw_handle(), (&raw mut about).cast());
+        // SAFETY: both places are ours, of the length that is given, and written by the call, which does not wait.
+        let failed = unsafe {
+            let len = super::length_of::<FILE_PIPE_LOCAL_INFORMATION>();
+            NtQueryInformationFile(raw, &raw mut status, place, len, FilePipeLocalInformation)
+        };
+        failed < 0 || about.NamedPipeState != FILE_PIPE_CONNECTED_STATE
+    }
+
+    /// Whether a read would say something: bytes, an end or an error.
+    pub(crate) fn has_something(&self) -> bool {
+        self.available().map_or(true, |there| there > 0)
+    }
+
+    /// Reads what is there.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
+        // One at a time: the bytes that are found are to be there for the read.
+        let work = &mut lock(&self.reading).take;
+        let there = match self.available() {
+            Ok(there) => there.min(buffer.len()),
+            Err(error) if is_end(&error) => return Ok(Got::End),
+            Err(error) => return Err(error),
+        };
+        if there == 0 {
+            return Ok(Got::Nothing);
+        }
+        let (raw, memory) = (self.pipe.as_raw_handle(), buffer.as_mut_ptr());
+        let len = u32::try_from(there).unwrap_or(u32::MAX);
+        // SAFETY: the buffer has this length, and the work is over or ended before it is given back.
+        let begun = work.begin(|place| unsafe { ReadFile(raw, memory, len, null_mut(), place) });
+        // Another process that has this end too may have taken the bytes meanwhile.
+        let read =
+            begun.and_then(|()| work.look(self.handle()).unwrap_or_else(|| work.cancel(self.handle())));
+        match read {
+            Ok(0) => Ok(Got::Nothing),
+            Ok(n) => Ok(Got::Bytes(n)),
+            Err(error) if is_end(&error) => Ok(Got::End),
+            Err(error) if number(&error) == ERROR_OPERATION_ABORTED => Ok(Got::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has a copy of these bytes written, and says how many are in the pipe: none before all of the copy are. Who was told
+    /// none comes back with the same bytes in front.
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let writing = &mut *lock(&self.writing);
+        if !writing.work.is_begun() {
+            if bytes.is_empty() {
+                return Ok(0);
+            }
+            writing.begin(self.handle(), bytes)?;
+        }
+        writing.look(self.handle()).unwrap_or(Ok(0))
+    }
+
+    /// Has a copy of these bytes written, and says how many were copied: none while an earlier copy is not in the pipe.
+    pub(crate) fn post(&self, bytes: &[u8]) -> io::Result<usize> {
+        let writing = &mut *lock(&self.writing);
+        if bytes.is_empty() || !writing.settle(self.handle())? {
+            return Ok(0);
+        }
+        writing.begin(self.handle(), bytes)
+    }
+
+    /// Whether everything that was copied is in the pipe; an error if it never will be.
+    pub(crate) fn is_settled(&self) -> io::Result<bool> {
+        lock(&self.writing).settle(self.handle())
+    }
+
+    /// Set while there may be something to read: the event is made to say so now.
+    pub(crate) fn readable(&self) -> BorrowedHandle<'_> {
+        let look = &mut lock(&self.reading).look;
+        if !look.is_begun() || look.look(self.handle()).is_some() {
+            let raw: HANDLE = self.pipe.as_raw_handle();
+            let nothing = without_provenance_mut(1);
+            // What fails at once is over at once, and the next read says why.
+            // SAFETY: no byte is read, so the address is not used; it is not null, because that would be no buffer.
+            let _ = look.begin(|place| unsafe { ReadFile(raw, nothing, 0, null_mut(), place) });
+        }
+        self.events[0].as_handle()
+    }
+
+    /// Set while nothing is being written.
+    pub(crate) fn writable(&self) -> BorrowedHandle<'_> {
+        self.events[1].as_handle()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let pipe = self.pipe.as_handle();
+        let reading = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let writing = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for work in [&mut reading.look, &mut writing.work] {
+            if work.is_begun() {
+                // Nobody is left to be told what came of it.
+                let _ = work.cancel(pipe);
+            }
+        }
+    }
+}

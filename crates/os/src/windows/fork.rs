@@ -1,0 +1,86 @@
+//! Making keepers. Windows does not fork: a child is this program, started again, and it reads what a forked one would
+//! know.
+
+use super::{Again, Outbox, inheritable, inherited, nowhere, own_stderr};
+use crate::socket::Conn;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::marker::PhantomData;
+use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
+
+/// The proof that is asked for where children are forked. Here it costs nothing, and is as bound to its thread as there.
+#[derive(Debug)]
+pub struct Alone(PhantomData<*const ()>);
+
+impl Alone {
+    /// There is nothing to look at.
+    pub fn check() -> io::Result<Self> {
+        Ok(Self(PhantomData))
+    }
+
+    /// Makes a child that does `work` with these connections, and has no other of our handles. Here it is this program,
+    /// started with the words of the errand, which finds the work by them.
+    pub fn bear(&self, errand: &Errand<'_>, work: impl FnOnce(Vec<Conn>) -> u8) -> io::Result<i32> {
+        drop(work);
+        let conns: Vec<OwnedHandle> =
+            errand.conns.iter().map(|conn| inheritable(conn.as_handle())).collect::<io::Result<_>>()?;
+        let letter = seal(&(errand.letter)(), &conns);
+        let (outbox, theirs) = Outbox::new(letter)?;
+        let [stdin, stdout] = [inheritable(theirs.as_handle())?, inheritable(nowhere()?.as_handle())?];
+        drop(theirs);
+        let stderr = own_stderr()?;
+        let again =
+            Again { words: errand.words, env: Vec::new(), stdio: [&stdin, &stdout, &stderr], others: &conns };
+        let pid = again.start()?;
+        drop((stdin, stdout, stderr, conns));
+        outbox.deliver()?;
+        Ok(pid)
+    }
+}
+
+/// What a child is made for.
+#[derive(Clone, Copy)]
+pub struct Errand<'a> {
+    /// The words that this program is started with again, where there is no fork.
+    pub words: &'a [&'a OsStr],
+    /// What it reads then.
+    pub letter: &'a dyn Fn() -> Vec<u8>,
+    /// What it is connected to.
+    pub conns: &'a [Conn],
+}
+
+/// How many numbers of connections follow, the numbers, and the letter up to the end.
+fn seal(letter: &[u8], conns: &[OwnedHandle]) -> Vec<u8> {
+    let numbers = [conns.len()].into_iter().chain(conns.iter().map(|conn| conn.as_raw_handle().addr()));
+    let mut sealed: Vec<u8> = numbers.flat_map(|number| (number as u64).to_le_bytes()).collect();
+    sealed.extend_from_slice(letter);
+    sealed
+}
+
+/// The letter and the connections of a child that was not forked. They are taken once.
+pub fn errand() -> io::Result<(Alone, Vec<u8>, Vec<Conn>)> {
+    /// More than anybody is born with.
+    const MOST: u64 = 64;
+    let mut input = std::io::stdin().lock();
+    let mut number = || {
+        let mut bytes = [0; 8];
+        input.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
+    };
+    let count = number()?;
+    if count > MOST {
+        return Err(io::Error::other("what is on the standard input is no errand"));
+    }
+    let mut conns = Vec::new();
+    for _ in 0..count {
+        let number = usize::try_from(number()?).map_err(io::Error::other)?;
+        conns.push(Conn::from_handle(inherited(number)?)?);
+    }
+    let mut letter = Vec::new();
+    input.read_to_end(&mut letter)?;
+    Ok((Alone(PhantomData), letter, conns))
+}
+
+/// A session is what shares a console, and this program is started with one of its own.
+pub fn new_session() -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Signals that reach us, read like any other input. Windows has none: what a console says, the end of a child and a new
+//! size of the window are told here under the numbers that they have elsewhere.
+
+use super::Event;
+use super::poll::{Awaited, Waitable};
+use std::collections::VecDeque;
+use std::io;
+use std::os::windows::io::AsHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use windows_sys::Win32::System::Console::{
+    CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT, CTRL_SHUTDOWN_EVENT,
+    SetConsoleCtrlHandler,
+};
+use windows_sys::Win32::System::Threading::Sleep;
+use windows_sys::core::BOOL;
+
+/// A queue of the signals that were taken out of their usual course.
+#[derive(Debug)]
+pub struct Signals {
+    queue: Arc<Queue>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    numbers: Vec<i32>,
+    waiting: Mutex<VecDeque<i32>>,
+    /// Set while something waits.
+    told: Event,
+}
+
+impl Signals {
+    /// From now on these signals are queued here instead of acting on this process.
+    pub fn take(numbers: &[i32]) -> io::Result<Self> {
+        let queue = Queue { numbers: numbers.to_vec(), waiting: Mutex::default(), told: Event::new(false)? };
+        let queue = Arc::new(queue);
+        let mut state = state();
+        if !state.listens {
+            // SAFETY: the function may be called by any thread at any time, for as long as this program runs.
+            super::check(unsafe { SetConsoleCtrlHandler(Some(hear), 1) })?;
+            state.listens = true;
+        }
+        state.queues.retain(|queue| queue.strong_count() > 0);
+        state.queues.push(Arc::downgrade(&queue));
+        Ok(Self { queue })
+    }
+
+    /// The next queued signal, if there is one.
+    pub fn next(&self) -> Option<i32> {
+        let mut waiting = self.queue.waiting();
+        let next = waiting.pop_front();
+        if waiting.is_empty() {
+            self.queue.told.reset();
+        }
+        next
+    }
+}
+
+impl Queue {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<i32>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Awaited for Signals {
+    fn waitable(&self) -> Waitable<'_> {
+        Waitable::reading(self.queue.told.as_handle())
+    }
+}
+
+/// Whom signals go to in this process.
+struct State {
+    queues: Vec<Weak<Queue>>,
+    ignored: Vec<i32>,
+    listens: bool,
+}
+
+fn state() -> MutexGuard<'static, State> {
+    static STATE: Mutex<State> =
+        Mutex::new(State { queues: Vec::new(), ignored: Vec::new(), listens: false });
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells whoever has taken this signal, once for as long as it is not read; `false` if nobody has.
+pub(crate) fn raise(number: i32) -> bool {
+    let mut heard = false;
+    for queue in state().queues.iter().filter_map(Weak::upgrade).filter(|q| q.numbers.contains(&number)) {
+        heard = true;
+        let mut waiting = queue.waiting();
+        if !waiting.contains(&number) {
+            waiting.push_back(number);
+        }
+        queue.told.set();
+    }
+    heard
+}
+
+/// What the console calls, in a thread of its own. An answer of zero leaves it to the system, which ends the program.
+unsafe extern "system" fn hear(what: u32) -> BOOL {
+    /// The system ends the program when this returns, or after a time of its own, which is shorter.
+    const FAREWELL_MS: u32 = 30_000;
+    let number = match what {
+        CTRL_C_EVENT => INTERRUPT,
+        CTRL_BREAK_EVENT => QUIT,
+        CTRL_CLOSE_EVENT => HANG_UP,
+        CTRL_LOGOFF_EVENT | CTRL_SHUTDOWN_EVENT => TERMINATE,
+        _ => return 0,
+    };
+    let heard = raise(number);
+    if heard && matches!(number, HANG_UP | TERMINATE) {
+        // SAFETY: no memory is passed.
+        unsafe { Sleep(FAREWELL_MS) };
+    }
+    i32::from(heard || is_ignored(number))
+}
+
+const HANG_UP: i32 = 1;
+const INTERRUPT: i32 = 2;
+const QUIT: i32 = 3;
+const TERMINATE: i32 = 15;
+
+/// A child has changed its state.
+pub const CHILD: i32 = 17;
+/// The terminal has a new size.
+pub const WINDOW: i32 = 28;
+/// What people and systems send to make a program leave.
+pub const LEAVE: [i32; 4] = [INTERRUPT, TERMINATE, HANG_UP, QUIT];
+/// Somebody typed the stop key. Nobody does here.
+pub const TYPED_STOP: i32 = 20;
+/// The process goes on after a stop. It is not told here.
+pub const CONTINUED: i32 = 18;
+
+/// Puts every signal on its default. A process that was made the first of a group hears no Ctrl-C, nor do its children:
+/// from now on it does.
+pub fn reset() {
+    state().ignored.clear();
+    // SAFETY: no function is passed, so this is about Ctrl-C alone. Without a console there is nothing to change.
+    unsafe { SetConsoleCtrlHandler(None, 0) };
+}
+
+/// Stops this process the way an untaken stop key would: there is no such key here, and so it does nothing.
+pub fn stop_self() {}
+
+/// From now on the end of a child is a signal. It always is.
+pub fn hear_of_children() {}
+
+/// Whether a signal does nothing to this process, by what it has said itself.
+pub fn is_ignored(number: i32) -> bool {
+    state().ignored.contains(&number)
+}
+
+/// From now on these signals do nothing.
+pub fn ignore(numbers: &[i32]) -> io::Result<()> {
+    state().ignored.extend(numbers);
+    Ok(())
+}
+
+/// Reading or writing a terminal from the background. There is no background here.
+pub const BACKGROUND: [i32; 2] = [21, 22];
