@@ -56,7 +56,7 @@ use windows as system;
 #[cfg(windows)]
 pub use windows::{
     beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
-    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
+    reaper, root, shell, signals, socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(windows, feature = "async"))]
 pub use windows::{hear, stream};

@@ -32,6 +32,7 @@ mod signals;
 mod socket;
 #[cfg(feature = "async")]
 mod stream;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod tree;
 

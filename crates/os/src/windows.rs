@@ -39,6 +39,7 @@ pub mod root;
 mod search;
 mod service;
 pub mod shell;
+mod shown;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
@@ -46,10 +47,12 @@ mod start;
 pub mod stdio;
 #[cfg(feature = "async")]
 pub mod stream;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod text;
 pub mod tree;
+mod typed;
 mod watch;
 
 pub(crate) use again::*;
