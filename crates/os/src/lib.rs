@@ -61,7 +61,7 @@ pub use windows::{
     reaper, root, shell, signals, socket, spawn, stdio, text, tree,
 };
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]

@@ -18,23 +18,27 @@ mod lock;
 #[cfg(windows)]
 mod pipes;
 mod poll;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod private;
 mod process;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod pty;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod refused;
 mod role;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod shell;
 mod signals;
 mod socket;
+#[cfg(unix)]
+mod strays;
 #[cfg(target_os = "linux")]
 mod tree;
 
 #[cfg(target_os = "linux")]
-use shell::{Shell, shell};
+use shell::Shell;
+#[cfg(unix)]
+use shell::shell;
 use std::time::{Duration, Instant};
 
 /// Looks again every few milliseconds: other processes send no events.
