@@ -26,11 +26,11 @@ use tenure_core::output::Stream;
 use tenure_core::record::{KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
-use tenure_core::wire::{Launch, Tell};
+use tenure_core::wire::{self, Launch, Tell};
 use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::file::Reserved;
-use tenure_os::fork::Alone;
+use tenure_os::fork::{self, Alone};
 use tenure_os::kin::Kin;
 use tenure_os::lock::Lock;
 use tenure_os::poll::{self, Interest, Ready};
@@ -95,10 +95,23 @@ struct Draining {
     until: Duration,
 }
 
-/// How a keeper leaves whose run has ended, but nobody took the ending.
-pub(crate) const UNRECORDED: u8 = 3;
+/// How a keeper leaves whose ending is written, or with the holder. Not with zero: where whoever ends a process chooses its
+/// code, that is what many choose.
+pub(crate) const DONE: u8 = 64;
+/// How one leaves whose run has ended, but nobody took the ending.
+pub(crate) const UNRECORDED: u8 = 65;
 
-/// What a keeper does; returns its exit code. Zero means that the ending is written, or with the holder.
+/// What a keeper does that was started and not forked: its errand says what it is to keep. Returns its exit code.
+pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
+    let (alone, letter, conns) = fork::errand()?;
+    let decoded = wire::decode::<Launch>(&letter).map_err(io::Error::other)?;
+    let (launch, body, _) = decoded.ok_or_else(|| io::Error::other("a keeper got half a letter"))?;
+    let body = body.to_vec();
+    drop(letter); // a keeper holds no environment
+    Ok(main(&alone, nursery, &launch, body, conns))
+}
+
+/// What a keeper does; returns its exit code.
 pub(crate) fn main(
     alone: &Alone,
     nursery: &NurseryId,
@@ -109,7 +122,7 @@ pub(crate) fn main(
     match begin::begin(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
         // There is nothing to keep, and whoever asked was told.
-        Ok(None) => 0,
+        Ok(None) => DONE,
         Err(error) => {
             complain(format_args!("a keeper for {} could not begin: {error}", launch.directory));
             1
@@ -121,7 +134,7 @@ pub(crate) fn main(
 fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
         match keeper.serve() {
-            Ok(None) => return if keeper.unrecorded { UNRECORDED } else { 0 },
+            Ok(None) => return if keeper.unrecorded { UNRECORDED } else { DONE },
             Ok(Some(heir)) => *keeper = keeper.turn_into(heir),
             Err(error) => {
                 complain(format_args!("the keeper of run {} failed: {error}", keeper.dir.id()));

@@ -1,5 +1,5 @@
-//! The processes that hold a run. A **nursery** is executed once and forks keepers; a **keeper** is the parent
-//! of one run's root for its whole life: it makes the pipes or the terminal, forks the root, records it, copies
+//! The processes that hold a run. A **nursery** is executed once and makes keepers; a **keeper** is the parent
+//! of one run's root for its whole life: it makes the pipes or the terminal, starts the root, records it, copies
 //! its output, enforces its limits, ends its tree and writes its ending. Neither knows of sessions or policy.
 //!
 //! `launch` is the other side: what a caller does to have a run kept.
@@ -16,3 +16,5 @@ pub mod nursery;
 pub mod rundir;
 pub mod salvage;
 pub mod state_root;
+
+pub use keeper::keeper_main;

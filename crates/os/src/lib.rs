@@ -31,8 +31,8 @@ pub mod service;
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    beneath, buffer, descriptors, environment, executable, fork, memory, poll, program, pty, reaper, root,
-    shell, signals, socket, spawn, stdio, terminal, text, tree,
+    beneath, descriptors, environment, executable, fork, poll, program, pty, reaper, root, shell, signals,
+    socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(unix, feature = "async"))]
 pub use unix::{hear, stream};
@@ -58,8 +58,8 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper, root,
-    shell, signals, socket, spawn, stdio, text, tree,
+    beneath, descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper,
+    root, shell, signals, socket, spawn, stdio, text, tree,
 };
 
 #[cfg(target_os = "linux")]

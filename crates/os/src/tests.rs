@@ -1,7 +1,6 @@
 //! What the facades promise, tried on the real system. Tests that fork, lock or list a whole tree need a process of
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
-#[cfg(target_os = "linux")]
 mod beneath;
 mod buffer;
 #[cfg(target_os = "linux")]
@@ -13,6 +12,8 @@ mod console;
 mod file;
 #[cfg(windows)]
 mod job;
+#[cfg(target_os = "linux")]
+mod links;
 mod lock;
 #[cfg(windows)]
 mod pipes;

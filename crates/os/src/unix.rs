@@ -1,7 +1,6 @@
 //! What Linux and macOS have in common.
 
 pub mod beneath;
-pub mod buffer;
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 pub(crate) mod calls;
 pub mod descriptors;

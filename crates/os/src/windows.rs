@@ -1,6 +1,7 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
 mod again;
+pub mod beneath;
 pub(crate) mod children;
 mod clock;
 mod console;
@@ -60,12 +61,10 @@ pub(crate) use list::*;
 pub(crate) use lock::*;
 pub(crate) use looks::*;
 pub(crate) use outbox::*;
-#[cfg(test)]
 pub(crate) use pages::*;
 pub(crate) use process::*;
 pub(crate) use random::*;
 pub(crate) use service::*;
-pub(crate) use signals::raise;
 pub(crate) use start::*;
 
 use std::ffi::OsStr;
