@@ -1,8 +1,9 @@
 //! What must be true of the records of an installation whose runs have all ended, by what Tenure itself tells of them.
 
-use crate::home::Home;
 use crate::eventually;
+use crate::home::Home;
 use serde_json::Value;
+use tenure_core::ending::Reason;
 
 impl Home {
     /// Every run there ever was.
@@ -28,21 +29,17 @@ impl Home {
     /// One value of the metrics.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
-        let text = self.says(&["metrics"]);
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
+        metric(&self.says(&["metrics"]), name)
     }
 
-    /// Every run has ended, was told of once, is closed, and is counted.
+    /// Every run has ended, was told of once, and is closed; returns why each has ended.
     #[track_caller]
-    pub fn audit(&self) {
+    pub fn audit(&self) -> Vec<String> {
         let runs = eventually("that every run is recorded as ended", || {
             let runs = self.runs();
             runs.iter().all(|run| run["state"] == "exited").then_some(runs)
         });
         let events = self.events();
-        let reasons: Vec<&str> = runs.iter().filter_map(|run| run["termination"]["reason"].as_str()).collect();
-        assert_eq!(reasons.len(), runs.len(), "each has an ending: {runs:?}");
         for run in &runs {
             let told = |kind: &str| {
                 events.iter().filter(|event| event["runId"] == run["runId"] && event["kind"] == kind).count()
@@ -52,14 +49,28 @@ impl Home {
             assert_eq!(told("run-started"), executed, "{run}");
             assert!(told("run-leaving") <= 1, "{run}");
         }
-        for reason in reasons.iter().copied() {
-            let counted = self.metric(&format!("tenure_run_exit_total{{reason=\"{reason}\"}}"));
-            let ended = reasons.iter().filter(|one| **one == reason).count();
-            assert_eq!(counted, ended as u64, "{reason}");
+        let reason = |run: &Value| run["termination"]["reason"].as_str().expect("a reason").to_owned();
+        runs.iter().map(reason).collect()
+    }
+
+    /// The counters of the only daemon that there is count these endings, each once.
+    #[track_caller]
+    pub fn audit_metrics(&self, reasons: &[String]) {
+        let text = self.says(&["metrics"]);
+        let ended = |reason: &str| reasons.iter().filter(|one| *one == reason).count() as u64;
+        for reason in Reason::ALL.map(|reason| reason.to_string()) {
+            let name = format!("tenure_run_exit_total{{reason=\"{reason}\"}}");
+            assert_eq!(metric(&text, &name), ended(&reason), "{name}: {text}");
         }
         for (kind, reason) in [("no_output", "no-output-timeout"), ("overall", "overall-timeout")] {
-            let counted = self.metric(&format!("tenure_run_timeout_total{{type=\"{kind}\"}}"));
-            assert_eq!(counted, reasons.iter().filter(|one| **one == reason).count() as u64, "{reason}");
+            let name = format!("tenure_run_timeout_total{{type=\"{kind}\"}}");
+            assert_eq!(metric(&text, &name), ended(reason), "{name}: {text}");
         }
     }
+}
+
+#[track_caller]
+fn metric(text: &str, name: &str) -> u64 {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
 }

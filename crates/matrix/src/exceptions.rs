@@ -44,8 +44,7 @@ mod tests {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let entries = std::fs::read_dir(&docs).expect("the documentation").flatten();
         let files = entries.filter(|file| file.file_name().to_string_lossy().starts_with("platforms"));
-        let text: String =
-            files.map(|file| std::fs::read_to_string(file.path()).expect("a page")).collect();
+        let text: String = files.map(|file| std::fs::read_to_string(file.path()).expect("a page")).collect();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for Exception { scenario, system, reason } in EXCEPTIONS {
             for told in [format!("`{scenario}` on {system}"), (*reason).to_owned()] {

@@ -167,7 +167,13 @@ impl Home {
     /// Every run has ended: checks the records, stops the daemon, and finds nobody left.
     #[track_caller]
     pub fn finish(self) {
-        self.audit();
+        self.audit_metrics(&self.audit());
+        self.leave();
+    }
+
+    /// Stops the daemon, and finds nobody left.
+    #[track_caller]
+    pub fn leave(self) {
         self.book.wait_nobody();
         self.says(&["daemon", "stop"]);
         eventually(&format!("that no lock is held\n{}", self.log()), || {
@@ -179,6 +185,7 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if self.locks().is_empty() && self.book.living().is_empty() {
+            self.remove_groups();
             return;
         }
         if std::thread::panicking() {
@@ -188,6 +195,7 @@ impl Drop for Home {
         let _ = self.command(&["daemon", "start"]).output();
         let _ = self.command(&["daemon", "stop", "--cancel-runs"]).output();
         self.book.living().iter().for_each(Known::kill);
+        self.remove_groups();
     }
 }
 

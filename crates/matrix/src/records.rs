@@ -2,8 +2,8 @@
 
 use crate::home::Home;
 use crate::known::Known;
-use std::path::PathBuf;
-use tenure_core::record::{self, KeeperNote};
+use std::path::{Path, PathBuf};
+use tenure_core::record::{self, Boundary, KeeperNote};
 use tenure_os::file::Dir;
 use tenure_os::lock::{self, Holder};
 
@@ -29,6 +29,19 @@ impl Home {
         let mut note = self.note(run);
         change(&mut note);
         std::fs::write(self.run_path(run).join(NOTE), record::encode(&note)).expect("the note is written");
+    }
+
+    /// Removes the control group that an installation keeps for those of its runs; a test's has no later use. Only Linux
+    /// has them.
+    pub(crate) fn remove_groups(&self) {
+        let runs = std::fs::read_dir(self.state().join("runs")).into_iter().flatten().flatten();
+        for run in runs {
+            let bytes = std::fs::read(run.path().join(NOTE)).unwrap_or_default();
+            if let Ok(KeeperNote { boundary: Boundary::Cgroup { path }, .. }) = record::decode(&bytes) {
+                // One that is occupied stays: the test has failed.
+                let _ = Path::new(&path).parent().map(std::fs::remove_dir);
+            }
+        }
     }
 
     /// A run's keeper, alive.
@@ -62,7 +75,7 @@ impl Home {
 }
 
 #[track_caller]
-fn is_held(path: &std::path::Path) -> bool {
+fn is_held(path: &Path) -> bool {
     let dir = Dir::open(path.parent().expect("a directory")).expect("a directory");
     let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
     lock::holder(&dir, name).expect("a lock") == Holder::Somebody

@@ -24,7 +24,8 @@ fn two_installations_with_runs_that_look_alike_leave_each_other_alone() {
     ours.begin();
     assert_eq!(ours.show(&run)["state"], "running");
     assert_eq!(ours.tenure(&["cancel", &their_run]).code, Some(4), "it is not known there");
-    for words in [&["cancel", "--scope", "same"][..], &["cancel", "--session", "agent:main:same"], &["reap"]] {
+    for words in [&["cancel", "--scope", "same"][..], &["cancel", "--session", "agent:main:same"], &["reap"]]
+    {
         ours.tenure(words);
     }
     assert_eq!(ours.wait(&run), Some(123));

@@ -49,7 +49,11 @@ fn of_two_who_compete_for_the_runs_of_a_third_each_run_has_one_owner_one_stop_an
             let shown = thieves[1].show(run);
             (shown["state"] == "exited").then(|| shown["termination"].clone())
         });
-        assert_eq!((&ending["reason"], &ending["confirmed"]), (&"owner-lost".into(), &true.into()), "{ending}");
+        assert_eq!(
+            (&ending["reason"], &ending["confirmed"]),
+            (&"owner-lost".into(), &true.into()),
+            "{ending}"
+        );
         victim.book().wait_nobody_of(run);
         assert_stolen_once(&thieves[0], run);
         assert_eq!(thieves[0].told(run, "run-leaving").len(), 1, "one stop");
@@ -70,5 +74,6 @@ fn of_two_who_compete_for_the_runs_of_a_third_each_run_has_one_owner_one_stop_an
     assert!(!untouched.is_dead());
     thieves[0].says(&["cancel", "--now", &healthy]);
     assert_eq!(thieves[0].wait(&healthy), Some(123));
-    thieves.into_iter().for_each(Home::finish);
+    thieves[0].audit();
+    thieves.into_iter().for_each(Home::leave);
 }

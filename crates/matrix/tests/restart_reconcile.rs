@@ -58,13 +58,12 @@ fn a_keeper_that_is_killed_leaves_nothing_of_its_tree_and_is_accounted_for() {
             if !daemon_lives {
                 home.begin();
             }
-            let ending = eventually("an ending", || {
-                Some(home.termination(&run)).filter(|ending| !ending.is_null())
-            });
+            let ending =
+                eventually("an ending", || Some(home.termination(&run)).filter(|ending| !ending.is_null()));
             assert_eq!(ending["reason"], "owner-lost", "{flags:?}: {ending}");
             assert_eq!(ending["detail"], "keeper-killed", "{flags:?}: {ending}");
             assert_ne!(ending["exitCode"], 0, "nobody exited: {ending}");
-            assert_eq!(home.wait(&run), Some(122), "{flags:?}");
+            assert_eq!(home.wait(&run), Some(123), "{flags:?}");
         }
         home.finish();
     }

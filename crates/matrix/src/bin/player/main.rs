@@ -36,12 +36,18 @@ fn play(words: &[&str]) -> Option<i32> {
             code.parse().ok()
         }
         ["tree", depth] => tree(depth.parse().ok()?),
-        ["speak", every, times] => speak(Duration::from_millis(every.parse().ok()?), times.parse().ok()?),
+        ["speak", every, times] => {
+            speak(Duration::from_millis(every.parse().ok()?), times.parse().ok()?);
+            Some(0)
+        }
         ["hold"] => {
             say("ready");
             for_ever()
         }
-        ["echo"] => echo(),
+        ["echo"] => {
+            echo();
+            Some(0)
+        }
         ["ignore-term", rest @ ..] => {
             // Taken and never read.
             let taken = Signals::take(&LEAVE).expect("signals can be taken");
@@ -55,22 +61,23 @@ fn play(words: &[&str]) -> Option<i32> {
 }
 
 fn tree(depth: u32) -> Option<i32> {
-    if depth > 1 {
-        start(&["tree", &(depth - 1).to_string()]);
-    }
+    let below = (depth > 1).then(|| start(&["tree", &(depth - 1).to_string()]));
     say(&format!("level {depth}"));
-    for_ever()
+    match below {
+        // It never ends by itself.
+        Some(mut below) => below.wait().ok()?.code(),
+        None => for_ever(),
+    }
 }
 
-fn speak(every: Duration, times: u32) -> Option<i32> {
+fn speak(every: Duration, times: u32) {
     for number in 1..=times {
         tenure_os::poll::wait(&[], Some(every)).expect("a clock");
         say(&format!("word {number}"));
     }
-    Some(0)
 }
 
-fn echo() -> Option<i32> {
+fn echo() {
     say("ready");
     for line in voice::input().lines() {
         let Ok(line) = line else { break };
@@ -80,7 +87,6 @@ fn echo() -> Option<i32> {
             break;
         }
     }
-    Some(0)
 }
 
 fn leave(words: &[&str]) -> Option<i32> {
@@ -112,7 +118,11 @@ fn for_ever() -> ! {
     }
 }
 
-#[expect(clippy::disallowed_methods, clippy::exit, reason = "some systems' codes are larger than an ExitCode")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::exit,
+    reason = "some systems' codes are larger than an ExitCode"
+)]
 fn end_with(code: i32) -> ! {
     std::process::exit(code)
 }
