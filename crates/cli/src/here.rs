@@ -4,16 +4,15 @@ use crate::failure::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::env;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use tenure_core::api::Exact;
-use tenure_os::{descriptors, file};
+use tenure_os::{descriptors, environment, file, text};
 use tenure_settings::Settings;
 
 /// This process, without a command.
 pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
     let here = env::current_dir()
         .map_err(|error| Failure::refused(format!("there is no current directory: {error}")))?;
-    let (cwd, env) = (here.into_os_string().into_vec(), environment(settings));
+    let (cwd, env) = (text::bytes(here), environment(settings));
     Ok(Exact {
         words: packed([&cwd].into_iter().chain(&env)),
         argc: 0,
@@ -25,14 +24,19 @@ pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
 
 /// The entries of the environment, with paths that mean the same files from anywhere.
 pub(crate) fn environment(settings: &Settings) -> Vec<Vec<u8>> {
-    let mut env: Vec<Vec<u8>> =
-        env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
+    let entry = |(name, value)| [text::bytes(name), text::bytes(value)].join(&b'=');
+    let mut env: Vec<Vec<u8>> = env::vars_os().map(entry).collect();
     for (name, path) in settings.pinned() {
         let setting = format!("{name}=");
-        env.retain(|entry| !entry.starts_with(setting.as_bytes()));
+        env.retain(|entry| !is_of(entry, setting.as_bytes()));
         env.push([setting, path].concat().into_bytes());
     }
     env
+}
+
+/// Whether an entry of an environment begins with this name and its `=`.
+pub(crate) fn is_of(entry: &[u8], name: &[u8]) -> bool {
+    entry.get(..name.len()).is_some_and(|its| environment::same_name(its, name))
 }
 
 /// Words as one text, each ended by a NUL.

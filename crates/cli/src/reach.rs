@@ -89,7 +89,6 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
 
 /// What the new daemon says of its start: nothing once it is ready.
 fn hear(conn: &Conn) -> io::Result<String> {
-    use std::os::fd::AsFd;
     let deadline = clock::awake() + PATIENCE;
     let mut said = Vec::new();
     loop {
@@ -102,7 +101,7 @@ fn hear(conn: &Conn) -> io::Result<String> {
                 if left.is_zero() {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not become ready"));
                 }
-                poll::wait(&[Interest { on: conn.as_fd(), read: true, write: false }], Some(left))?;
+                poll::wait(&[Interest::reading(conn)], Some(left))?;
             }
         }
     }

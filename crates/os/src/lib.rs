@@ -58,8 +58,8 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    beneath, descriptors, enclosure, environment, executable, filesystem, fork, poll, program, pty, reaper,
-    root, shell, signals, socket, spawn, stdio, text, tree,
+    beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
+    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
 };
 
 #[cfg(target_os = "linux")]

@@ -7,17 +7,14 @@ use crate::print::{self, Listed, ListedAdapter};
 use crate::settings;
 use std::env;
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_agents::{Adapter, Agent, BUILT_IN, PromptGoes};
 use tenure_core::session::{AgentId, Backend};
 use tenure_core::watchdog::Begins;
+use tenure_os::{environment, executable};
 use tenure_settings::Settings;
 use tenure_settings::raw::RawValue;
-
-/// Where programs are looked for by whoever has no PATH.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) fn run(args: &AgentsArgs) -> Result<u8, Failure> {
     match args.verb {
@@ -31,7 +28,7 @@ fn list(json: bool) -> Result<(), Failure> {
     let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
     let agents = tenure_agents::agents(file, settings.agents()).map_err(Failure::refused)?;
     let adapters = tenure_agents::adapters(file, settings.agents()).map_err(Failure::refused)?;
-    let path = env::var_os("PATH").unwrap_or_else(|| PATH.into());
+    let path = env::var_os("PATH").unwrap_or_else(|| environment::PATH.into());
     let of_commands = agents.values().map(|agent| of_command(agent, &settings, &path));
     let mut listed: Vec<Listed> =
         of_commands.chain(adapters.values().map(|adapter| of_adapter(adapter, &settings, &path))).collect();
@@ -106,13 +103,12 @@ fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
 
 /// The file that a command means: itself if it is a path, else the first of its name that can be executed.
 fn program(command: &str, path: &OsStr) -> Option<PathBuf> {
-    let is_program = |file: &PathBuf| {
-        file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    if command.contains('/') {
-        return Some(PathBuf::from(command)).filter(is_program);
+    let is_program = |file: &PathBuf| file.is_file() && executable::may_execute(file);
+    let names = executable::spellings(command);
+    if executable::has_place(command) {
+        return names.iter().map(PathBuf::from).find(is_program);
     }
-    env::split_paths(path).map(|dir| dir.join(command)).find(is_program)
+    env::split_paths(path).flat_map(|dir| names.iter().map(move |name| dir.join(name))).find(is_program)
 }
 
 fn millis(length: Duration) -> u64 {
@@ -126,19 +122,19 @@ mod tests {
     #[test]
     fn a_program_is_the_first_of_its_name_that_can_be_executed() {
         let dir = tempfile::tempdir().unwrap();
-        let place = |name: &str, mode| {
-            let at = dir.path().join(name);
-            std::fs::create_dir(&at).unwrap();
-            std::fs::write(at.join("helper"), "").unwrap();
-            std::fs::set_permissions(at.join("helper"), PermissionsExt::from_mode(mode)).unwrap();
-            at
-        };
-        let (first, second) = (place("first", 0o644), place("second", 0o755));
+        let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
+        std::fs::create_dir(&first).unwrap();
+        std::fs::create_dir(&second).unwrap();
+        // This very program, under another name.
+        let own = env::current_exe().unwrap();
+        let name = format!("helper{}", env::consts::EXE_SUFFIX);
+        std::fs::write(first.join("helper"), "").unwrap();
+        std::fs::copy(own, second.join(&name)).unwrap();
         let path = env::join_paths([dir.path(), &first, &second]).unwrap();
-        assert_eq!(program("helper", &path), Some(second.join("helper")));
+        assert_eq!(program("helper", &path), Some(second.join(&name)));
         assert_eq!(program("first", &path), None, "a directory is no program");
         assert_eq!(program("other", &path), None);
-        let whole = second.join("helper");
+        let whole = second.join(&name);
         assert_eq!(program(whole.to_str().unwrap(), OsStr::new("")), Some(whole));
         assert_eq!(program(first.join("helper").to_str().unwrap(), &path), None);
     }

@@ -10,7 +10,6 @@ use crate::args::AttachArgs;
 use crate::failure::Failure;
 use crate::{print, settings};
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_core::record::Ending;
 use tenure_core::spec::Size;
@@ -107,7 +106,7 @@ fn show(dir: &RunDir, size: Option<Size>, keeper: &mut Frames) -> Result<Printer
     let screen = screen::open(dir, size)?;
     keeper.send(&Ask::Follow, &[]);
     let printer = printer::start(&dir.output(), screen.offset()).map_err(Failure::refused)?;
-    if terminal::is_terminal(io::stdout()) {
+    if terminal::stdout().is_terminal() {
         printer.restore(screen.restore(), screen.view().alternate_screen);
     }
     Ok(printer)
@@ -115,7 +114,7 @@ fn show(dir: &RunDir, size: Option<Size>, keeper: &mut Frames) -> Result<Printer
 
 /// The size of the terminal that one sits at.
 fn own_size() -> Option<Size> {
-    terminal::size(io::stdout()).or_else(|| terminal::size(terminal::stdin()))
+    terminal::stdout().size().or_else(|| terminal::stdin().size())
 }
 
 impl Seat {
@@ -123,7 +122,7 @@ impl Seat {
     fn sit(&mut self, dir: &RunDir) -> io::Result<()> {
         loop {
             let typing = self.typist.interest();
-            let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
+            let mut interests = vec![Interest::reading(&self.signals)];
             interests.extend(self.printer.interest());
             let keeper_at = (!self.keeper.ended()).then_some(interests.len());
             interests.extend(keeper_at.map(|_| self.keeper.interest()));

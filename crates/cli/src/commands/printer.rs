@@ -1,7 +1,6 @@
 //! The thread that prints a run's output: it may be held up by whoever reads it, and nothing else is.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +114,7 @@ impl Printer {
 
     /// What to wait for, as long as the thread may say something.
     pub(crate) fn interest(&self) -> Option<Interest<'_>> {
-        (!self.done).then(|| Interest { on: self.news.as_fd(), read: true, write: false })
+        (!self.done).then(|| Interest::reading(&self.news))
     }
 
     /// The next thing that the thread said.
@@ -170,7 +169,7 @@ impl Printing {
                 }
                 Job::Restore { bytes, alternate } => {
                     self.watched = Some((Scanner::default(), alternate));
-                    (tenure_os::terminal::write_all(io::stdout(), &bytes), false)
+                    (tenure_os::terminal::stdout().write_all(&bytes), false)
                 }
                 Job::Leave => (self.leave(), false),
                 Job::Finish { at } => (self.copy(&mut reader, at), true),
@@ -224,9 +223,9 @@ impl Printing {
             Stream::Stdout => {
                 self.watch(bytes);
                 self.ended_line = bytes.last().is_none_or(|&b| b == b'\n');
-                tenure_os::terminal::write_all(io::stdout(), bytes)
+                tenure_os::terminal::stdout().write_all(bytes)
             }
-            Stream::Stderr => tenure_os::terminal::write_all(io::stderr(), bytes),
+            Stream::Stderr => tenure_os::terminal::stderr().write_all(bytes),
         }
     }
 
@@ -245,7 +244,7 @@ impl Printing {
     fn leave(&self) -> io::Result<()> {
         let Some((_, alternate)) = self.watched else { return Ok(()) };
         let back = if alternate { "\x1b[?1049l" } else { "" };
-        tenure_os::terminal::write_all(io::stdout(), format!("\x18{back}{LEAVE}\r\n").as_bytes())
+        tenure_os::terminal::stdout().write_all(format!("\x18{back}{LEAVE}\r\n").as_bytes())
     }
 
     /// The other side reads it, or is about to end this process.

@@ -10,7 +10,6 @@ use crate::failure::Failure;
 use crate::{here, print, reach, settings};
 use std::env;
 use std::io::IsTerminal;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::defaults;
@@ -23,7 +22,7 @@ use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
-use tenure_os::terminal;
+use tenure_os::{terminal, text};
 use tenure_settings::Settings;
 
 /// How long a command may take to be executed, or refused, before `--bg` gives up waiting to hear of it.
@@ -112,7 +111,7 @@ fn print_record(launched: &Launched) -> Result<(), Failure> {
 }
 
 fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
-    let command = Argv::new(args.command.iter().map(|word| word.as_bytes().to_vec()).collect())?;
+    let command = Argv::new(args.command.iter().map(text::bytes).collect())?;
     let transport = if args.pty {
         Transport::Pty { command: PtyCommand::Argv(command), size: pty_size() }
     } else {
@@ -121,14 +120,14 @@ fn spec(args: &RunArgs, settings: &Settings) -> anyhow::Result<Spec> {
     let mut env = here::environment(settings);
     let mut env_names = Vec::new();
     for setting in &args.env {
-        let setting = setting.as_bytes();
+        let setting = &*text::bytes(setting);
         check_env(setting)?;
         let name = setting.split_inclusive(|&b| b == b'=').next().unwrap_or_default();
-        env.retain(|entry| !entry.starts_with(name));
+        env.retain(|entry| !here::is_of(entry, name));
         env.push(setting.to_vec());
         env_names.push(String::from_utf8_lossy(&name[..name.len() - 1]).into_owned());
     }
-    if args.pty && !env.iter().any(|entry| entry.starts_with(b"TERM=")) {
+    if args.pty && !env.iter().any(|entry| here::is_of(entry, b"TERM=")) {
         env.push(b"TERM=xterm-256color".to_vec());
     }
     Ok(Spec {
@@ -181,7 +180,7 @@ fn limits(args: &RunArgs, settings: &Settings) -> Limits {
 /// The caller's terminal size, or the default.
 fn pty_size() -> Size {
     let (cols, rows) = defaults::PTY_SIZE;
-    let own = [terminal::size(std::io::stdout()), terminal::size(std::io::stdin())];
+    let own = [terminal::stdout().size(), terminal::stdin().size()];
     let watched = std::io::stdout().is_terminal() || std::io::stdin().is_terminal();
     own.into_iter().flatten().find(|_| watched).unwrap_or(Size { cols, rows })
 }
@@ -195,5 +194,5 @@ fn cwd(args: &RunArgs) -> anyhow::Result<Vec<u8>> {
         Some(dir) => here()?.join(dir),
         None => here()?,
     };
-    Ok(path.into_os_string().into_vec())
+    Ok(text::bytes(path))
 }

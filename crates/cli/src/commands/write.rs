@@ -5,9 +5,9 @@ use crate::args::WriteArgs;
 use crate::failure::Failure;
 use crate::settings;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Frames;
+use tenure_os::text;
 
 /// What is sent at once: well below what a keeper lets wait.
 const CHUNK: usize = 64 << 10;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &WriteArgs) -> Result<u8, Failure> {
         other => return Err(unexpected(&other)),
     };
     let mut source: Box<dyn Read> = match &args.data {
-        Some(data) => Box::new(data.as_bytes()),
+        Some(data) => Box::new(std::io::Cursor::new(text::bytes(data))),
         None => Box::new(std::io::stdin().lock()),
     };
     let mut chunk = vec![0; CHUNK];

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn somebody_who_answers_without_the_lock_is_no_daemon() {
         let dir = tempfile::tempdir().unwrap();
-        let _listener = std::os::unix::net::UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+        let _listener = tenure_os::socket::Listener::bind(&Dir::open(dir.path()).unwrap(), SOCKET).unwrap();
         assert_eq!(running(&settings(dir.path())).verdict, Verdict::Warning);
     }
 }

@@ -51,7 +51,7 @@ impl Face {
     /// This process's standard output.
     pub(crate) fn of_stdout() -> Self {
         let is_terminal = stdout().is_terminal();
-        let width = terminal::size(stdout()).filter(|_| is_terminal).map_or(WIDTH, |size| size.cols);
+        let width = terminal::stdout().size().filter(|_| is_terminal).map_or(WIDTH, |size| size.cols);
         Self { width, colour: colours(&|name| env::var(name).ok(), is_terminal) }
     }
 

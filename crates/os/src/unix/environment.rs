@@ -16,6 +16,9 @@ pub const EVERYDAY: &[&str] = &[
     "HOSTNAME",
 ];
 
+/// Where programs are looked for by whoever has no PATH.
+pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Whether two names mean the same variable.
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one == other

@@ -36,6 +36,9 @@ pub const EVERYDAY: &[&str] = &[
     "windir",
 ];
 
+/// Where programs are looked for by whoever has no PATH.
+pub const PATH: &str = r"C:\Windows\System32;C:\Windows";
+
 /// Whether two names mean the same variable: they have no case.
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)

@@ -13,9 +13,9 @@ use tenure_client::{Client, Failed, Followed, Update};
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{Action, EntryJson, TurnJson};
 use tenure_os::complaint::complain;
+use tenure_os::hear::Interrupts;
 use tenure_os::terminal;
 use tenure_settings::Settings;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How long after a connection that ended too early the next is tried.
@@ -100,11 +100,11 @@ impl<'a> Follow<'a> {
     }
 
     async fn watch(&mut self) -> Result<Watched, Failure> {
-        let mut interrupts = signal(SignalKind::interrupt()).map_err(Failure::refused)?;
+        let mut interrupts = Interrupts::take().map_err(Failure::refused)?;
         loop {
             let client = tokio::select! {
                 client = reachable(self.settings) => client?,
-                _ = interrupts.recv() => return Ok(Watched::Left { cancelled: self.cancelled }),
+                () = interrupts.next() => return Ok(Watched::Left { cancelled: self.cancelled }),
             };
             match self.connected(&client, &mut interrupts).await? {
                 Some(watched) => return Ok(watched),
@@ -117,7 +117,7 @@ impl<'a> Follow<'a> {
     async fn connected(
         &mut self,
         client: &Client,
-        interrupts: &mut Signal,
+        interrupts: &mut Interrupts,
     ) -> Result<Option<Watched>, Failure> {
         let (told, mut updates) = unbounded_channel();
         let (key, turn) = (self.key, self.watching.turn.clone());
@@ -128,7 +128,7 @@ impl<'a> Follow<'a> {
         loop {
             tokio::select! {
                 biased;
-                _ = interrupts.recv() => {
+                () = interrupts.next() => {
                     if self.interrupted(client)? {
                         return Ok(Some(Watched::Left { cancelled: self.cancelled }));
                     }
@@ -273,14 +273,14 @@ impl Typist {
     fn new(json: bool) -> Self {
         let (keyboard, typed) = unbounded_channel();
         let sees = stdout().is_terminal() || stderr().is_terminal();
-        let can_ask = !json && sees && stdin().is_terminal() && terminal::in_foreground(terminal::stdin());
+        let can_ask = !json && sees && stdin().is_terminal() && terminal::stdin().in_foreground();
         Self { can_ask, asked: None, typed, keyboard, reads: false }
     }
 
     /// Reads what is typed from here on: what was typed before answers no question. The thread ends with the process:
     /// nothing else can wake it.
     fn begin(&mut self) {
-        terminal::forget_typed(terminal::stdin());
+        terminal::stdin().forget_typed();
         while self.typed.try_recv().is_ok() {}
         if std::mem::replace(&mut self.reads, true) {
             return;

@@ -29,8 +29,7 @@ pub(super) struct Typist {
 impl Typist {
     /// Tells the keeper that somebody types here.
     pub(super) fn begin(args: &AttachArgs, pty: bool, keeper: &mut Frames) -> Self {
-        let at_terminal =
-            terminal::is_terminal(terminal::stdin()) && terminal::in_foreground(terminal::stdin());
+        let at_terminal = terminal::stdin().is_terminal() && terminal::stdin().in_foreground();
         let passes = !args.no_stdin && keeper.understands(&Ask::Type);
         if passes {
             keeper.send(&Ask::Type, &[]);
@@ -70,16 +69,16 @@ impl Typist {
     /// What to wait for, if anything. A terminal is not read from the background: that would stop us.
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
         let room = !self.passes || (!self.unanswered && self.end.saturating_sub(self.taken) < WINDOW);
-        let in_background =
-            terminal::is_terminal(terminal::stdin()) && !terminal::in_foreground(terminal::stdin());
+        let stdin = terminal::stdin();
+        let in_background = stdin.is_terminal() && !stdin.in_foreground();
         let wanted = self.open && room && !in_background;
-        wanted.then_some(Interest { on: terminal::stdin(), read: true, write: false })
+        wanted.then(|| stdin.reading())
     }
 
     /// Reads what is there and passes it on; returns whether the keys to leave were among it.
     pub(super) fn read(&mut self, keeper: &mut Frames) -> bool {
         let mut bytes = vec![0; 4096];
-        let n = match terminal::read(terminal::stdin(), &mut bytes) {
+        let n = match terminal::stdin().read(&mut bytes) {
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return false,
             // A terminal that is gone, or a descriptor that was never open, has no more to say.

@@ -9,7 +9,6 @@ use crate::failure::Failure;
 use crate::print;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::ending::Reason;
@@ -48,7 +47,7 @@ struct Foreground<'a> {
     signals: Signals,
     typing: Typing,
     printer: Printer,
-    raw: Option<Raw<'static>>,
+    raw: Option<Raw>,
     ending: Option<Ending>,
     /// Whether this process is the parent of last resort of nothing but this run.
     last_resort: bool,
@@ -147,7 +146,7 @@ impl Foreground<'_> {
         }
         loop {
             let typing = self.typing.interest();
-            let mut interests = vec![Interest { on: self.signals.as_fd(), read: true, write: false }];
+            let mut interests = vec![Interest::reading(&self.signals)];
             interests.extend(self.printer.interest());
             let keeper_at = (!self.launched.keeper.ended()).then_some(interests.len());
             interests.extend(keeper_at.map(|_| self.launched.keeper.interest()));
@@ -217,7 +216,7 @@ impl Foreground<'_> {
         self.begun = true;
         self.typing.begin(&mut self.launched.keeper);
         // From the background the terminal is somebody else's to set.
-        if self.args.pty && self.typing.is_open() && terminal::in_foreground(terminal::stdin()) {
+        if self.args.pty && self.typing.is_open() && terminal::stdin().in_foreground() {
             self.raw = Raw::enter(terminal::stdin()).ok();
         }
     }
@@ -236,7 +235,7 @@ impl Foreground<'_> {
             match signal {
                 signals::CHILD => self.reap(),
                 signals::WINDOW => {
-                    if let Some(size) = self.raw.as_ref().and_then(|_| terminal::size(terminal::stdin())) {
+                    if let Some(size) = self.raw.as_ref().and_then(|_| terminal::stdin().size()) {
                         self.ask(&Ask::Resize(size));
                     }
                 }
@@ -364,7 +363,7 @@ impl Foreground<'_> {
             if left.is_zero() || reaper::childless() {
                 return Ok(());
             }
-            poll::wait(&[Interest { on: self.signals.as_fd(), read: true, write: false }], Some(left))?;
+            poll::wait(&[Interest::reading(&self.signals)], Some(left))?;
             while self.signals.next().is_some() {}
         }
     }

@@ -4,7 +4,6 @@ use super::request;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::api::Problem;
@@ -60,7 +59,7 @@ fn write_all(conn: &Conn, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match conn.write(bytes)? {
             0 => {
-                poll::wait(&[Interest { on: conn.as_fd(), read: false, write: true }], Some(PATIENCE))?;
+                poll::wait(&[Interest::writing(conn)], Some(PATIENCE))?;
             }
             n => bytes = &bytes[n..],
         }
@@ -93,7 +92,7 @@ fn switched(conn: &Conn) -> Result<Vec<u8>, Failure> {
             Got::Bytes(n) => read.extend_from_slice(&chunk[..n]),
             Got::End => ended = true,
             Got::Nothing => {
-                let interest = Interest { on: conn.as_fd(), read: true, write: false };
+                let interest = Interest::reading(conn);
                 poll::wait(&[interest], Some(left)).map_err(Failure::ours)?;
             }
         }
@@ -109,7 +108,7 @@ fn first_word(keeper: &mut Frames, signals: &Signals) -> Result<Tell, Failure> {
 /// Waits until a whole frame is here, or the other side is gone. It may take as long as the queue is.
 fn await_frame(keeper: &mut Frames, signals: &Signals) -> Result<(), Failure> {
     while !keeper.has_frame() && !keeper.ended() {
-        let interests = [keeper.interest(), Interest { on: signals.as_fd(), read: true, write: false }];
+        let interests = [keeper.interest(), Interest::reading(signals)];
         let ready = poll::wait(&interests, None).map_err(Failure::ours)?;
         if ready[1].read && signals.next().is_some_and(|signal| tenure_os::signals::LEAVE.contains(&signal)) {
             // Our end of the connection goes with us, and the run with that.

@@ -45,18 +45,18 @@ impl Typing {
 
     /// What to wait for, if anything. A terminal is not read from the background: that would stop us.
     pub(super) fn interest(&self) -> Option<Interest<'static>> {
-        let in_background =
-            terminal::is_terminal(terminal::stdin()) && !terminal::in_foreground(terminal::stdin());
+        let stdin = terminal::stdin();
+        let in_background = stdin.is_terminal() && !stdin.in_foreground();
         let wanted =
             self.open && self.begun && self.next.saturating_sub(self.taken) < WINDOW && !in_background;
-        wanted.then_some(Interest { on: terminal::stdin(), read: true, write: false })
+        wanted.then(|| stdin.reading())
     }
 
     /// Reads what is there and passes it on.
     pub(super) fn read(&mut self, keeper: &mut Frames) {
         let space = usize::try_from(WINDOW.saturating_sub(self.next.saturating_sub(self.taken))).unwrap_or(0);
         let mut bytes = vec![0; space];
-        let n = match terminal::read(terminal::stdin(), &mut bytes) {
+        let n = match terminal::stdin().read(&mut bytes) {
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
             // A terminal that is gone, or a descriptor that was never open, has no more to say.

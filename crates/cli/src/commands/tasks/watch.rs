@@ -164,7 +164,7 @@ fn lines(reply: &TasksReply) -> Vec<String> {
 }
 
 fn rows() -> usize {
-    terminal::size(stdout()).map_or(ROWS, |size| usize::from(size.rows))
+    terminal::stdout().size().map_or(ROWS, |size| usize::from(size.rows))
 }
 
 /// These lines over what the terminal shows; what has no room is left out, and said. A line that is too long ends at the
