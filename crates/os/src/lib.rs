@@ -15,6 +15,7 @@ pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
+pub mod emulator;
 pub mod file;
 pub mod flow;
 pub mod kin;
