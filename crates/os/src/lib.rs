@@ -54,13 +54,13 @@ use macos as system;
 mod windows;
 #[cfg(windows)]
 use windows as system;
-#[cfg(all(windows, feature = "async"))]
-pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
     beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
-    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
+    reaper, root, shell, signals, socket, spawn, stdio, terminal, text, tree,
 };
+#[cfg(all(windows, feature = "async"))]
+pub use windows::{hear, stream};
 
 #[cfg(unix)]
 pub use system::{enclosure, filesystem, host};

@@ -32,6 +32,9 @@ mod signals;
 mod socket;
 #[cfg(unix)]
 mod strays;
+#[cfg(feature = "async")]
+mod stream;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod tree;
 
