@@ -30,6 +30,8 @@ pub(crate) use socket::*;
 pub(crate) use spawn::*;
 pub(crate) use this::*;
 
+pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Library;
+
 /// There are no subreapers: whoever loses its parent becomes a child of launchd.
 pub(crate) const ORPHANS_COME_BACK: bool = false;
 

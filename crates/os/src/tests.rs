@@ -12,7 +12,7 @@ mod console;
 mod file;
 #[cfg(windows)]
 mod job;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod links;
 mod lock;
 #[cfg(windows)]

@@ -43,6 +43,11 @@ pub fn own_group() -> io::Result<OwnGroup> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "macOS has no control groups"))
 }
 
+/// What would take a daemon that is started from here along with its own end; `None` if nothing is known to.
+pub fn bound_to() -> Option<String> {
+    None
+}
+
 /// Whether this process may make something in a directory.
 pub fn may_write(directory: &Path) -> io::Result<()> {
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into)
