@@ -16,6 +16,7 @@ pub mod filesystem;
 pub mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
+pub mod host;
 mod job;
 mod list;
 mod lock;

@@ -20,7 +20,7 @@ pub(crate) fn listed_children(pid: i32) -> io::Result<Vec<i32>> {
 }
 
 /// Every process and its parent. A list that breaks off is an error, not a short one (I6).
-fn listed() -> io::Result<Vec<(i32, i32)>> {
+pub(crate) fn listed() -> io::Result<Vec<(i32, i32)>> {
     // SAFETY: no memory is passed.
     let list = own(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;
     let mut found = Vec::new();

@@ -166,6 +166,12 @@ pub(crate) fn is_trusted(id: &str) -> io::Result<bool> {
     Ok(id == SYSTEM || id == ADMINISTRATORS || id == user()?)
 }
 
+/// Whether a file is this user's, or was made with its administrator's rights.
+pub(crate) fn is_own(path: &Path) -> io::Result<bool> {
+    let owner = owner(path)?;
+    Ok(owner == ADMINISTRATORS || owner == user()?)
+}
+
 /// Closes a directory of this user's to everybody else; another's is refused.
 pub(crate) fn claim(path: &Path) -> io::Result<()> {
     let (owner, me) = (owner(path)?, user()?);

@@ -7,11 +7,11 @@ use super::{End, ROOM, Work, check, number, own, private, wide};
 use crate::file::Dir;
 pub use crate::flow::Got;
 use crate::{clock, process, random, system};
-use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 use windows_sys::Win32::Foundation::{
     ERROR_FILE_NOT_FOUND, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_CONNECTED, GENERIC_READ, GENERIC_WRITE,
 };
@@ -163,7 +163,19 @@ pub struct Peer {
     foreign: bool,
 }
 
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "user {}", self.uid)?;
+        self.pid.map_or(Ok(()), |pid| write!(f, ", pid {pid}"))
+    }
+}
+
 impl Peer {
+    /// Its user, by the name that this system has for users.
+    pub fn user(&self) -> String {
+        self.uid.to_string()
+    }
+
     /// Whether it is neither this user's nor the system's nor an administrator's.
     pub fn is_foreign(&self) -> bool {
         self.foreign
