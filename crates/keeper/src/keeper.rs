@@ -95,8 +95,11 @@ struct Draining {
     until: Duration,
 }
 
-/// How a keeper leaves whose run has ended, but nobody took the ending.
-pub(crate) const UNRECORDED: u8 = 3;
+/// How a keeper leaves whose ending is written, or with the holder. Not with zero: where whoever ends a process chooses its
+/// code, that is what many choose.
+pub(crate) const DONE: u8 = 64;
+/// How one leaves whose run has ended, but nobody took the ending.
+pub(crate) const UNRECORDED: u8 = 65;
 
 /// What a keeper does that was started and not forked: its errand says what it is to keep. Returns its exit code.
 pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
@@ -108,7 +111,7 @@ pub fn keeper_main(nursery: &NurseryId) -> io::Result<u8> {
     Ok(main(&alone, nursery, &launch, body, conns))
 }
 
-/// What a keeper does; returns its exit code. Zero means that the ending is written, or with the holder.
+/// What a keeper does; returns its exit code.
 pub(crate) fn main(
     alone: &Alone,
     nursery: &NurseryId,
@@ -119,7 +122,7 @@ pub(crate) fn main(
     match begin::begin(alone, nursery, launch, body, conns) {
         Ok(Some(keeper)) => keep(keeper),
         // There is nothing to keep, and whoever asked was told.
-        Ok(None) => 0,
+        Ok(None) => DONE,
         Err(error) => {
             complain(format_args!("a keeper for {} could not begin: {error}", launch.directory));
             1
@@ -131,7 +134,7 @@ pub(crate) fn main(
 fn keep(mut keeper: Box<Keeper>) -> u8 {
     loop {
         match keeper.serve() {
-            Ok(None) => return if keeper.unrecorded { UNRECORDED } else { 0 },
+            Ok(None) => return if keeper.unrecorded { UNRECORDED } else { DONE },
             Ok(Some(heir)) => *keeper = keeper.turn_into(heir),
             Err(error) => {
                 complain(format_args!("the keeper of run {} failed: {error}", keeper.dir.id()));

@@ -139,8 +139,8 @@ impl Nursery {
     fn reap(&mut self) {
         for ended in reaper::reap_now() {
             match self.keepers.remove(&ended.pid) {
-                // A keeper leaves with zero only after the ending was written, or its holder took it.
-                Some(_) if ended.exit == Exit::Code(0) => {}
+                // It leaves like this only after the ending was written, or its holder took it.
+                Some(_) if ended.exit == Exit::Code(keeper::DONE.into()) => {}
                 Some(directory) if ended.exit == Exit::Code(keeper::UNRECORDED.into()) => {
                     self.fallen.extend(Fallen::read_unrecorded(Path::new(&directory)));
                 }

@@ -15,6 +15,7 @@ pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
+pub mod emulator;
 pub mod family;
 pub mod file;
 pub mod flow;
@@ -58,11 +59,11 @@ use windows as system;
 pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
-    descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty, reaper,
-    root, shell, signals, socket, spawn, stdio, text, tree,
+    beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
+    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
 };
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]

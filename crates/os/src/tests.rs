@@ -1,7 +1,6 @@
 //! What the facades promise, tried on the real system. Tests that fork, lock or list a whole tree need a process of
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
-#[cfg(target_os = "linux")]
 mod beneath;
 mod buffer;
 #[cfg(target_os = "linux")]
@@ -13,27 +12,33 @@ mod console;
 mod file;
 #[cfg(windows)]
 mod job;
+#[cfg(target_os = "linux")]
+mod links;
 mod lock;
 #[cfg(windows)]
 mod pipes;
 mod poll;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod private;
 mod process;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod pty;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod refused;
 mod role;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod shell;
 mod signals;
 mod socket;
+#[cfg(unix)]
+mod strays;
 #[cfg(target_os = "linux")]
 mod tree;
 
 #[cfg(target_os = "linux")]
-use shell::{Shell, shell};
+use shell::Shell;
+#[cfg(unix)]
+use shell::shell;
 use std::time::{Duration, Instant};
 
 /// Looks again every few milliseconds: other processes send no events.

@@ -1,11 +1,13 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
 mod again;
+pub mod beneath;
 pub(crate) mod children;
 mod clock;
 mod console;
 pub mod descriptors;
 mod desktop;
+mod emulator;
 pub mod enclosure;
 mod end;
 pub mod environment;
@@ -51,6 +53,7 @@ pub(crate) use again::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;
+pub use emulator::is_wine;
 pub(crate) use end::*;
 pub(crate) use event::*;
 pub(crate) use file::*;

@@ -30,7 +30,12 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
         Manager::Scheduler => checks.push(Check::new(
             FATE,
             Verdict::Note,
-            "a daemon that is started from here lives until it is stopped, or you log off",
+            match host::bound_to() {
+                Some(what) => format!("a daemon that is started from here ends with {what}"),
+                None => {
+                    "a daemon that is started from here lives until it is stopped, or you log off".to_owned()
+                }
+            },
             "`tenure daemon install` lets the task scheduler start it when you log on, and again if it dies",
         )),
     }

@@ -57,6 +57,12 @@ pub fn own_group() -> io::Result<OwnGroup> {
     Ok(OwnGroup { directory: own.directory.components().collect(), name: own.name })
 }
 
+/// What would take a daemon that is started from here along with its own end; `None` if nothing is known to. What
+/// systemd does to a group is told by the group's name.
+pub fn bound_to() -> Option<String> {
+    None
+}
+
 /// Whether this process may make something in a directory.
 pub fn may_write(directory: &Path) -> io::Result<()> {
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into)

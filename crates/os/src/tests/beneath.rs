@@ -1,52 +1,45 @@
 use crate::beneath::Beneath;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-fn kind(base: &Path, path: &Path) -> ErrorKind {
+pub(crate) fn kind(base: &Path, path: &Path) -> ErrorKind {
     let found = Beneath::find(base, path);
     found.and_then(|file| file.read(10)).expect_err("it is not to be read").kind()
 }
 
 #[test]
-fn what_is_below_is_read_and_written_also_through_links_that_stay_there() {
+fn what_is_below_is_read_and_written_whatever_dots_its_path_has() {
     let dir = tempfile::tempdir().unwrap();
     let base = dir.path().join("base");
     fs::create_dir_all(base.join("in")).unwrap();
     fs::write(base.join("in/file"), "text").unwrap();
-    symlink(base.join("in"), base.join("link")).unwrap();
-    for path in ["in/file", "link/file", "in/../in/./file"] {
+    for path in ["in/file", "in/../in/./file"] {
         assert_eq!(Beneath::find(&base, &base.join(path)).unwrap().read(10).unwrap(), b"text");
     }
-    fs::set_permissions(base.join("in/file"), fs::Permissions::from_mode(0o640)).unwrap();
-    Beneath::find(&base, &base.join("link/file")).unwrap().write(b"other").unwrap();
+    Beneath::find(&base, &base.join("in/file")).unwrap().write(b"other").unwrap();
     assert_eq!(fs::read(base.join("in/file")).unwrap(), b"other");
-    assert_eq!(fs::metadata(base.join("in/file")).unwrap().permissions().mode() & 0o777, 0o640);
     Beneath::find(&base, &base.join("a/b/new")).unwrap().write(b"new").unwrap();
     assert_eq!(fs::read(base.join("a/b/new")).unwrap(), b"new");
-    let names: Vec<_> = fs::read_dir(base.join("a/b")).unwrap().collect();
-    assert_eq!(names.len(), 1, "no draft is left");
+    for place in ["in", "a/b"] {
+        assert_eq!(fs::read_dir(base.join(place)).unwrap().count(), 1, "no draft is left in {place}");
+    }
 }
 
 #[test]
-fn what_leads_out_is_refused() {
+fn what_is_elsewhere_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (base, outside) = (dir.path().join("base"), dir.path().join("outside"));
     fs::create_dir_all(&base).unwrap();
     fs::create_dir_all(&outside).unwrap();
     fs::write(outside.join("file"), "secret").unwrap();
-    symlink(&outside, base.join("out")).unwrap();
-    symlink(outside.join("file"), base.join("file")).unwrap();
-    symlink(outside.join("none"), base.join("dangling")).unwrap();
-    for path in ["out/file", "file", "../outside/file", "../base/../outside/file"] {
+    for path in ["../outside/file", "../base/../outside/file"] {
         assert_eq!(kind(&base, &base.join(path)), ErrorKind::PermissionDenied, "{path}");
     }
     assert_eq!(kind(&base, &outside.join("file")), ErrorKind::PermissionDenied);
-    for path in ["out/new", "dangling", "none/../../outside/new"] {
-        let written = Beneath::find(&base, &base.join(path)).and_then(|file| file.write(b"x"));
-        assert!(written.is_err(), "{path}");
-    }
+    let written =
+        Beneath::find(&base, &base.join("none/../../outside/new")).and_then(|file| file.write(b"x"));
+    assert!(written.is_err());
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
 }
 
@@ -55,20 +48,11 @@ fn only_regular_files_of_a_bearable_size_are_read_and_written() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("dir")).unwrap();
     fs::write(dir.path().join("long"), "12345678901").unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        dir.path().join("pipe"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .unwrap();
     assert_eq!(kind(dir.path(), &dir.path().join("dir")), ErrorKind::InvalidInput);
     assert_eq!(kind(dir.path(), dir.path()), ErrorKind::InvalidInput);
-    assert_eq!(kind(dir.path(), &dir.path().join("pipe")), ErrorKind::InvalidInput);
     assert_eq!(kind(dir.path(), &dir.path().join("long")), ErrorKind::FileTooLarge);
     assert_eq!(kind(dir.path(), &dir.path().join("none")), ErrorKind::NotFound);
-    for path in ["dir", "pipe", ""] {
+    for path in ["dir", ""] {
         assert!(Beneath::find(dir.path(), &dir.path().join(path)).unwrap().write(b"x").is_err(), "{path}");
     }
 }

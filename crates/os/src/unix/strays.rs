@@ -33,9 +33,11 @@ pub(crate) struct Found {
 }
 
 /// Looks at every process of this user that is young enough. While the root is the same, alive or unreaped, its session's
-/// number is nobody else's: the system gives no number away that a process, a group or a session has.
+/// number is nobody else's: the system gives no number away that a process, a group or a session has. After that, whoever
+/// is in a session of that number may be a stranger: it is no member, but nobody can say either that nobody is left.
 pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
-    let session = kin.root.map(pins).transpose()?.flatten();
+    let session = kin.root.map(|root| root.pid);
+    let pinned = kin.root.map_or(Ok(false), pins)?;
     let mut found = Found { members: Vec::new(), whole: true };
     if session.is_none() && kin.mark.is_none() {
         return Ok(found);
@@ -50,11 +52,13 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
         if process.started_at_ms() + COARSE_MS < kin.since_ms {
             continue;
         }
-        let via = if session.is_some_and(|session| process.stat().session == session) {
+        let in_session = Some(process.stat().session) == session;
+        let via = if in_session && pinned {
             Via::Session
         } else if kin.mark.is_some_and(|mark| system::environment_has(pid, mark)) {
             Via::Mark
         } else {
+            found.whole &= !in_session;
             continue;
         };
         if process.is_alive() {
@@ -63,7 +67,7 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
             found.whole &= Some(pid) == session;
         }
     }
-    if session.is_some() && kin.root.map(pins).transpose()?.flatten() != session {
+    if pinned && !kin.root.map_or(Ok(false), pins)? {
         // Its number may have been another's while the list was made.
         found.members.retain(|member| member.via() != Via::Session);
         found.whole = false;
@@ -71,11 +75,11 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
     Ok(found)
 }
 
-/// The session of a root, if its number is still the root's.
-fn pins(root: &Identity) -> io::Result<Option<i32>> {
+/// Whether the number of a root, and of its session, is still the root's.
+fn pins(root: &Identity) -> io::Result<bool> {
     match process::look(root).0 {
-        Evidence::Same(_) => Ok(Some(root.pid)),
-        Evidence::Other | Evidence::Gone => Ok(None),
+        Evidence::Same(_) => Ok(true),
+        Evidence::Other | Evidence::Gone => Ok(false),
         Evidence::Unreadable(why) => Err(io::Error::other(why)),
     }
 }

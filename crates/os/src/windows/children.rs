@@ -48,11 +48,6 @@ pub(crate) fn take_one(pid: i32) -> Option<u32> {
     Some(code)
 }
 
-/// The code that one on the list has ended with, if it has.
-pub(crate) fn look_at(pid: i32) -> Option<u32> {
-    list().get(&pid)?.code()
-}
-
 /// Those on the list, ended or not.
 pub(crate) fn pids() -> Vec<i32> {
     list().keys().copied().collect()

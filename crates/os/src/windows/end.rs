@@ -7,12 +7,15 @@ use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_PIPE_CONNECTED_STATE, FILE_PIPE_LOCAL_INFORMATION, FilePipeLocalInformation, NtQueryInformationFile,
+};
 use windows_sys::Win32::Foundation::{
     ERROR_BROKEN_PIPE, ERROR_IO_INCOMPLETE, ERROR_IO_PENDING, ERROR_NO_DATA, ERROR_OPERATION_ABORTED,
     ERROR_PIPE_NOT_CONNECTED, HANDLE,
 };
 use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
-use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
+use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, IO_STATUS_BLOCK, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 
 /// How much a pipe holds, and how much is written at once.
@@ -126,6 +129,32 @@ struct Writing {
     memory: Vec<u8>,
 }
 
+impl Writing {
+    fn begin(&mut self, pipe: BorrowedHandle<'_>, bytes: &[u8]) -> io::Result<usize> {
+        self.memory.clear();
+        self.memory.extend_from_slice(&bytes[..bytes.len().min(ROOM as usize)]);
+        let (raw, start) = (pipe.as_raw_handle(), self.memory.as_ptr());
+        let len = u32::try_from(self.memory.len()).unwrap_or(ROOM);
+        // SAFETY: the memory is neither changed nor freed before the work is over.
+        self.work.begin(|place| unsafe { WriteFile(raw, start, len, null_mut(), place) })?;
+        Ok(self.memory.len())
+    }
+
+    fn look(&mut self, pipe: BorrowedHandle<'_>) -> Option<io::Result<usize>> {
+        let written = self.work.look(pipe)?;
+        // An idle connection holds no memory.
+        self.memory = Vec::new();
+        Some(written)
+    }
+
+    fn settle(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<bool> {
+        if !self.work.is_begun() {
+            return Ok(true);
+        }
+        self.look(pipe).map_or(Ok(false), |written| written.map(|_| true))
+    }
+}
+
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -158,9 +187,22 @@ impl End {
         Ok(there as usize)
     }
 
-    /// Whether there will be nothing more to read.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.available().is_err()
+    /// Whether the other side is gone. What it has said before may still be unread.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let mut about = FILE_PIPE_LOCAL_INFORMATION::default();
+        let mut status = IO_STATUS_BLOCK::default();
+        let (raw, place) = (self.pipe.as_raw_handle(), (&raw mut about).cast());
+        // SAFETY: both places are ours, of the length that is given, and written by the call, which does not wait.
+        let failed = unsafe {
+            let len = super::length_of::<FILE_PIPE_LOCAL_INFORMATION>();
+            NtQueryInformationFile(raw, &raw mut status, place, len, FilePipeLocalInformation)
+        };
+        failed < 0 || about.NamedPipeState != FILE_PIPE_CONNECTED_STATE
+    }
+
+    /// Whether a read would say something: bytes, an end or an error.
+    pub(crate) fn has_something(&self) -> bool {
+        self.available().map_or(true, |there| there > 0)
     }
 
     /// Reads what is there.
@@ -194,26 +236,28 @@ impl End {
     /// Has a copy of these bytes written, and says how many are in the pipe: none before all of the copy are. Who was told
     /// none comes back with the same bytes in front.
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        let Writing { work, memory } = &mut *lock(&self.writing);
-        if !work.is_begun() {
+        let writing = &mut *lock(&self.writing);
+        if !writing.work.is_begun() {
             if bytes.is_empty() {
                 return Ok(0);
             }
-            memory.clear();
-            memory.extend_from_slice(&bytes[..bytes.len().min(ROOM as usize)]);
-            let (raw, start) = (self.pipe.as_raw_handle(), memory.as_ptr());
-            let len = u32::try_from(memory.len()).unwrap_or(ROOM);
-            // SAFETY: the memory is neither changed nor freed before the work is over.
-            work.begin(|place| unsafe { WriteFile(raw, start, len, null_mut(), place) })?;
+            writing.begin(self.handle(), bytes)?;
         }
-        match work.look(self.handle()) {
-            None => Ok(0),
-            Some(written) => {
-                // An idle connection holds no memory.
-                *memory = Vec::new();
-                written
-            }
+        writing.look(self.handle()).unwrap_or(Ok(0))
+    }
+
+    /// Has a copy of these bytes written, and says how many were copied: none while an earlier copy is not in the pipe.
+    pub(crate) fn post(&self, bytes: &[u8]) -> io::Result<usize> {
+        let writing = &mut *lock(&self.writing);
+        if bytes.is_empty() || !writing.settle(self.handle())? {
+            return Ok(0);
         }
+        writing.begin(self.handle(), bytes)
+    }
+
+    /// Whether everything that was copied is in the pipe; an error if it never will be.
+    pub(crate) fn is_settled(&self) -> io::Result<bool> {
+        lock(&self.writing).settle(self.handle())
     }
 
     /// Set while there may be something to read: the event is made to say so now.

@@ -98,11 +98,6 @@ pub fn may_change(path: &Path) -> bool {
     may_any(path, &file) || path.parent().is_some_and(|above| may_any(above, &directory))
 }
 
-/// Whether this user can make something in a directory.
-pub(crate) fn may_add(directory: &Path) -> bool {
-    directory.is_dir() && may_any(directory, &[FILE_ADD_FILE])
-}
-
 /// Whether the system would let this user have one of these rights. It is asked by opening, which changes nothing: that
 /// counts owners, groups, privileges and everything else that decides.
 fn may_any(path: &Path, rights: &[u32]) -> bool {

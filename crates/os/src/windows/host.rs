@@ -1,17 +1,26 @@
 //! What this machine offers, for `tenure doctor` and set-up. It only looks.
 
-use super::{check, executable, filesystem, private, wide};
-use std::fs;
+use super::{check, filesystem, length_of, private, wide};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
-use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
-use windows_sys::Win32::UI::Shell::IsUserAnAdmin;
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_ADD_FILE, FILE_ADD_SUBDIRECTORY, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW,
+};
+use windows_sys::Win32::System::JobObjects::{
+    IsProcessInJob, JOB_OBJECT_LIMIT_BREAKAWAY_OK, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+    JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectExtendedLimitInformation, QueryInformationJobObject,
+};
+use windows_sys::Win32::System::SystemInformation::OSVERSIONINFOW;
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-/// Whether this process acts with an administrator's rights.
+/// Whether this process has the administrator's rights.
 pub fn is_root() -> bool {
-    // SAFETY: nothing is passed.
-    unsafe { IsUserAnAdmin() != 0 }
+    private::is_elevated().unwrap_or(false)
 }
 
 /// There is no systemd here.
@@ -21,10 +30,10 @@ pub fn has_systemd() -> bool {
 
 /// There is no systemd here.
 pub fn user_manager() -> Result<(), String> {
-    Err("Windows has the task scheduler".to_owned())
+    Err("Windows has no systemd".to_owned())
 }
 
-/// A task that begins when its user logs on ends when the user logs off.
+/// What a user has started here ends when the user logs out.
 pub fn lingers() -> Option<bool> {
     None
 }
@@ -40,12 +49,47 @@ pub struct OwnGroup {
 
 /// There are no control groups here.
 pub fn own_group() -> io::Result<OwnGroup> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has jobs, and no control groups"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no control groups: each run has a job"))
+}
+
+/// What would take a daemon that is started from here along with its own end; `None` if nothing is known to.
+pub fn bound_to() -> Option<String> {
+    let flags = own_job().ok()??;
+    let leaves = flags & (JOB_OBJECT_LIMIT_BREAKAWAY_OK | JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK) != 0;
+    let ends = flags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE != 0;
+    (ends && !leaves).then(|| {
+        "the job that this process is in, which nobody may leave and which ends all in it with itself"
+            .to_owned()
+    })
+}
+
+/// The limits of the job that this process is in; `None` if it is in none.
+fn own_job() -> io::Result<Option<u32>> {
+    let (mut is, mut limits) = (0, JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default());
+    let (place, len) = ((&raw mut limits).cast(), length_of::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>());
+    // SAFETY: no job is named, so it is about any and about this process's own; both places are ours, of the lengths that
+    // are given, and written by the calls.
+    unsafe {
+        check(IsProcessInJob(GetCurrentProcess(), null_mut(), &raw mut is))?;
+        if is == 0 {
+            return Ok(None);
+        }
+        check(QueryInformationJobObject(
+            null_mut(),
+            JobObjectExtendedLimitInformation,
+            place,
+            len,
+            null_mut(),
+        ))?;
+    }
+    Ok(Some(limits.BasicLimitInformation.LimitFlags))
 }
 
 /// Whether this process may make something in a directory.
 pub fn may_write(directory: &Path) -> io::Result<()> {
-    if executable::may_add(directory) { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    let mut options = OpenOptions::new();
+    options.access_mode(FILE_ADD_FILE | FILE_ADD_SUBDIRECTORY).custom_flags(FILE_FLAG_BACKUP_SEMANTICS);
+    options.open(directory).map(drop)
 }
 
 /// What the kernel offers.
@@ -55,9 +99,9 @@ pub struct Kernel {
     pub release: String,
     /// Whether processes can be held; the error says why not.
     pub pidfd: Result<(), String>,
-    /// Whether each process has a number of its own that is never used again.
+    /// Whether each process has a number of its own that is never used again: it has a time, in steps of 100 ns.
     pub pidfs: bool,
-    /// Whether orphans can be made to come back to a keeper: here a job holds them.
+    /// Whether orphans can be held: a job holds them.
     pub subreaper: bool,
     /// Whether it lists the children of a process.
     pub child_lists: bool,
@@ -69,20 +113,40 @@ pub struct Kernel {
 
 /// Looks at the kernel.
 pub fn kernel() -> Kernel {
+    let own = crate::process::own();
     Kernel {
-        release: "Windows".to_owned(),
-        pidfd: crate::process::own().map(drop).map_err(|error| error.to_string()),
+        release: release(),
         pidfs: false,
-        subreaper: false,
-        child_lists: false,
+        child_lists: super::all_pids().is_ok(),
+        pidfd: own.map(drop).map_err(|error| error.to_string()),
+        subreaper: true,
         hidepid: None,
-        pid_max: None,
+        pid_max: Some(u64::from(u32::MAX)),
     }
 }
 
-/// How many processes there are, and how many there may be: nobody says.
+#[link(name = "ntdll")]
+unsafe extern "system" {
+    fn RtlGetVersion(version: *mut OSVERSIONINFOW) -> i32;
+}
+
+/// The other calls that tell a release tell every program what it was made for.
+fn release() -> String {
+    let mut version =
+        OSVERSIONINFOW { dwOSVersionInfoSize: length_of::<OSVERSIONINFOW>(), ..Default::default() };
+    // SAFETY: the structure is ours, says its length, and is written by the call, which never fails.
+    unsafe { RtlGetVersion(&raw mut version) };
+    format!("{}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber)
+}
+
+/// How many processes this user has, and how many it may have: there is no such limit.
 pub fn user_processes() -> (u64, Option<u64>) {
-    (super::listed().map_or(0, |all| all.len()) as u64, None)
+    let Ok(me) = private::user() else { return (0, None) };
+    let is_mine = |pid: &i32| {
+        let process = super::open_process(*pid).ok().flatten();
+        process.is_some_and(|process| private::user_of(process.as_handle()).is_ok_and(|user| user == me))
+    };
+    (super::all_pids().unwrap_or_default().iter().filter(|pid| is_mine(pid)).count() as u64, None)
 }
 
 /// A file or directory, and what it lies on.
@@ -90,7 +154,8 @@ pub fn user_processes() -> (u64, Option<u64>) {
 pub struct Lies {
     /// Whether it is a directory.
     pub is_dir: bool,
-    /// The permission bits that would say of others what its access list does.
+    /// What its access list comes to, said in permission bits: whether others than its owner and the system's
+    /// administrators are on it.
     pub mode: u32,
     /// Whether it is this user's.
     pub is_own: bool,
@@ -102,22 +167,27 @@ pub struct Lies {
 
 /// Looks at a file or directory; `None` if there is none.
 pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
-    let meta = match fs::metadata(path) {
+    let path = &std::path::absolute(path)?;
+    let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     let directory = if meta.is_dir() { path } else { path.parent().unwrap_or(path) };
-    let (name, mut free) = (wide(std::path::absolute(directory)?), 0);
-    // SAFETY: the name ends in a zero; the place is ours, and what is not asked for has none.
-    check(unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, null_mut(), null_mut()) })?;
     Ok(Some(Lies {
         is_dir: meta.is_dir(),
         mode: if private::is_private(path)? { 0o700 } else { 0o755 },
         is_own: private::is_own(path)?,
         network: filesystem::remote(path)?.map(|_| "a network drive"),
-        free,
+        free: free(directory)?,
     }))
+}
+
+fn free(directory: &Path) -> io::Result<u64> {
+    let (name, mut free) = (wide(directory), 0);
+    // SAFETY: the name ends in a zero; the count is ours, and what is not asked for has no place.
+    check(unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, null_mut(), null_mut()) })?;
+    Ok(free)
 }
 
 #[cfg(test)]
@@ -125,13 +195,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn this_machine_can_be_looked_at_without_rights() {
+        let kernel = kernel();
+        assert!(kernel.pidfd.is_ok() && kernel.child_lists && !kernel.release.starts_with('0'), "{kernel:?}");
+        let (count, _) = user_processes();
+        assert!(count >= 1);
+        own_job().unwrap();
+    }
+
+    #[test]
     fn a_directory_is_described_and_a_missing_one_is_none() {
         let dir = tempfile::tempdir().unwrap();
-        let own = dir.path().join("own");
-        crate::file::Dir::make(&own).unwrap();
-        let lies = lies(&own).unwrap().unwrap();
-        assert!(lies.is_dir && lies.is_own && lies.network.is_none() && lies.free > 0, "{lies:?}");
+        let made = crate::file::Dir::make(&dir.path().join("private")).unwrap();
+        let lies = lies(made.path()).unwrap().unwrap();
+        assert!(lies.is_dir && lies.mode == 0o700 && lies.network.is_none() && lies.free > 0, "{lies:?}");
+        may_write(made.path()).unwrap();
         assert_eq!(super::lies(&dir.path().join("none")).unwrap(), None);
-        assert!(may_write(&own).is_ok());
+        assert!(may_write(&dir.path().join("none")).is_err());
     }
 }

@@ -19,8 +19,13 @@ pub(crate) fn listed_children(pid: i32) -> io::Result<Vec<i32>> {
     Ok(children.map(|(child, _)| child).collect())
 }
 
+/// The numbers of all processes.
+pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
+    Ok(listed()?.into_iter().map(|(pid, _)| pid).collect())
+}
+
 /// Every process and its parent. A list that breaks off is an error, not a short one (I6).
-pub(crate) fn listed() -> io::Result<Vec<(i32, i32)>> {
+fn listed() -> io::Result<Vec<(i32, i32)>> {
     // SAFETY: no memory is passed.
     let list = own(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;
     let mut found = Vec::new();

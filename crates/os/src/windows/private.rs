@@ -13,7 +13,8 @@ use windows_sys::Win32::Security::Authorization::{
 use windows_sys::Win32::Security::{
     ACCESS_ALLOWED_ACE, ACL, DACL_SECURITY_INFORMATION, GetAce, GetTokenInformation, INHERIT_ONLY_ACE,
     OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID,
-    SECURITY_ATTRIBUTES, SetFileSecurityW, TOKEN_QUERY, TOKEN_USER, TokenUser,
+    SECURITY_ATTRIBUTES, SetFileSecurityW, TOKEN_ELEVATION, TOKEN_QUERY, TOKEN_USER, TokenElevation,
+    TokenUser,
 };
 use windows_sys::Win32::System::SystemServices::{ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
@@ -114,6 +115,26 @@ fn id_text(id: PSID) -> io::Result<String> {
     String::from_utf16(&found).map_err(io::Error::other)
 }
 
+/// Whether this process has the administrator's rights, and not only could have them.
+pub(crate) fn is_elevated() -> io::Result<bool> {
+    let mut token = null_mut();
+    // SAFETY: the handle of this process is always open, and the place is ours.
+    check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
+    let token = own(token)?;
+    let mut elevation = TOKEN_ELEVATION::default();
+    let mut len = super::length_of::<TOKEN_ELEVATION>();
+    let place = (&raw mut elevation).cast();
+    // SAFETY: the structure is ours, of the length that is given, and written by the call.
+    check(unsafe { GetTokenInformation(token.as_raw_handle(), TokenElevation, place, len, &raw mut len) })?;
+    Ok(elevation.TokenIsElevated != 0)
+}
+
+/// Whether a file or directory is this user's, or was made with the administrator's rights.
+pub(crate) fn is_own(path: &Path) -> io::Result<bool> {
+    let owner = owner(path)?;
+    Ok(owner == ADMINISTRATORS || owner == user()?)
+}
+
 fn owner(path: &Path) -> io::Result<String> {
     let name = wide(path);
     let (mut id, mut all) = (null_mut(), null_mut());
@@ -162,14 +183,7 @@ pub(crate) fn owner_of(handle: BorrowedHandle<'_>) -> io::Result<String> {
 
 /// Whether this is the id of somebody who could do everything to this user anyway.
 pub(crate) fn is_trusted(id: &str) -> io::Result<bool> {
-    const SYSTEM: &str = "S-1-5-18";
     Ok(id == SYSTEM || id == ADMINISTRATORS || id == user()?)
-}
-
-/// Whether a file is this user's, or was made with its administrator's rights.
-pub(crate) fn is_own(path: &Path) -> io::Result<bool> {
-    let owner = owner(path)?;
-    Ok(owner == ADMINISTRATORS || owner == user()?)
 }
 
 /// Closes a directory of this user's to everybody else; another's is refused.

@@ -7,11 +7,12 @@ use super::{End, ROOM, Work, check, number, own, private, wide};
 use crate::file::Dir;
 pub use crate::flow::Got;
 use crate::{clock, process, random, system};
+use std::fmt;
+use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use std::{fmt, io};
 use windows_sys::Win32::Foundation::{
     ERROR_FILE_NOT_FOUND, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_CONNECTED, GENERIC_READ, GENERIC_WRITE,
 };
@@ -37,7 +38,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// One end of a connection. Reading and writing never wait.
 #[derive(Debug)]
 pub struct Conn {
-    end: End,
+    pub(crate) end: End,
 }
 
 impl Conn {
@@ -102,11 +103,6 @@ impl Conn {
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.end.write(bytes)
     }
-
-    /// The user on the other side: the last part of the user's id.
-    pub fn peer_uid(&self) -> io::Result<u32> {
-        Ok(peer(self)?.uid)
-    }
 }
 
 impl AsHandle for Conn {
@@ -154,9 +150,9 @@ pub(crate) fn open(name: &str, flags: u32) -> io::Result<OwnedHandle> {
 /// Who is at the other end of a local connection, as it was when the connection was made.
 #[derive(Debug)]
 pub struct Peer {
-    /// Its user: the last part of the user's id. The list of who may connect lets in this user and the system, so one who
-    /// was gone before it could be asked is taken for this user.
-    pub uid: u32,
+    /// The list of who may connect lets in this user and the system, so one who was gone before it could be asked is
+    /// taken for this user.
+    user: String,
     /// Its process.
     pub pid: Option<i32>,
     process: Option<OwnedHandle>,
@@ -165,7 +161,7 @@ pub struct Peer {
 
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "user {}", self.uid)?;
+        write!(f, "user {}", self.user)?;
         self.pid.map_or(Ok(()), |pid| write!(f, ", pid {pid}"))
     }
 }
@@ -173,7 +169,7 @@ impl fmt::Display for Peer {
 impl Peer {
     /// Its user, by the name that this system has for users.
     pub fn user(&self) -> String {
-        self.uid.to_string()
+        self.user.clone()
     }
 
     /// Whether it is neither this user's nor the system's nor an administrator's.
@@ -206,15 +202,11 @@ pub fn peer(conn: &Conn) -> io::Result<Peer> {
     }
     let pid = pid.cast_signed();
     // While the connection is open its process lives, so what was opened by its number before that was seen is it.
-    let process = system::open_process(pid).ok().flatten().filter(|_| !conn.end.is_broken());
-    let user = match &process {
-        Some(process) => private::user_of(process.as_handle()).ok(),
-        None => None,
-    };
-    let foreign = user.as_deref().map(private::is_trusted).transpose()?.is_some_and(|trusted| !trusted);
-    let user = user.map_or_else(private::user, Ok)?;
-    let uid = user.rsplit('-').next().and_then(|part| part.parse().ok()).unwrap_or(u32::MAX);
-    Ok(Peer { uid, pid: (pid > 0).then_some(pid), process, foreign })
+    let process = system::open_process(pid).ok().flatten().filter(|_| !conn.end.is_hung_up());
+    let known = process.as_ref().and_then(|process| private::user_of(process.as_handle()).ok());
+    let foreign = known.as_deref().map(private::is_trusted).transpose()?.is_some_and(|trusted| !trusted);
+    let user = known.map_or_else(private::user, Ok)?;
+    Ok(Peer { user, pid: (pid > 0).then_some(pid), process, foreign })
 }
 
 /// A socket that others connect to.
