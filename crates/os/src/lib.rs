@@ -15,6 +15,8 @@ pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
+pub mod emulator;
+pub mod family;
 pub mod file;
 pub mod flow;
 pub mod kin;
@@ -61,7 +63,7 @@ pub use windows::{
 #[cfg(all(windows, feature = "async"))]
 pub use windows::{hear, stream};
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]

@@ -24,6 +24,11 @@ fn play() {
         }
         "exit" => leave(number),
         "hold" => hold(role.trim_start_matches("hold ")),
+        #[cfg(unix)]
+        "lead" => {
+            crate::fork::new_session().expect("a session of its own");
+            tree(number);
+        }
         "pass" => super::terminal::pass(),
         "tree" => tree(number),
         "wait" => {
