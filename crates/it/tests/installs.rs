@@ -1,4 +1,4 @@
-//! Two installations whose runs look alike: neither ever touches the other's. One state root has one daemon and one
+//! Two installations whose runs look alike: neither ever touches the other's. One state root has one
 //! identity, which is this machine's.
 
 use rustix::process::Signal;
@@ -58,18 +58,6 @@ fn two_installations_with_runs_that_look_alike_leave_each_other_alone() {
         theirs.install.cancel(&alike);
         bystander.assert_untouched();
     }
-}
-
-#[test]
-fn one_state_root_has_one_daemon() {
-    let mut served = Served::start(Install::new());
-    let second = served.install.start(&["daemon", "run"]).output();
-    assert_eq!(second.status.code(), Some(1));
-    let text = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(text.contains("one state root has one daemon"), "{text}");
-    let run = served.install.start_in_background(&[], &["true"]);
-    assert_eq!(served.ending(&run)["exitCode"], 0, "the first one serves on");
-    served.stop();
 }
 
 #[test]

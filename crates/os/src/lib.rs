@@ -15,6 +15,8 @@ pub mod buffer;
 pub mod clock;
 pub mod command_line;
 pub mod complaint;
+pub mod emulator;
+pub mod family;
 pub mod file;
 pub mod flow;
 pub mod kin;
@@ -56,7 +58,7 @@ use windows as system;
 #[cfg(windows)]
 pub use windows::{
     beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
-    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
+    reaper, root, shell, signals, socket, spawn, stdio, terminal, text, tree,
 };
 #[cfg(all(windows, feature = "async"))]
 pub use windows::{hear, stream};

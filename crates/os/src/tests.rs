@@ -34,6 +34,7 @@ mod socket;
 mod strays;
 #[cfg(feature = "async")]
 mod stream;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod tree;
 

@@ -9,6 +9,7 @@ mod clock;
 mod console;
 pub mod descriptors;
 mod desktop;
+mod emulator;
 pub mod enclosure;
 mod end;
 pub mod environment;
@@ -39,6 +40,7 @@ pub mod root;
 mod search;
 mod service;
 pub mod shell;
+mod shown;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
@@ -46,10 +48,12 @@ mod start;
 pub mod stdio;
 #[cfg(feature = "async")]
 pub mod stream;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod text;
 pub mod tree;
+mod typed;
 mod watch;
 
 pub(crate) use again::*;
@@ -58,6 +62,7 @@ pub(crate) use alarm::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;
+pub use emulator::is_wine;
 pub(crate) use end::*;
 pub(crate) use event::*;
 pub(crate) use file::*;

@@ -1,0 +1,61 @@
+//! What a system cannot do. Each entry is skipped by name, says so, and is told in `docs/platforms.md`.
+
+/// One thing that one system cannot show.
+#[derive(Debug)]
+pub struct Exception {
+    /// The scenario, or the part of it.
+    pub scenario: &'static str,
+    /// `linux`, `macos`, `windows`, or `wine` where only Wine cannot.
+    pub system: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// All of them.
+pub const EXCEPTIONS: &[Exception] = &[];
+
+/// Whether this is skipped on the system that the test runs on; says so if it is.
+pub fn skipped(scenario: &str) -> bool {
+    let here = system();
+    let found = EXCEPTIONS.iter().find(|one| one.scenario == scenario && is_of(one.system, here));
+    if let Some(Exception { system, reason, .. }) = found {
+        println!("skipped: {scenario} on {system}: {reason}");
+    }
+    found.is_some()
+}
+
+/// The system that the test runs on.
+pub fn system() -> &'static str {
+    if tenure_os::emulator::is_wine() { "wine" } else { std::env::consts::OS }
+}
+
+/// Whether something that is said of `system` holds on `here`: what Windows cannot do, Wine cannot either.
+fn is_of(system: &str, here: &str) -> bool {
+    system == here || (system == "windows" && here == "wine")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn every_exception_is_told_in_the_documentation() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let entries = std::fs::read_dir(&docs).expect("the documentation").flatten();
+        let files = entries.filter(|file| file.file_name().to_string_lossy().starts_with("platforms"));
+        let text: String = files.map(|file| std::fs::read_to_string(file.path()).expect("a page")).collect();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for Exception { scenario, system, reason } in EXCEPTIONS {
+            for told in [format!("`{scenario}` on {system}"), (*reason).to_owned()] {
+                assert!(text.contains(&told), "docs/platforms.md does not say: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_windows_cannot_do_wine_cannot_either_and_not_the_other_way_round() {
+        assert!(is_of("windows", "wine") && is_of("windows", "windows") && is_of("wine", "wine"));
+        assert!(!is_of("wine", "windows") && !is_of("macos", "linux"));
+    }
+}

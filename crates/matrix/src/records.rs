@@ -1,0 +1,82 @@
+//! What Tenure wrote down of a run's processes, and the locks that say which of its own live.
+
+use crate::home::Home;
+use crate::known::Known;
+use std::path::{Path, PathBuf};
+use tenure_core::record::{self, Boundary, KeeperNote};
+use tenure_os::file::Dir;
+use tenure_os::lock::{self, Holder};
+
+/// The file with a run's note, which its keeper holds locked.
+const NOTE: &str = "keeper";
+
+impl Home {
+    /// Where a run's records are.
+    pub fn run_path(&self, run: &str) -> PathBuf {
+        self.state().join("runs").join(run)
+    }
+
+    /// What is recorded of a run's processes.
+    #[track_caller]
+    pub fn note(&self, run: &str) -> KeeperNote {
+        let bytes = std::fs::read(self.run_path(run).join(NOTE)).expect("a note");
+        record::decode(&bytes).expect("a note")
+    }
+
+    /// Changes it. Nobody may hold it.
+    #[track_caller]
+    pub fn rewrite_note(&self, run: &str, change: impl FnOnce(&mut KeeperNote)) {
+        let mut note = self.note(run);
+        change(&mut note);
+        std::fs::write(self.run_path(run).join(NOTE), record::encode(&note)).expect("the note is written");
+    }
+
+    /// Removes the control group that an installation keeps for those of its runs; a test's has no later use. Only Linux
+    /// has them.
+    pub(crate) fn remove_groups(&self) {
+        let runs = std::fs::read_dir(self.state().join("runs")).into_iter().flatten().flatten();
+        for run in runs {
+            let bytes = std::fs::read(run.path().join(NOTE)).unwrap_or_default();
+            if let Ok(KeeperNote { boundary: Boundary::Cgroup { path }, .. }) = record::decode(&bytes) {
+                // One that is occupied stays: the test has failed.
+                let _ = Path::new(&path).parent().map(std::fs::remove_dir);
+            }
+        }
+    }
+
+    /// A run's keeper, alive.
+    #[track_caller]
+    pub fn keeper(&self, run: &str) -> Known {
+        Known::recorded(&self.note(run).keeper).expect("a keeper that lives")
+    }
+
+    /// The nursery of a run's keeper, alive: whoever started the keeper, and says that it is one.
+    #[track_caller]
+    pub fn nursery(&self, run: &str) -> Known {
+        let note = self.note(run);
+        let above = tenure_os::process::ancestors(note.keeper.pid);
+        let nursery = Known::now(*above.get(1).expect("a keeper has a parent")).expect("a nursery");
+        let words = nursery.words();
+        assert!(words.iter().any(|word| word == note.nursery_id.as_str()), "no nursery of {run}: {words:?}");
+        nursery
+    }
+
+    /// Whose locks are held: the daemon's, nurseries', keepers'.
+    #[track_caller]
+    pub fn locks(&self) -> Vec<String> {
+        let below = |name: &str| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(self.state().join(name)).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect()
+        };
+        let keepers = below("runs").into_iter().map(|dir| dir.join(NOTE));
+        let all = [self.state().join("daemon.lock")].into_iter().chain(below("nurseries")).chain(keepers);
+        all.filter(|path| is_held(path)).map(|path| path.display().to_string()).collect()
+    }
+}
+
+#[track_caller]
+fn is_held(path: &Path) -> bool {
+    let dir = Dir::open(path.parent().expect("a directory")).expect("a directory");
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+    lock::holder(&dir, name).expect("a lock") == Holder::Somebody
+}
