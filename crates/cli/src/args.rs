@@ -6,6 +6,7 @@ mod approvals;
 mod daemon;
 mod exec;
 mod operate;
+mod ours;
 mod page;
 mod parse;
 mod process;
@@ -27,6 +28,7 @@ pub(crate) use exec::ExecArgs;
 pub(crate) use operate::{
     BackupArgs, CompletionsArgs, EventsArgs, ManArgs, McpArgs, MetricsArgs, ReapArgs, WhyArgs,
 };
+pub(crate) use ours::{KeeperArgs, NurseryArgs};
 pub(crate) use page::PageArgs;
 #[cfg(test)]
 pub(crate) use parse::words;
@@ -45,7 +47,6 @@ pub(crate) use who::WhoArgs;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use tenure_core::ids::NurseryId;
 use tenure_core::resources::Rlimit;
 use tenure_core::task::NotifyPolicy;
 use values::{cpus, limit, rlimit, word};
@@ -129,6 +130,8 @@ Examples:
     Man(ManArgs),
     #[command(hide = true)]
     Nursery(NurseryArgs),
+    #[command(hide = true)]
+    Keeper(KeeperArgs),
     /// Tell a run's whole story: who asked, what was signalled and why, how it ended.
     Why(WhyArgs),
     /// Look at recorded runs that nobody holds, and do what their evidence asks for.
@@ -321,24 +324,6 @@ pub(crate) struct RmArgs {
     /// The runs; any unique beginnings of their ids.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct NurseryArgs {
-    pub(crate) id: NurseryId,
-    pub(crate) state: PathBuf,
-}
-
-impl NurseryArgs {
-    /// A nursery's heap is every keeper's: the parser would leave it in pieces.
-    fn as_tenure_writes_them() -> Option<Self> {
-        let mut words = std::env::args_os().skip(1);
-        if words.next()? != "nursery" {
-            return None;
-        }
-        let (id, state) = (words.next()?.to_str()?.parse().ok()?, words.next()?.into());
-        words.next().is_none().then_some(Self { id, state })
-    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod exec;
 mod json_in;
+pub(crate) mod keeper;
 mod keyboard;
 pub(crate) mod logs;
 pub(crate) mod man;

@@ -11,6 +11,7 @@ mod stale;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
+use tenure_os::{family, host};
 use tenure_settings::{Origin, Settings};
 
 /// How bad it is.
@@ -69,7 +70,7 @@ impl Check {
 /// Looks at everything.
 pub(crate) fn examine(settings: &Settings) -> Vec<Check> {
     let mut checks = boundary::checks(settings);
-    checks.extend(kernel::checks(&tenure_os::host::kernel(), tenure_os::host::is_root()));
+    checks.extend(kernel::checks(family::here(), &host::kernel(), host::is_root()));
     checks.extend(limits::checks());
     checks.extend(place::checks(settings));
     checks.extend(daemon::checks(settings));
@@ -104,7 +105,10 @@ fn channels(settings: &Settings) -> Check {
 fn configuration(settings: &Settings) -> Check {
     const NAME: &str = "configuration";
     match settings.config() {
-        None => Check::ok(NAME, "there is no place for a configuration file: HOME is not set"),
+        None => {
+            let variable = tenure_os::place::home_variable();
+            Check::ok(NAME, format!("there is no place for a configuration file: {variable} is not set"))
+        }
         Some(path) if path.exists() => Check::ok(NAME, path.display().to_string()),
         Some(path) if *settings.origin("config") != Origin::Default => Check::new(
             NAME,

@@ -66,5 +66,6 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Backup(args) => commands::backup::run(&args),
         Command::Mcp(args) => commands::mcp::run(&args),
         Command::Nursery(args) => commands::nursery::run(&args),
+        Command::Keeper(args) => commands::keeper::run(&args),
     }
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 pub(crate) const SYSTEMD_NAME: &str = "tenure.service";
 /// The name of the job.
 pub(crate) const LAUNCHD_LABEL: &str = "dev.tenure.daemon";
+/// The name of the task.
+pub(crate) const SCHEDULER_NAME: &str = "Tenure";
 
 /// Enough for thousands of runs: a few descriptors each.
 const DESCRIPTORS: u32 = 1_048_576;
@@ -132,6 +134,55 @@ pub(crate) fn launchd(unit: &Unit<'_>) -> String {
     )
 }
 
+/// The task for the scheduler of Windows, for this user. It begins when the user logs on. The scheduler would end a task
+/// after three days, or on battery, and gives it less of the machine than what a user starts, unless it is told not to.
+pub(crate) fn scheduler(unit: &Unit<'_>, user: &str) -> String {
+    let (program, user) = (escaped(&unit.program.display().to_string()), escaped(user));
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-16"?>
+<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  <RegistrationInfo>
+    <Description>Tenure, which holds the process trees that agents start</Description>
+  </RegistrationInfo>
+  <Triggers>
+    <LogonTrigger>
+      <Enabled>true</Enabled>
+      <UserId>{user}</UserId>
+    </LogonTrigger>
+  </Triggers>
+  <Principals>
+    <Principal id="Author">
+      <UserId>{user}</UserId>
+      <LogonType>InteractiveToken</LogonType>
+      <RunLevel>LeastPrivilege</RunLevel>
+    </Principal>
+  </Principals>
+  <Settings>
+    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
+    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
+    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
+    <StartWhenAvailable>true</StartWhenAvailable>
+    <AllowStartOnDemand>true</AllowStartOnDemand>
+    <Enabled>true</Enabled>
+    <Hidden>true</Hidden>
+    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
+    <Priority>5</Priority>
+    <RestartOnFailure>
+      <Interval>PT1M</Interval>
+      <Count>255</Count>
+    </RestartOnFailure>
+  </Settings>
+  <Actions Context="Author">
+    <Exec>
+      <Command>{program}</Command>
+      <Arguments>daemon run</Arguments>
+    </Exec>
+  </Actions>
+</Task>
+"#
+    )
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -204,5 +255,22 @@ mod tests {
         assert!(text.contains("<key>TENURE_STATE</key>\n    <string>/&lt;s&gt;</string>"), "{text}");
         let bare = launchd(&Unit { program, env: &[], scope: Scope::User });
         assert!(!bare.contains("EnvironmentVariables"));
+    }
+
+    #[test]
+    fn a_task_starts_with_its_user_and_is_never_ended_by_the_scheduler() {
+        let program = Path::new(r"C:\a&b\tenure.exe");
+        let text = scheduler(&Unit { program, env: &[], scope: Scope::User }, r"HOME\me");
+        for line in [
+            r"      <UserId>HOME\me</UserId>",
+            "    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>",
+            "    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>",
+            "      <Interval>PT1M</Interval>",
+            r"      <Command>C:\a&amp;b\tenure.exe</Command>",
+            "      <Arguments>daemon run</Arguments>",
+        ] {
+            has(&text, line);
+        }
+        assert!(text.contains("<LogonTrigger>") && text.contains("<RestartOnFailure>"), "{text}");
     }
 }

@@ -188,8 +188,8 @@ impl Nursery {
         let born = {
             let (alone, id, launch, body) = (&self.alone, &self.id, &launch, Cell::new(body));
             let words = [OsStr::new("keeper"), OsStr::new(id.as_str())];
-            let errand =
-                Errand { words: &words, letter: &|| wire::encode(launch, &body.take()), conns: &conns };
+            let letter = &|| wire::encode(launch, &body.take());
+            let errand = Errand { words: &words, letter, conns: &conns, knows_environment: false };
             alone.bear(&errand, |conns| keeper::main(alone, id, launch, body.take(), conns))
         };
         match born {

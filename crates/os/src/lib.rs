@@ -16,6 +16,7 @@ pub mod clock;
 pub mod command_line;
 pub mod complaint;
 pub mod emulator;
+pub mod family;
 pub mod file;
 pub mod flow;
 pub mod kin;
@@ -54,15 +55,15 @@ use macos as system;
 mod windows;
 #[cfg(windows)]
 use windows as system;
-#[cfg(all(windows, feature = "async"))]
-pub use windows::hear;
 #[cfg(windows)]
 pub use windows::{
     beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
-    reaper, root, shell, signals, socket, spawn, stdio, text, tree,
+    reaper, root, shell, signals, socket, spawn, stdio, terminal, text, tree,
 };
+#[cfg(all(windows, feature = "async"))]
+pub use windows::{hear, stream};
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 pub use system::{enclosure, filesystem, host};
 
 #[cfg(test)]

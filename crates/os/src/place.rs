@@ -97,13 +97,16 @@ mod tests {
     fn each_system_has_its_custom() {
         let home = ("HOME", at("/home/me"));
         let named = ("XDG_STATE_HOME", at("/x"));
-        assert_eq!(state_of(Custom::Xdg, &[home.clone()]), Some(at("/home/me/.local/state/tenure")));
+        assert_eq!(
+            state_of(Custom::Xdg, std::slice::from_ref(&home)),
+            Some(at("/home/me/.local/state/tenure"))
+        );
         assert_eq!(state_of(Custom::Xdg, &[home.clone(), named.clone()]), Some(at("/x/tenure")));
         let library = at("/home/me/Library/Application Support/tenure");
         assert_eq!(state_of(Custom::Library, &[home, named]), Some(library));
         let profile = ("USERPROFILE", at("/users/me"));
         assert_eq!(
-            state_of(Custom::LocalData, &[profile.clone()]),
+            state_of(Custom::LocalData, std::slice::from_ref(&profile)),
             Some(at("/users/me").join("AppData").join("Local").join("tenure"))
         );
         let local = ("LOCALAPPDATA", at("/local"));

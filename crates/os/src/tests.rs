@@ -12,29 +12,36 @@ mod console;
 mod file;
 #[cfg(windows)]
 mod job;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod links;
 mod lock;
 #[cfg(windows)]
 mod pipes;
 mod poll;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod private;
 mod process;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod pty;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod refused;
 mod role;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod shell;
 mod signals;
 mod socket;
+#[cfg(unix)]
+mod strays;
+#[cfg(feature = "async")]
+mod stream;
+mod terminal;
 #[cfg(target_os = "linux")]
 mod tree;
 
 #[cfg(target_os = "linux")]
-use shell::{Shell, shell};
+use shell::Shell;
+#[cfg(unix)]
+use shell::shell;
 use std::time::{Duration, Instant};
 
 /// Looks again every few milliseconds: other processes send no events.

@@ -1,5 +1,7 @@
 //! What Linux and macOS have in common.
 
+#[cfg(any(test, target_os = "macos"))]
+pub(crate) mod arguments;
 pub mod beneath;
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 pub(crate) mod calls;
@@ -19,6 +21,8 @@ pub mod signals;
 pub mod socket;
 pub mod spawn;
 pub mod stdio;
+#[cfg(any(test, target_os = "macos"))]
+pub(crate) mod stepwise;
 pub(crate) mod strays;
 #[cfg(feature = "async")]
 pub mod stream;

@@ -1,6 +1,8 @@
 //! Windows: the system calls behind the facades. Nothing here decides anything.
 
 mod again;
+#[cfg(feature = "async")]
+mod alarm;
 pub mod beneath;
 pub(crate) mod children;
 mod clock;
@@ -38,18 +40,25 @@ pub mod root;
 mod search;
 mod service;
 pub mod shell;
+mod shown;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
 mod start;
 pub mod stdio;
+#[cfg(feature = "async")]
+pub mod stream;
+pub mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod text;
 pub mod tree;
+mod typed;
 mod watch;
 
 pub(crate) use again::*;
+#[cfg(feature = "async")]
+pub(crate) use alarm::*;
 pub(crate) use clock::*;
 pub(crate) use console::*;
 pub(crate) use desktop::*;

@@ -39,6 +39,9 @@ pub(crate) struct ServeArgs {
     /// Start it again if it dies.
     #[arg(long, hide = true, requires = "detached")]
     pub(crate) restart: bool,
+    /// Started by whoever starts it again if it dies.
+    #[arg(long, hide = true, conflicts_with = "detached")]
+    pub(crate) warded: bool,
 }
 
 #[derive(Debug, Args)]
@@ -80,16 +83,17 @@ pub(crate) struct InstallArgs {
     /// Also start it now.
     #[arg(long, conflicts_with = "print")]
     pub(crate) now: bool,
-    /// For which service manager.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
-    pub(crate) manager: ManagerArg,
+    /// For which service manager [default: the one of this system].
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) manager: Option<ManagerArg>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ManagerArg {
-    /// Linux.
-    #[default]
+    /// Linux; on other systems only with --print.
     Systemd,
-    /// macOS; only with --print.
+    /// macOS; on other systems only with --print.
     Launchd,
+    /// The task scheduler of Windows; on other systems only with --print.
+    Scheduler,
 }

@@ -5,10 +5,11 @@ mod install;
 use crate::args::{DaemonArgs, DaemonVerb, ServeArgs, StopArgs};
 use crate::failure::Failure;
 use crate::{print, reach, settings};
+use std::ffi::OsStr;
 use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::ending::Exit;
-use tenure_os::fork::{self, Alone};
+use tenure_os::fork::{self, Alone, Errand};
 use tenure_os::lock::{self, Holder, Lock};
 use tenure_os::socket::Conn;
 use tenure_os::{clock, descriptors, poll, program, reaper};
@@ -32,6 +33,10 @@ const FAREWELL: Duration = Duration::from_mins(10);
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
     match &args.verb {
+        DaemonVerb::Run(args) if args.warded => {
+            let (_, _, mut conns) = fork::errand().map_err(Failure::refused)?;
+            Ok(serve(settings, conns.pop()))
+        }
         DaemonVerb::Run(args) if args.detached => detached(settings, args),
         DaemonVerb::Run(_) => {
             tenure_daemon::log::begin(None, settings.log);
@@ -64,14 +69,19 @@ fn detached(settings: Settings, args: &ServeArgs) -> Result<u8, Failure> {
     }
     program::set_name(c"tenure-warden");
     let alone = Alone::check().map_err(Failure::refused)?;
+    let words = ["daemon", "run", "--warded"].map(OsStr::new);
     let own = settings.clone();
-    let mut conn = Some(conn);
+    let mut conns = vec![conn];
     let mut pause = FIRST_PAUSE;
     loop {
         let began = clock::awake();
         let before = last_holder(&own);
-        let (settings, first) = (settings.clone(), conn.take());
-        let pid = alone.fork(move || serve(settings, first)).map_err(Failure::refused)?;
+        let settings = settings.clone();
+        let errand = Errand { words: &words, letter: &Vec::new, conns: &conns, knows_environment: true };
+        let born = alone.bear(&errand, move |mut conns| serve(settings, conns.pop()));
+        // Only the first has somebody who waits for it.
+        conns.clear();
+        let pid = born.map_err(Failure::refused)?;
         match reaper::wait_for(pid).map_err(Failure::refused)? {
             // It was told to leave, there is another, or whoever started it was told why it cannot serve.
             Exit::Code(code @ (0 | FINAL)) => return Ok(u8::try_from(code).unwrap_or(1)),

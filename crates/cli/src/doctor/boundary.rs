@@ -1,5 +1,5 @@
-//! What encloses the runs that are started from here. The only way to know is to try: a group is made, a process is
-//! forked into it and ended before it executes anything, and the group is removed.
+//! What encloses the runs that are started from here. The only way to know is to try: a group or job is made, a process is
+//! started in it and ended before it executes anything, and the group is removed.
 
 use super::{Check, Verdict};
 use std::io;
@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_os::enclosure::Enclosure;
+use tenure_os::family::{self, Family};
 use tenure_os::fork::Alone;
 use tenure_os::host::{self, OwnGroup};
 use tenure_os::spawn::{self, NoRoot, Plan};
 use tenure_os::stdio::Stdio;
-use tenure_os::{clock, poll, random};
+use tenure_os::{clock, place, poll, random, text};
 use tenure_settings::Settings;
 
 /// How long a group may take to be empty once its only process is gone.
@@ -19,17 +20,45 @@ const EMPTYING: Duration = Duration::from_secs(1);
 /// The controllers that could limit a run.
 const CONTROLLERS: [&str; 3] = ["memory", "cpu", "pids"];
 
+const NAME: &str = "boundary";
+
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    let group = host::own_group();
-    let tried = if settings.cgroup { Some(trial()) } else { None };
-    let mut checks = vec![judge(settings, &group, tried)];
-    checks.extend(group.ok().map(|group| controllers(&group.directory)));
-    checks
+    match family::here() {
+        Family::Linux => {
+            let group = host::own_group();
+            let tried = if settings.cgroup { Some(trial()) } else { None };
+            let mut checks = vec![judge(settings, &group, tried)];
+            checks.extend(group.ok().map(|group| controllers(&group.directory)));
+            checks
+        }
+        Family::MacOs => vec![unenclosed()],
+        Family::Windows => vec![job(trial())],
+    }
+}
+
+/// Where the system has nothing that processes cannot leave.
+fn unenclosed() -> Check {
+    let finding =
+        "runs are held by their keeper, by session, group and lease: macOS has nothing that encloses them";
+    let advice = "nothing: what leaves all three is named in the run's ending where it can be seen";
+    Check::new(NAME, Verdict::Note, finding, advice)
+}
+
+/// Where runs get a job.
+fn job(tried: Result<(), String>) -> Check {
+    match tried {
+        Ok(()) => Check::ok(NAME, "runs get a job, which nothing that they start leaves"),
+        Err(why) => Check::new(
+            NAME,
+            Verdict::Problem,
+            format!("a run cannot have a job: {why}"),
+            "start Tenure from where jobs can be nested: Windows 8 or newer, and no job that forbids it",
+        ),
+    }
 }
 
 /// What runs get, and why not more.
 fn judge(settings: &Settings, group: &io::Result<OwnGroup>, tried: Option<Result<(), String>>) -> Check {
-    const NAME: &str = "boundary";
     const ALONE: &str = "runs are held by their keeper alone, which holds everything while it lives";
     let note = |why: String, advice: &str| Check::new(NAME, Verdict::Note, format!("{ALONE}: {why}"), advice);
     let (group, tried) = match (group, tried) {
@@ -80,7 +109,9 @@ fn try_as(instance: &InstanceId, run: &RunId) -> Result<(), String> {
 
 fn fork_into(group: &Enclosure) -> Result<(), NoRoot> {
     let alone = Alone::check()?;
-    let plan = Plan::new(vec![b"/bin/true".to_vec()], Vec::new(), b"/".to_vec())?;
+    // Any program will do.
+    let program = text::bytes(std::env::current_exe()?);
+    let plan = Plan::new(vec![program], Vec::new(), place::top().into())?;
     let stdio = Stdio::pipes(false)?;
     // The gate is never opened.
     spawn::start_root(&alone, &plan, &stdio, Some(group))?.abandon();

@@ -4,18 +4,41 @@ use super::{Check, Verdict};
 use tenure_os::file::Dir;
 use tenure_os::host;
 use tenure_os::lock::{self, Holder};
+use tenure_os::service::{self, Manager};
 use tenure_os::socket::Conn;
 use tenure_settings::Settings;
 
 /// Held by the daemon of a state root for its whole life.
 const LOCK: &str = "daemon.lock";
 const SOCKET: &str = "daemon.sock";
+const FATE: &str = "daemon-fate";
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    let seen = Seen::look();
     let mut checks = vec![running(settings)];
-    checks.push(seen.fate());
-    checks.extend(seen.lingering());
+    match service::manager() {
+        Manager::Systemd => {
+            let seen = Seen::look();
+            checks.push(seen.fate());
+            checks.extend(seen.lingering());
+        }
+        Manager::Launchd => checks.push(Check::new(
+            FATE,
+            Verdict::Note,
+            "a daemon that is started from here lives until it is stopped, or the machine is",
+            "`tenure daemon install` lets launchd start it when you log in, and again if it dies",
+        )),
+        Manager::Scheduler => checks.push(Check::new(
+            FATE,
+            Verdict::Note,
+            match host::bound_to() {
+                Some(what) => format!("a daemon that is started from here ends with {what}"),
+                None => {
+                    "a daemon that is started from here lives until it is stopped, or you log off".to_owned()
+                }
+            },
+            "`tenure daemon install` lets the task scheduler start it when you log on, and again if it dies",
+        )),
+    }
     checks
 }
 
@@ -74,7 +97,7 @@ impl Seen {
 
     /// Whose end would be the daemon's.
     fn fate(&self) -> Check {
-        const NAME: &str = "daemon-fate";
+        const NAME: &str = FATE;
         let unit = self.group.as_deref().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
         match (self.systemd, &self.manager) {
             (true, Ok(())) => Check::ok(NAME, "your systemd answers: a daemon can have a unit of its own"),

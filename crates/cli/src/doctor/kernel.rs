@@ -1,17 +1,46 @@
 //! What the kernel offers.
 
 use super::{Check, Verdict};
+use tenure_os::family::Family;
 use tenure_os::host::Kernel;
 
-pub(super) fn checks(kernel: &Kernel, is_root: bool) -> Vec<Check> {
-    vec![
-        pidfd(kernel),
-        identity(kernel),
-        subreaper(kernel),
-        children(kernel),
-        hidden(kernel, is_root),
-        numbers(kernel),
-    ]
+pub(super) fn checks(family: Family, kernel: &Kernel, is_root: bool) -> Vec<Check> {
+    match family {
+        Family::Linux => vec![
+            pidfd(kernel),
+            identity(kernel),
+            subreaper(kernel),
+            children(kernel),
+            hidden(kernel, is_root),
+            numbers(kernel),
+        ],
+        Family::MacOs => vec![
+            held(kernel, "processes are told apart by pid and start time"),
+            Check::new(
+                "orphans",
+                Verdict::Note,
+                "orphans do not come back to a keeper: they are looked for by session and by the lease in their environment",
+                "nothing: what drops both is named as an escapee where it can be seen, and not ended",
+            ),
+        ],
+        Family::Windows => vec![held(
+            kernel,
+            "processes are held by handles, which keep their numbers from being used again",
+        )],
+    }
+}
+
+/// Whether this process can be told from every other.
+fn held(kernel: &Kernel, how: &str) -> Check {
+    match &kernel.pidfd {
+        Ok(()) => Check::ok("identity", how),
+        Err(why) => Check::new(
+            "identity",
+            Verdict::Problem,
+            format!("not even this process can be looked at: {why}"),
+            "let what guards this machine allow programs to look at their own processes",
+        ),
+    }
 }
 
 fn pidfd(kernel: &Kernel) -> Check {
@@ -101,7 +130,7 @@ mod tests {
     }
 
     fn worst(kernel: &Kernel, is_root: bool) -> (Verdict, Vec<&'static str>) {
-        let checks = checks(kernel, is_root);
+        let checks = checks(Family::Linux, kernel, is_root);
         let worst = checks.iter().map(|check| check.verdict).max().unwrap();
         (worst, checks.iter().filter(|check| check.verdict != Verdict::Ok).map(|check| check.name).collect())
     }
@@ -119,6 +148,17 @@ mod tests {
             worst(&Kernel { subreaper: false, ..good() }, false),
             (Verdict::Problem, vec!["subreaper"])
         );
+    }
+
+    #[test]
+    fn other_systems_are_not_measured_by_what_only_linux_has() {
+        let bare = Kernel { pidfs: false, subreaper: false, child_lists: false, pid_max: None, ..good() };
+        for family in [Family::MacOs, Family::Windows] {
+            let checks = checks(family, &bare, false);
+            assert!(checks.iter().all(|check| check.verdict <= Verdict::Note), "{checks:?}");
+            let blind = Kernel { pidfd: Err("refused".into()), ..bare.clone() };
+            assert_eq!(super::checks(family, &blind, false)[0].verdict, Verdict::Problem);
+        }
     }
 
     #[test]

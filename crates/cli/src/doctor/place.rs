@@ -3,6 +3,7 @@
 use super::{Check, Verdict};
 use crate::print::bytes;
 use std::path::Path;
+use tenure_os::family::{self, Family};
 use tenure_os::host::{self, Lies};
 use tenure_settings::Settings;
 
@@ -66,9 +67,16 @@ fn judge(path: &Path, lies: &Lies) -> Check {
         return check(Verdict::Problem, finding, format!("chmod 700 {shown}"));
     }
     if lies.mode & 0o077 != 0 {
-        let finding =
-            format!("{shown} has mode {:03o}: others may see what runs and what it prints", lies.mode);
-        return check(Verdict::Warning, finding, format!("chmod 700 {shown}"));
+        let (has, advice) = match family::here() {
+            Family::Linux | Family::MacOs => {
+                (format!("has mode {:03o}", lies.mode), format!("chmod 700 {shown}"))
+            }
+            Family::Windows => {
+                ("lets others in".to_owned(), "nothing: the daemon closes it when it starts".to_owned())
+            }
+        };
+        let finding = format!("{shown} {has}: others may see what runs and what it prints");
+        return check(Verdict::Warning, finding, advice);
     }
     let free = bytes(lies.free);
     let clear = "free some space, or lower output.tail and retention.bytes: on a full disk output is lost";

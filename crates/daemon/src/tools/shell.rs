@@ -29,15 +29,13 @@ pub(crate) fn words(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Ve
 
 /// The words with which the system's own shell executes a line: what is written for no user's in particular.
 pub(crate) fn of_system(line: String) -> Vec<String> {
-    match shell::posix() {
-        Some(sh) => vec![sh.to_owned(), "-c".to_owned(), line],
-        None => {
-            let shell = shell::default();
-            let language = language(&shell).unwrap_or(Language::Posix);
-            let words = flags(&shell, language).iter().map(|&flag| flag.to_owned());
-            std::iter::once(shell.to_string_lossy().into_owned()).chain(words).chain([line]).collect()
-        }
+    if let Some(sh) = shell::posix() {
+        return vec![sh.to_owned(), "-c".to_owned(), line];
     }
+    let shell = shell::default();
+    let language = language(&shell).unwrap_or(Language::Posix);
+    let words = flags(&shell, language).iter().map(|&flag| flag.to_owned());
+    std::iter::once(shell.to_string_lossy().into_owned()).chain(words).chain([line]).collect()
 }
 
 /// A line as it was given, of the one that a shell was given.

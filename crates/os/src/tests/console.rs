@@ -22,6 +22,26 @@ pub(super) fn show() {
     leave(5);
 }
 
+/// Reads keys as they are typed, and shows each by its number, until the key that would end a line of others.
+pub(super) fn type_keys() {
+    use crate::terminal::{Raw, stdin, stdout};
+    crate::system::terminal::use_console().expect("a console");
+    let size = stdout().size().expect("it has a size");
+    assert_eq!(stdin().size(), Some(size));
+    let raw = Raw::enter(stdin()).expect("a console");
+    stdout().write_all(format!("raw:{}x{}\r\n", size.cols, size.rows).as_bytes()).expect("a console");
+    let mut keys = Vec::new();
+    while keys.last() != Some(&0x1a) {
+        poll::wait(&[stdin().reading()], Some(SOON)).expect("a wait");
+        let mut bytes = [0; 16];
+        let n = stdin().read(&mut bytes).expect("keys");
+        keys.extend_from_slice(&bytes[..n]);
+    }
+    drop(raw);
+    stdout().write_all(format!("keys:{keys:?}\r\n").as_bytes()).expect("a console");
+    leave(6);
+}
+
 /// Reads until this was shown; what was shown before it is in the message if it never is.
 fn see(pty: &Pty, what: &str) {
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
@@ -60,4 +80,18 @@ fn a_root_in_a_console_is_in_its_job_too_and_what_it_shows_is_read() {
     pty.hang_up();
     let ended = || (pty.read(&mut [0; 4096]) == Got::End).then_some(());
     super::eventually("the end of what is shown", ended);
+}
+
+#[test]
+fn keys_come_as_they_are_typed_and_wait_for_no_line() {
+    let (job, stdio) = (unbounded(), Stdio::pty(Size::new(80, 25).expect("a size")).expect("a console"));
+    let (root, _) = start(&own_plan("type"), &stdio, &job).expect("a root").release().expect("it runs");
+    let Ours::Pty(pty) = stdio.into_ours() else { unreachable!() };
+    see(&pty, "raw:80x25");
+    // Wine takes Ctrl-C for itself, whatever the console is told.
+    super::eventually("it is typed", || (pty.write(b"a\x02\x1a") == Put::Bytes(3)).then_some(()));
+    see(&pty, "keys:[97, 2, 26]");
+    assert_eq!(end_of(&root), Exit::Code(6));
+    job.kill().expect("a kill");
+    emptied(&job);
 }

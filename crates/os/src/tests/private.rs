@@ -65,7 +65,7 @@ fn only_a_regular_file_of_a_size_is_read_and_nobody_is_waited_for() {
     dir.write_new("file", b"12345").unwrap();
     std::os::unix::fs::symlink("file", base.path().join("link")).unwrap();
     std::fs::create_dir(base.path().join("sub")).unwrap();
-    rustix::fs::mkfifoat(rustix::fs::CWD, base.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    super::shell::make_pipe(&base.path().join("pipe"));
     let _socket = std::os::unix::net::UnixListener::bind(base.path().join("socket")).unwrap();
     assert_eq!(dir.read_regular("file", 5).unwrap(), Regular::Bytes(b"12345".to_vec()));
     assert_eq!(dir.read_regular("file", 4).unwrap(), Regular::TooLarge);

@@ -24,6 +24,12 @@ fn play() {
         }
         "exit" => leave(number),
         "hold" => hold(role.trim_start_matches("hold ")),
+        #[cfg(unix)]
+        "lead" => {
+            crate::fork::new_session().expect("a session of its own");
+            tree(number);
+        }
+        "pass" => super::terminal::pass(),
         "tree" => tree(number),
         "wait" => {
             say("ready");
@@ -33,6 +39,8 @@ fn play() {
         "flee" => flee(),
         #[cfg(windows)]
         "keep" => super::job::keep(),
+        #[cfg(windows)]
+        "type" => super::console::type_keys(),
         #[cfg(windows)]
         "show" => super::console::show(),
         _ => {}
@@ -67,7 +75,7 @@ pub(crate) fn leave(code: i32) {
 }
 
 /// A line of its own, whatever the test framework has left on the last one.
-fn say(what: &str) {
+pub(crate) fn say(what: &str) {
     let mut out = std::io::stdout();
     out.write_all(format!("\nrole: {what} {}\n", std::process::id()).as_bytes()).expect("somebody reads");
     out.flush().expect("somebody reads");

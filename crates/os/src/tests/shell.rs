@@ -8,6 +8,11 @@ pub(super) fn shell(script: &str) -> Shell {
     Shell(command.spawn().expect("sh starts"))
 }
 
+/// Makes a pipe that has a name.
+pub(super) fn make_pipe(path: &std::path::Path) {
+    assert!(shell(&format!("mkfifo '{}'", path.display())).0.wait().expect("it ends").success());
+}
+
 pub(super) struct Shell(pub(super) Child);
 
 impl Shell {
@@ -16,6 +21,7 @@ impl Shell {
     }
 
     /// Waits until it has printed a line.
+    #[cfg(target_os = "linux")]
     pub(super) fn line(&mut self) -> String {
         use std::io::Read;
         let out = self.0.stdout.as_mut().expect("piped");

@@ -1,10 +1,6 @@
 use super::{eventually, shell};
-use crate::kin::Kin;
 use crate::linux;
 use crate::tree::{self, Member};
-use crate::unix::strays::search;
-use std::collections::HashSet;
-use tenure_core::wire::Via;
 
 fn now_ms() -> u64 {
     crate::clock::unix_ms()
@@ -63,51 +59,4 @@ fn carriers_are_found_by_the_exact_entry_and_by_nothing_else() {
     assert_eq!(pids("TENURE_TEST_MARK", since), Vec::<i32>::new());
     carrier.0.kill().unwrap();
     eventually("a list without the dead", || pids(&mark, since).is_empty().then_some(()));
-}
-
-fn identity(pid: i32) -> tenure_core::identity::Identity {
-    crate::process::Process::open(pid).unwrap().expect("a process").identity().clone()
-}
-
-#[test]
-fn who_is_of_the_roots_session_is_known_by_it_only_while_the_root_pins_its_number() {
-    let since = now_ms();
-    let mut root = shell("exec setsid /bin/sh -c 'sleep 20 & echo ready; read x'");
-    assert_eq!(root.line(), "ready");
-    let identity = identity(root.pid());
-    let (top, below) = (root.pid(), tree::children(root.pid()));
-    let kin = Kin { root: Some(&identity), since_ms: since, ..Kin::default() };
-    let found = |kin: &Kin<'_>| -> Vec<(i32, Via)> {
-        let members = search(kin, &HashSet::from([top])).unwrap().members;
-        members.iter().map(|member| (member.pid(), member.via())).collect()
-    };
-    assert_eq!(found(&kin), [(below[0], Via::Session)]);
-    assert_eq!(found(&Kin { since_ms: now_ms() + 60_000, ..kin }), [], "they started before that run");
-    root.0.kill().unwrap();
-    eventually("the root is dead", || (!alive(top)).then_some(()));
-    assert_eq!(found(&kin), [(below[0], Via::Session)], "the dead root is not reaped");
-    root.0.wait().unwrap();
-    assert_eq!(found(&kin), [], "now the number may be anybody's");
-    end(below[0]);
-}
-
-fn alive(pid: i32) -> bool {
-    crate::process::Process::open(pid).unwrap().is_some_and(|process| process.is_alive())
-}
-
-#[test]
-fn who_carries_the_mark_is_found_in_any_session_and_an_unreadable_root_is_an_error() {
-    let since = now_ms();
-    let mark = format!("TENURE_TEST_STRAY={}-{since}", std::process::id());
-    let mut carrier = shell(&format!("exec env {mark} setsid /bin/sh -c 'echo ready; read x'"));
-    assert_eq!(carrier.line(), "ready");
-    let kin = Kin { mark: Some(mark.as_bytes()), since_ms: since, ..Kin::default() };
-    let found = search(&kin, &HashSet::new()).unwrap().members;
-    assert_eq!(
-        found.iter().map(|one| (one.pid(), one.via())).collect::<Vec<_>>(),
-        [(carrier.pid(), Via::Mark)]
-    );
-    let mut elsewhere = identity(carrier.pid());
-    elsewhere.place.pid_namespace += 1;
-    assert!(search(&Kin { root: Some(&elsewhere), ..kin }, &HashSet::new()).is_err());
 }

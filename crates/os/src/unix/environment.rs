@@ -23,3 +23,8 @@ pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one == other
 }
+
+/// The user that this process acts as, as the system's own tools want to be told.
+pub fn user() -> String {
+    rustix::process::geteuid().as_raw().to_string()
+}

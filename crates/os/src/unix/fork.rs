@@ -48,6 +48,8 @@ pub struct Errand<'a> {
     pub letter: &'a dyn Fn() -> Vec<u8>,
     /// What it is connected to.
     pub conns: &'a [Conn],
+    /// Whether it has our environment, where there is no fork.
+    pub knows_environment: bool,
 }
 
 /// The letter and the connections of a child that was not forked. Here there is none.

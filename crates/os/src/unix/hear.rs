@@ -40,7 +40,7 @@ impl Interrupts {
     /// Waits for the next.
     pub async fn next(&mut self) {
         if self.0.recv().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

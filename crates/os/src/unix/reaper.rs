@@ -62,7 +62,8 @@ pub fn wait_for(pid: i32) -> io::Result<Exit> {
     if let Some(process) = Process::open(pid)? {
         poll::wait(&[Interest { on: process.as_fd(), read: true, write: false }], None)?;
     }
-    let ended = system::wait_one(pid, system::Reap::Take);
+    // On macOS a process is seen to end a moment before it can be waited for.
+    let ended = system::wait_out(pid);
     ended
         .map(|ended| ended.exit)
         .ok_or_else(|| io::Error::other(format!("{pid} is no child of this process")))

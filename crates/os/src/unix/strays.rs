@@ -21,49 +21,64 @@ pub fn strays(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Vec<Member>> {
 
 /// Whether there may be such a process: also if that cannot be told (I6).
 pub fn may_have_strayed(kin: &Kin<'_>) -> bool {
-    !system::ORPHANS_COME_BACK
-        && !search(kin, &HashSet::new()).is_ok_and(|found| found.whole && found.members.is_empty())
+    !all_are_among(&HashSet::new(), kin)
+}
+
+/// Whether it is certain that none of them lives but those in `seen`.
+pub(super) fn all_are_among(seen: &HashSet<i32>, kin: &Kin<'_>) -> bool {
+    system::ORPHANS_COME_BACK || search(kin, seen).is_ok_and(|found| found.whole && found.members.is_empty())
 }
 
 /// What came of a search.
 pub(crate) struct Found {
     pub(crate) members: Vec<Member>,
-    /// Whether nobody vanished while it was looked at, who may have left a child that is on no list yet.
+    /// Whether there can be nobody else.
     pub(crate) whole: bool,
 }
 
+/// What one process is to a run.
+enum Looked {
+    Stranger,
+    Member(Member),
+    /// It may have been of the run, and may have left a child.
+    Vanished,
+    /// It is in a session of that number, whosoever that is.
+    Doubtful,
+}
+
+/// How often those are looked for who came while the others were looked at.
+const ROUNDS: usize = 64;
+
 /// Looks at every process of this user that is young enough. While the root is the same, alive or unreaped, its session's
-/// number is nobody else's: the system gives no number away that a process, a group or a session has.
+/// number is nobody else's: the system gives no number away that a process, a group or a session has. After that, whoever
+/// is in a session of that number may be a stranger: it is no member, but nobody can say either that nobody is left.
 pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
-    let session = kin.root.map(pins).transpose()?.flatten();
+    let pinned = kin.root.map_or(Ok(false), pins)?;
     let mut found = Found { members: Vec::new(), whole: true };
-    if session.is_none() && kin.mark.is_none() {
+    if kin.root.is_none() && kin.mark.is_none() {
         return Ok(found);
     }
-    let own = super::tree::own();
-    let others = system::all_pids()?.into_iter().filter(|pid| *pid > 1 && *pid != own && !seen.contains(pid));
-    for pid in others.filter(|&pid| system::is_of_user(pid)) {
-        let Some(process) = Process::open(pid)? else {
-            found.whole = false;
-            continue;
-        };
-        if process.started_at_ms() + COARSE_MS < kin.since_ms {
-            continue;
+    let mut seen: HashSet<i32> = seen.iter().copied().chain([super::tree::own()]).collect();
+    // A list is of one moment. Only who vanished since can have left somebody who is not on it, but is on the next.
+    for round in 0..=ROUNDS {
+        let mut vanished = false;
+        for pid in system::all_pids()? {
+            if pid <= 1 || !seen.insert(pid) {
+                continue;
+            }
+            match look_at(pid, kin, pinned)? {
+                Looked::Stranger => {}
+                Looked::Member(member) => found.members.push(member),
+                Looked::Vanished => vanished = true,
+                Looked::Doubtful => found.whole = false,
+            }
         }
-        let via = if session.is_some_and(|session| process.stat().session == session) {
-            Via::Session
-        } else if kin.mark.is_some_and(|mark| system::environment_has(pid, mark)) {
-            Via::Mark
-        } else {
-            continue;
-        };
-        if process.is_alive() {
-            found.members.push(Member::new(process, via));
-        } else {
-            found.whole &= Some(pid) == session;
+        if !vanished {
+            break;
         }
+        found.whole &= round < ROUNDS;
     }
-    if session.is_some() && kin.root.map(pins).transpose()?.flatten() != session {
+    if pinned && !kin.root.map_or(Ok(false), pins)? {
         // Its number may have been another's while the list was made.
         found.members.retain(|member| member.via() != Via::Session);
         found.whole = false;
@@ -71,11 +86,30 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
     Ok(found)
 }
 
-/// The session of a root, if its number is still the root's.
-fn pins(root: &Identity) -> io::Result<Option<i32>> {
+fn look_at(pid: i32, kin: &Kin<'_>, pinned: bool) -> io::Result<Looked> {
+    if !system::is_of_user(pid) {
+        return Ok(if system::parent_of(pid).is_some() { Looked::Stranger } else { Looked::Vanished });
+    }
+    let Some(process) = Process::open(pid)? else { return Ok(Looked::Vanished) };
+    if process.started_at_ms() + COARSE_MS < kin.since_ms {
+        return Ok(Looked::Stranger);
+    }
+    let in_session = kin.root.is_some_and(|root| root.pid == process.stat().session);
+    let via = match kin.mark {
+        _ if in_session && pinned => Via::Session,
+        Some(mark) if system::environment_has(pid, mark) => Via::Mark,
+        _ if in_session => return Ok(Looked::Doubtful),
+        _ if process.is_alive() => return Ok(Looked::Stranger),
+        _ => return Ok(Looked::Vanished),
+    };
+    Ok(if process.is_alive() { Looked::Member(Member::new(process, via)) } else { Looked::Vanished })
+}
+
+/// Whether the number of a root, and of its session, is still the root's.
+fn pins(root: &Identity) -> io::Result<bool> {
     match process::look(root).0 {
-        Evidence::Same(_) => Ok(Some(root.pid)),
-        Evidence::Other | Evidence::Gone => Ok(None),
+        Evidence::Same(_) => Ok(true),
+        Evidence::Other | Evidence::Gone => Ok(false),
         Evidence::Unreadable(why) => Err(io::Error::other(why)),
     }
 }

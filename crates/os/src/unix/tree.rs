@@ -133,7 +133,8 @@ pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
 /// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Where orphans come
 /// back to it, its own children are enough to know of everybody below.
 pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
-    own_children().into_iter().all(|pid| Some(pid) == kept) && !may_have_strayed(kin)
+    own_children().into_iter().all(|pid| Some(pid) == kept)
+        && (system::ORPHANS_COME_BACK || super::strays::all_are_among(&kept.into_iter().collect(), kin))
 }
 
 /// This process's children, dead or alive.

@@ -43,3 +43,12 @@ pub const PATH: &str = r"C:\Windows\System32;C:\Windows";
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)
 }
+
+/// The user that this process acts as, as the system's own tools want to be told.
+pub fn user() -> String {
+    let named = |name| std::env::var(name).unwrap_or_default();
+    match named("USERDOMAIN") {
+        domain if domain.is_empty() => named("USERNAME"),
+        domain => format!(r"{domain}\{}", named("USERNAME")),
+    }
+}

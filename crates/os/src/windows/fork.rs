@@ -29,8 +29,8 @@ impl Alone {
         let [stdin, stdout] = [inheritable(theirs.as_handle())?, inheritable(nowhere()?.as_handle())?];
         drop(theirs);
         let stderr = own_stderr()?;
-        let again =
-            Again { words: errand.words, env: Vec::new(), stdio: [&stdin, &stdout, &stderr], others: &conns };
+        let env = if errand.knows_environment { std::env::vars_os().collect() } else { Vec::new() };
+        let again = Again { words: errand.words, env, stdio: [&stdin, &stdout, &stderr], others: &conns };
         let pid = again.start()?;
         drop((stdin, stdout, stderr, conns));
         outbox.deliver()?;
@@ -47,6 +47,8 @@ pub struct Errand<'a> {
     pub letter: &'a dyn Fn() -> Vec<u8>,
     /// What it is connected to.
     pub conns: &'a [Conn],
+    /// Whether it has our environment, where there is no fork.
+    pub knows_environment: bool,
 }
 
 /// How many numbers of connections follow, the numbers, and the letter up to the end.

@@ -1,46 +1,58 @@
-//! `tenure daemon install`: let the system start the daemon. What is to be done is a list, made first ([`plan`]);
+//! `tenure daemon install`: let the system start the daemon. What is to be done is a list, made first ([`steps`]);
 //! then it is done, or printed where there is nobody to do it for.
+
+mod steps;
 
 use crate::args::{InstallArgs, ManagerArg};
 use crate::failure::Failure;
-use crate::units::{self, SYSTEMD_NAME, Scope, Unit};
+use crate::units::{self, LAUNCHD_LABEL, SYSTEMD_NAME, Scope, Unit};
 use crate::{print, settings};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use steps::Step;
 use tenure_os::complaint::complain;
-use tenure_os::host;
+use tenure_os::service::{self, Manager};
+use tenure_os::{environment, host, place};
+use tenure_settings::Settings;
 
 pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
     let program = env::current_exe().map_err(Failure::refused)?;
     let env: Vec<(String, String)> =
         settings.pinned().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let scope = if args.system || (!args.user && host::is_root()) { Scope::System } else { Scope::User };
+    let manager = args.manager.map_or_else(service::manager, Manager::from);
+    let scope = scope(args, manager)?;
     let unit = Unit { program: &program, env: &env, scope };
-    let text = match args.manager {
-        ManagerArg::Systemd => units::systemd(&unit),
-        ManagerArg::Launchd => units::launchd(&unit),
+    let text = match manager {
+        Manager::Systemd => units::systemd(&unit),
+        Manager::Launchd => units::launchd(&unit),
+        Manager::Scheduler => units::scheduler(&unit, &environment::user()),
     };
     if args.print {
         print::line(text.trim_end())?;
         return Ok(0);
     }
-    if args.manager == ManagerArg::Launchd {
-        return Err(Failure::refused("this is not macOS: write the job with --print and take it there"));
+    if manager != service::manager() {
+        return Err(Failure::refused(elsewhere(manager)));
     }
-    let directory = directory(scope)
-        .ok_or_else(|| Failure::refused("there is no home to install a unit in: set HOME"))?;
-    let path = directory.join(SYSTEMD_NAME);
-    if let Some(why) = unmanaged(scope) {
+    let path = path(manager, scope, &settings).ok_or_else(|| {
+        Failure::refused(format!("there is no home to install a unit in: set {}", place::home_variable()))
+    })?;
+    if let Some(why) = unmanaged(manager, scope) {
         complain(format_args!("nothing is installed: {why}; {} would be:", path.display()));
         print::line(text.trim_end())?;
         return Ok(1);
     }
-    write(&path, &text)
+    write(&path, &encoded(manager, &text))
         .map_err(|error| Failure::refused(format!("{}: {error}{}", path.display(), advice(scope))))?;
     print::line(&format!("{} is written", path.display()))?;
-    for step in plan(scope, args.now, &user()) {
+    let steps = match manager {
+        Manager::Systemd => steps::systemd(scope, args.now, &user()),
+        Manager::Launchd => steps::launchd(scope, args.now, &environment::user(), &path),
+        Manager::Scheduler => steps::scheduler(args.now, &env, &path),
+    };
+    for step in steps {
         match carry_out(&step) {
             Ok(()) => print::line(&format!("done: {}", step.line()))?,
             Err(why) if step.needed => return Err(Failure::refused(format!("{}: {why}", step.line()))),
@@ -50,40 +62,35 @@ pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A command of the system's that is to be run.
-#[derive(Debug, PartialEq, Eq)]
-struct Step {
-    words: Vec<String>,
-    /// Whether it is all in vain without it.
-    needed: bool,
-    /// What it means that it failed.
-    otherwise: &'static str,
-}
-
-impl Step {
-    fn line(&self) -> String {
-        self.words.join(" ")
+/// Whose daemon it is to be.
+fn scope(args: &InstallArgs, manager: Manager) -> Result<Scope, Failure> {
+    let of_system = args.system || (!args.user && host::is_root());
+    match manager {
+        Manager::Scheduler if args.system => {
+            Err(Failure::refused("a task is one user's: install it without --system"))
+        }
+        Manager::Systemd | Manager::Launchd if of_system => Ok(Scope::System),
+        Manager::Systemd | Manager::Launchd | Manager::Scheduler => Ok(Scope::User),
     }
 }
 
-/// What is to be done once the unit is written.
-fn plan(scope: Scope, now: bool, user: &str) -> Vec<Step> {
-    let step = |words: &[&str], needed, otherwise| Step {
-        words: words.iter().filter(|word| !word.is_empty()).map(|&word| word.to_owned()).collect(),
-        needed,
-        otherwise,
-    };
-    let (of_user, now) = (if scope == Scope::User { "--user" } else { "" }, if now { "--now" } else { "" });
-    let mut steps = vec![
-        step(&["systemctl", of_user, "daemon-reload"], true, ""),
-        step(&["systemctl", of_user, "enable", now, SYSTEMD_NAME], true, ""),
-    ];
-    if scope == Scope::User {
-        let otherwise = "without lingering the daemon, and its runs' cgroups, end with your last session: ask an \
-                         administrator to run it";
-        steps.push(step(&["loginctl", "enable-linger", user], false, otherwise));
+impl From<ManagerArg> for Manager {
+    fn from(named: ManagerArg) -> Self {
+        match named {
+            ManagerArg::Systemd => Manager::Systemd,
+            ManagerArg::Launchd => Manager::Launchd,
+            ManagerArg::Scheduler => Manager::Scheduler,
+        }
     }
-    steps
+}
+
+/// What is said of a manager that this system has not.
+fn elsewhere(manager: Manager) -> &'static str {
+    match manager {
+        Manager::Systemd => "this is not Linux: write the unit with --print and take it there",
+        Manager::Launchd => "this is not macOS: write the job with --print and take it there",
+        Manager::Scheduler => "this is not Windows: write the task with --print and take it there",
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "set-up: the system's own tools, which end by themselves")]
@@ -97,20 +104,44 @@ fn carry_out(step: &Step) -> Result<(), String> {
     }
 }
 
-/// Where units are.
-fn directory(scope: Scope) -> Option<PathBuf> {
+/// Where the unit, the job or the task is written to.
+fn path(manager: Manager, scope: Scope, settings: &Settings) -> Option<PathBuf> {
+    let variables = |name: &str| env::var_os(name);
     let named = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    match scope {
-        Scope::System => Some(PathBuf::from("/etc/systemd/system")),
-        Scope::User => {
-            let config = named("XDG_CONFIG_HOME").or_else(|| named("HOME").map(|home| home.join(".config")));
-            config.map(|config| config.join("systemd/user"))
+    let home = || place::home(&variables);
+    match (manager, scope) {
+        (Manager::Systemd, Scope::System) => Some(Path::new("/etc/systemd/system").join(SYSTEMD_NAME)),
+        (Manager::Systemd, Scope::User) => {
+            let config = named("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")));
+            config.map(|config| config.join("systemd/user").join(SYSTEMD_NAME))
+        }
+        (Manager::Launchd, scope) => {
+            let library = match scope {
+                Scope::System => PathBuf::from("/Library/LaunchDaemons"),
+                Scope::User => home()?.join("Library/LaunchAgents"),
+            };
+            Some(library.join(format!("{LAUNCHD_LABEL}.plist")))
+        }
+        // The scheduler keeps a copy of its own.
+        (Manager::Scheduler, _) => Some(settings.state.join("daemon-task.xml")),
+    }
+}
+
+/// The text as the manager reads it.
+fn encoded(manager: Manager, text: &str) -> Vec<u8> {
+    match manager {
+        Manager::Systemd | Manager::Launchd => text.as_bytes().to_vec(),
+        Manager::Scheduler => {
+            std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
         }
     }
 }
 
 /// Why there is nobody to install it for, if so.
-fn unmanaged(scope: Scope) -> Option<String> {
+fn unmanaged(manager: Manager, scope: Scope) -> Option<String> {
+    if manager != Manager::Systemd {
+        return None;
+    }
     if !host::has_systemd() {
         return Some("systemd does not run here".to_owned());
     }
@@ -135,8 +166,8 @@ fn user() -> String {
 }
 
 /// Writes a unit whole, or not at all.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let draft = path.with_extension("service.new");
+fn write(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let draft = path.with_added_extension("new");
     path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     std::fs::write(&draft, text)?;
     std::fs::rename(&draft, path)
@@ -146,35 +177,19 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn lines(scope: Scope, now: bool) -> Vec<String> {
-        plan(scope, now, "me").iter().map(Step::line).collect()
-    }
-
-    #[test]
-    fn a_users_daemon_outlives_its_sessions() {
-        let user = [
-            "systemctl --user daemon-reload",
-            "systemctl --user enable tenure.service",
-            "loginctl enable-linger me",
-        ];
-        assert_eq!(lines(Scope::User, false), user);
-        let linger = plan(Scope::User, false, "me").pop().unwrap();
-        assert!(!linger.needed && linger.otherwise.contains("last session"), "it is said, and no failure");
-    }
-
-    #[test]
-    fn a_systems_daemon_needs_no_lingering() {
-        let system = ["systemctl daemon-reload", "systemctl enable --now tenure.service"];
-        assert_eq!(lines(Scope::System, true), system);
-    }
-
     #[test]
     fn a_unit_replaces_an_older_one_and_leaves_no_draft() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("systemd/user/tenure.service");
-        write(&path, "old and longer").unwrap();
-        write(&path, "new").unwrap();
+        write(&path, b"old and longer").unwrap();
+        write(&path, b"new").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_task_is_written_as_the_scheduler_reads_it() {
+        assert_eq!(encoded(Manager::Scheduler, "<é>"), [0xff, 0xfe, b'<', 0, 0xe9, 0, b'>', 0]);
+        assert_eq!(encoded(Manager::Launchd, "é"), "é".as_bytes());
     }
 }

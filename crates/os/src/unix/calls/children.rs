@@ -36,15 +36,26 @@ pub(crate) fn wait_one(pid: i32, reap: Reap) -> Option<Ended> {
     }
 }
 
+/// Waits for the end of a child, which is on its way, and takes it off the list; `None` if it is no child.
+pub(crate) fn wait_out(pid: i32) -> Option<Ended> {
+    match wait_with(libc::P_PID, pid.unsigned_abs(), libc::WEXITED | system::ANY_CHILD) {
+        Waited::Ended(ended) => Some(ended),
+        Waited::Nobody | Waited::NoChildren => None,
+    }
+}
+
 fn wait(kind: libc::idtype_t, id: libc::id_t, reap: Reap) -> Waited {
     let keep = if reap == Reap::Look { libc::WNOWAIT } else { 0 };
-    let options = libc::WEXITED | libc::WNOHANG | system::ANY_CHILD | keep;
+    wait_with(kind, id, libc::WEXITED | libc::WNOHANG | system::ANY_CHILD | keep)
+}
+
+fn wait_with(kind: libc::idtype_t, id: libc::id_t, options: libc::c_int) -> Waited {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     // SAFETY: the info is ours, of the right type, and all zeroes are a valid value of it.
     let (result, info) = unsafe { (libc::waitid(kind, id, info.as_mut_ptr(), options), info.assume_init()) };
     if result < 0 {
         return match io::Error::last_os_error().raw_os_error() {
-            Some(libc::EINTR) => wait(kind, id, reap),
+            Some(libc::EINTR) => wait_with(kind, id, options),
             _ => Waited::NoChildren,
         };
     }

@@ -126,7 +126,8 @@ pub(crate) fn plain(path: PathBuf) -> PathBuf {
 pub(crate) const CLOSING: &str = "chmod 600 it";
 
 pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
-    Ok(std::fs::metadata(path)?.permissions().mode() & 0o077 == 0)
+    let open_to_others = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
+    Ok(!open_to_others)
 }
 
 pub(crate) fn make_private() {

@@ -6,22 +6,22 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// A constant of fcntl as its struct has it.
-fn short(constant: libc::c_int) -> libc::c_short {
-    libc::c_short::try_from(constant).expect("the constants of fcntl fit its struct")
+/// A constant of fcntl as its struct has it: systems have them of different widths.
+fn short(constant: impl TryInto<libc::c_short>) -> libc::c_short {
+    constant.try_into().ok().expect("the constants of fcntl fit its struct")
 }
 
-fn whole_file(kind: libc::c_int) -> libc::flock {
+fn whole_file(kind: libc::c_short) -> libc::flock {
     // SAFETY: all zeroes are a valid flock: from the first byte to the end of the file.
     let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
-    lock.l_type = short(kind);
+    lock.l_type = kind;
     lock.l_whence = short(libc::SEEK_SET);
     lock
 }
 
 /// `false`: another process holds it.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    let lock = whole_file(libc::F_WRLCK);
+    let lock = whole_file(short(libc::F_WRLCK));
     // SAFETY: the lock is read only by the call.
     match check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock) }))
     {
@@ -32,7 +32,7 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
-    let mut lock = whole_file(libc::F_WRLCK);
+    let mut lock = whole_file(short(libc::F_WRLCK));
     // SAFETY: the lock is ours and written by the call.
     check(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock) }))?;
     Ok(lock.l_type != short(libc::F_UNLCK))

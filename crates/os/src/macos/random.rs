@@ -1,0 +1,15 @@
+//! Random bytes from the system.
+
+use super::check;
+use std::io;
+
+/// How much the system gives at once.
+const AT_ONCE: usize = 256;
+
+pub(crate) fn fill_random(bytes: &mut [u8]) -> io::Result<()> {
+    for part in bytes.chunks_mut(AT_ONCE) {
+        // SAFETY: the bytes are ours, and as many as we say.
+        check(unsafe { libc::getentropy(part.as_mut_ptr().cast(), part.len()) }.into())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Descriptors and signals of this process itself.
+
+use super::IGNORED;
+use super::queue::{Queue, take_event};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+
+/// How many descriptors are listed at once: a list that the root makes must not need memory.
+const AT_ONCE: usize = 512;
+
+/// More than this no process can have by default (`OPEN_MAX`).
+pub(crate) const MOST: i32 = 10_240;
+
+/// Calls `each` with this process's open descriptors, as many as are listed at once; `false` if there may be more.
+fn each_open(each: &mut dyn FnMut(libc::c_int)) -> bool {
+    let mut list = [libc::proc_fdinfo { proc_fd: 0, proc_fdtype: 0 }; AT_ONCE];
+    let length = libc::c_int::try_from(size_of_val(&list)).unwrap_or(0);
+    // SAFETY: the list is ours and as long as we say.
+    let got = unsafe {
+        let own = libc::getpid();
+        libc::proc_pidinfo(own, libc::PROC_PIDLISTFDS, 0, list.as_mut_ptr().cast(), length)
+    };
+    let count = usize::try_from(got).unwrap_or(0) / size_of::<libc::proc_fdinfo>();
+    list.iter().take(count).for_each(|found| each(found.proc_fd));
+    count > 0 && count < AT_ONCE
+}
+
+pub(crate) fn close_range(from: u32, to: u32) -> io::Result<()> {
+    loop {
+        let mut closed = 0;
+        let all = each_open(&mut |fd| {
+            if fd >= 0 && (from..=to).contains(&fd.cast_unsigned()) {
+                // SAFETY: closes descriptors that the caller gave up; the caller kept the ones it still uses.
+                closed += usize::from(unsafe { libc::close(fd) } == 0);
+            }
+        });
+        if all {
+            return Ok(());
+        }
+        if closed == 0 {
+            return Err(io::Error::other("this process's descriptors cannot be listed"));
+        }
+    }
+}
+
+pub(crate) fn close_on_exec() -> Result<(), Errno> {
+    let mut failed = None;
+    let mut mark = |fd: libc::c_int| {
+        // SAFETY: marks a descriptor; nothing is closed before the program that does not know it begins.
+        if fd > 2 && unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+            failed = Errno::from_io_error(&io::Error::last_os_error());
+        }
+    };
+    if each_open(&mut mark) {
+        return failed.map_or(Ok(()), Err);
+    }
+    // Those that are not open are refused.
+    (3..MOST).for_each(mark);
+    Ok(())
+}
+
+/// A signal that is blocked, or ignored by default, is still told to a queue; a child's end only if it is not ignored.
+pub(crate) fn signal_queue(numbers: &[i32]) -> io::Result<OwnedFd> {
+    let queue = Queue::new()?;
+    for &number in numbers {
+        let number = usize::try_from(number).map_err(io::Error::other)?;
+        queue.add(number, libc::EVFILT_SIGNAL, 0, 0)?;
+    }
+    Ok(queue.into_fd())
+}
+
+pub(crate) fn next_signal(queue: BorrowedFd<'_>) -> Option<i32> {
+    take_event(queue).and_then(|number| i32::try_from(number).ok())
+}
+
+/// Puts every signal on its default but those that are ignored while Tenure runs.
+pub(crate) fn default_signals() {
+    for number in 1..=31 {
+        let disposition = if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: neither disposition installs a handler; a number that cannot be set is refused.
+        unsafe { libc::signal(number, disposition) };
+    }
+}
+
+/// The soft limit that a process may have where the hard one is this.
+pub(crate) fn most_descriptors(hard: u64) -> u64 {
+    hard.min(MOST.unsigned_abs().into())
+}

@@ -1,0 +1,63 @@
+use super::{eventually, role};
+use crate::kin::Kin;
+use crate::process::Process;
+use crate::unix::strays::search;
+use std::collections::HashSet;
+use tenure_core::identity::{Evidence, Identity};
+use tenure_core::signal::Signal;
+use tenure_core::wire::Via;
+
+fn now_ms() -> u64 {
+    crate::clock::unix_ms()
+}
+
+fn open(pid: i32) -> Process {
+    Process::open(pid).unwrap().expect("a process")
+}
+
+fn end(process: &Process) {
+    if let Evidence::Same(held) = process.judge(process.identity()) {
+        process.signal(&held, Signal::KILL);
+    }
+}
+
+#[test]
+fn who_is_of_the_roots_session_is_known_by_it_only_while_the_root_pins_its_number() {
+    let since = now_ms();
+    let mut root = role::start("lead 1");
+    let speakers = [root.hear("up"), root.hear("up")];
+    let top = root.pid();
+    let below = open(*speakers.iter().find(|&&pid| pid != top).expect("one below"));
+    let (identity, pid) = (open(top).identity().clone(), below.identity().pid);
+    let kin = Kin { root: Some(&identity), since_ms: since, ..Kin::default() };
+    let found = |kin: &Kin<'_>| -> Vec<(i32, Via)> {
+        let members = search(kin, &HashSet::from([top])).unwrap().members;
+        members.iter().map(|member| (member.pid(), member.via())).collect()
+    };
+    assert_eq!(found(&kin), [(pid, Via::Session)]);
+    assert_eq!(found(&Kin { since_ms: now_ms() + 60_000, ..kin }), [], "they started before that run");
+    root.child.kill().unwrap();
+    eventually("the root is dead", || (!open(top).is_alive()).then_some(()));
+    assert_eq!(found(&kin), [(pid, Via::Session)], "the dead root is not reaped");
+    root.child.wait().unwrap();
+    assert_eq!(found(&kin), [], "now the number may be anybody's");
+    assert!(!search(&kin, &HashSet::new()).unwrap().whole, "but somebody is there who may be of the run");
+    end(&below);
+    eventually("nobody is there", || search(&kin, &HashSet::new()).unwrap().whole.then_some(()));
+}
+
+#[test]
+fn who_carries_the_mark_is_found_in_any_session_and_an_unreadable_root_is_an_error() {
+    let since = now_ms();
+    let play = format!("lead 0 {}-{since}", std::process::id());
+    let mut carrier = role::start(&play);
+    carrier.hear("up");
+    let mark = format!("{}={play}", role::ROLE);
+    let kin = Kin { mark: Some(mark.as_bytes()), since_ms: since, ..Kin::default() };
+    let found = search(&kin, &HashSet::new()).unwrap().members;
+    let found: Vec<_> = found.iter().map(|one| (one.pid(), one.via())).collect();
+    assert_eq!(found, [(carrier.pid(), Via::Mark)]);
+    let own: Identity = open(carrier.pid()).identity().clone();
+    let elsewhere = Identity { place: tenure_core::identity::Place { pid_namespace: 1, ..own.place }, ..own };
+    assert!(search(&Kin { root: Some(&elsewhere), ..kin }, &HashSet::new()).is_err());
+}
