@@ -192,8 +192,8 @@ impl Drop for Home {
             eprintln!("{}", self.log());
         }
         // What does not leave when it is asked is ended below.
-        let _ = self.command(&["daemon", "start"]).output();
-        let _ = self.command(&["daemon", "stop", "--cancel-runs"]).output();
+        self.start(&["daemon", "start"]).try_wait();
+        self.start(&["daemon", "stop", "--cancel-runs"]).try_wait();
         self.book.living().iter().for_each(Known::kill);
         self.remove_groups();
     }

@@ -117,6 +117,14 @@ impl Started {
         Output { code, out: self.out(), err: self.err() }
     }
 
+    /// Waits until it has ended, or for as long as anything is waited for.
+    pub(crate) fn try_wait(mut self) {
+        let before = Instant::now();
+        while !self.has_ended() && before.elapsed() < PATIENCE {
+            std::thread::park_timeout(std::time::Duration::from_millis(3));
+        }
+    }
+
     /// Waits until nobody can write to its output any more: not it, and nobody whom it started.
     #[track_caller]
     fn wait_closed(&self) {
