@@ -281,7 +281,7 @@ fn transport(request: &RunRequest, process: &mut Process) -> Result<Transport, R
         Some(_) if !words.is_empty() => {
             return Err(Refusal::invalid("give command or ptyCommand, not both"));
         }
-        Some(line) => Some(PtyCommand::Line(Line::new(line.clone()).map_err(Refusal::invalid)?)),
+        Some(line) => Some(for_the_shell(line)?),
         None if request.pty => Some(PtyCommand::Argv(Argv::new(words.clone()).map_err(Refusal::invalid)?)),
         None => None,
     };
@@ -296,6 +296,16 @@ fn transport(request: &RunRequest, process: &mut Process) -> Result<Transport, R
         process.env.push(b"TERM=xterm-256color".to_vec());
     }
     Ok(Transport::Pty { command, size })
+}
+
+/// A line for the shell of this system: `sh`, or the words with which another is given it.
+fn for_the_shell(line: &str) -> Result<PtyCommand, Refusal> {
+    let whole = Line::new(line.to_owned()).map_err(Refusal::invalid)?;
+    if tenure_os::shell::posix().is_some() {
+        return Ok(PtyCommand::Line(whole));
+    }
+    let words = crate::tools::shell::of_system(line.to_owned()).into_iter().map(String::into_bytes);
+    Ok(PtyCommand::Argv(Argv::new(words.collect()).map_err(Refusal::invalid)?))
 }
 
 fn limits(request: &RunRequest) -> Limits {

@@ -43,11 +43,28 @@ pub fn join(program: &[u16], arguments: &[Vec<u16>]) -> Result<Vec<u16>, Refused
     let mut line = vec![QUOTE];
     line.extend_from_slice(program);
     line.push(QUOTE);
-    for word in arguments {
+    let shell = is_line_for_cmd(program, arguments);
+    for (at, word) in arguments.iter().enumerate() {
         line.push(SPACE);
-        push_word(&mut line, word);
+        if shell && at + 1 == arguments.len() {
+            // It takes off the outermost quotes, and reads the rest by its own rules, as it was written.
+            line.push(QUOTE);
+            line.extend_from_slice(word);
+            line.push(QUOTE);
+        } else {
+            push_word(&mut line, word);
+        }
     }
     if line.len() < LONGEST { Ok(line) } else { Err(Refused::TooLong(line.len())) }
+}
+
+/// Whether this is the command interpreter with one line for it: `cmd /d /s /c LINE`.
+fn is_line_for_cmd(program: &[u16], arguments: &[Vec<u16>]) -> bool {
+    let name = String::from_utf16_lossy(program).to_lowercase();
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let [flags @ .., _] = arguments else { return false };
+    let flags = flags.iter().map(|flag| String::from_utf16_lossy(flag).to_lowercase());
+    matches!(name, "cmd" | "cmd.exe") && flags.eq(["/d", "/s", "/c"])
 }
 
 /// Whether Windows would give a file of this name to its command interpreter. It drops dots and spaces at the end of a

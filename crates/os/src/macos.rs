@@ -35,8 +35,6 @@ pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Library;
 /// There are no subreapers: whoever loses its parent becomes a child of launchd.
 pub(crate) const ORPHANS_COME_BACK: bool = false;
 
-pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Library;
-
 /// The length of a structure, as the system wants to be told.
 fn length_of<T>() -> libc::c_int {
     libc::c_int::try_from(size_of::<T>()).expect("structures are small")

@@ -59,6 +59,18 @@ fn word(rest: &mut std::iter::Peekable<impl Iterator<Item = u16>>, blank: impl F
 }
 
 #[test]
+fn a_line_for_the_command_interpreter_goes_to_it_as_it_was_written() {
+    let cmd = r"C:\Windows\System32\CMD.EXE";
+    assert_eq!(
+        line(&[cmd, "/d", "/s", "/c", r#"echo "a b" & dir C:\"#]),
+        r#""C:\Windows\System32\CMD.EXE" /d /s /c "echo "a b" & dir C:\""#
+    );
+    // What is said in another way is quoted as for every other program.
+    assert_eq!(line(&["cmd", "/c", r#"a "b""#]), r#""cmd" /c "a \"b\"""#);
+    assert_eq!(line(&["mycmd", "/d", "/s", "/c", "a b"]), r#""mycmd" /d /s /c "a b""#);
+}
+
+#[test]
 fn plain_words_stay_as_they_are_and_the_program_is_always_quoted() {
     assert_eq!(line(&["C:\\a b\\x.exe", "-n", "C:\\dir\\", "a=b"]), r#""C:\a b\x.exe" -n C:\dir\ a=b"#);
 }

@@ -88,7 +88,7 @@ fn a_child_is_born_with_its_letter_and_its_connections_and_nothing_else_of_ours(
     let (near, far): (Vec<Conn>, Vec<Conn>) = (0..2).map(|_| Conn::pair().unwrap()).unzip();
     let words: Vec<&OsStr> = super::role::BORN.iter().map(OsStr::new).collect();
     let letter = vec![b'x'; 300_000];
-    let errand = Errand { words: &words, letter: &|| letter.clone(), conns: &far };
+    let errand = Errand { words: &words, letter: &|| letter.clone(), conns: &far, knows_environment: false };
     let alone = Alone::check().unwrap();
     let pid = alone.bear(&errand, |_| unreachable!("it is not done here")).unwrap();
     drop(far);

@@ -3,7 +3,7 @@
 
 use super::{Again, Outbox, inheritable, inherited, nowhere, own_stderr};
 use crate::socket::Conn;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
@@ -22,20 +22,28 @@ impl Alone {
     /// started with the words of the errand, which finds the work by them.
     pub fn bear(&self, errand: &Errand<'_>, work: impl FnOnce(Vec<Conn>) -> u8) -> io::Result<i32> {
         drop(work);
-        let conns: Vec<OwnedHandle> =
-            errand.conns.iter().map(|conn| inheritable(conn.as_handle())).collect::<io::Result<_>>()?;
-        let letter = seal(&(errand.letter)(), &conns);
-        let (outbox, theirs) = Outbox::new(letter)?;
-        let [stdin, stdout] = [inheritable(theirs.as_handle())?, inheritable(nowhere()?.as_handle())?];
-        drop(theirs);
-        let stderr = own_stderr()?;
         let env = if errand.knows_environment { std::env::vars_os().collect() } else { Vec::new() };
-        let again = Again { words: errand.words, env, stdio: [&stdin, &stdout, &stderr], others: &conns };
-        let pid = again.start()?;
-        drop((stdin, stdout, stderr, conns));
-        outbox.deliver()?;
-        Ok(pid)
+        send(errand, env, own_stderr()?)
     }
+}
+
+/// Starts this program on an errand, with these variables and this as its standard error. Connections are never one of the
+/// three standard handles: a program's runtime may keep copies of those, and then nobody sees that it has let go.
+pub(crate) fn send(
+    errand: &Errand<'_>,
+    env: Vec<(OsString, OsString)>,
+    stderr: OwnedHandle,
+) -> io::Result<i32> {
+    let conns: Vec<OwnedHandle> =
+        errand.conns.iter().map(|conn| inheritable(conn.as_handle())).collect::<io::Result<_>>()?;
+    let (outbox, theirs) = Outbox::new(seal(&(errand.letter)(), &conns))?;
+    let [stdin, stdout] = [inheritable(theirs.as_handle())?, inheritable(nowhere()?.as_handle())?];
+    drop(theirs);
+    let again = Again { words: errand.words, env, stdio: [&stdin, &stdout, &stderr], others: &conns };
+    let pid = again.start()?;
+    drop((stdin, stdout, stderr, conns));
+    outbox.deliver()?;
+    Ok(pid)
 }
 
 /// What a child is made for.

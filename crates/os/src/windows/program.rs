@@ -1,20 +1,19 @@
 //! This program's own file, executed again.
 
-use super::{Again, check, inheritable, inherited, nowhere, own, private, wide};
+use super::fork::{self, Errand};
+use super::{inheritable, own, private, wide};
 use crate::process::Process;
 use crate::socket::Conn;
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle};
+use std::os::windows::io::AsHandle;
 use std::path::Path;
-use std::ptr::null_mut;
 use windows_sys::Win32::Storage::FileSystem::SYNCHRONIZE;
-use windows_sys::Win32::System::Console::{STD_INPUT_HANDLE, SetStdHandle};
 use windows_sys::Win32::System::Threading::{CreateEventW, OpenEventW};
 
-/// Executes this program again with these arguments, no environment of ours, the connection as its standard
-/// input and a log file as its standard error. Returns the pid of the new child.
+/// Executes this program again with these arguments, no environment of ours, the connection to be found by
+/// [`inherited_conn`], and a log file as its standard error. Returns the pid of the new child.
 pub fn start_self(arguments: &[&OsStr], conn: Conn, log: &Path) -> io::Result<i32> {
     start(arguments, [], conn, log)
 }
@@ -27,22 +26,17 @@ pub fn start(
     log: &Path,
 ) -> io::Result<i32> {
     let log = OpenOptions::new().append(true).create(true).open(log)?;
-    let stdio =
-        [inheritable(conn.as_handle())?, inheritable(nowhere()?.as_handle())?, inheritable(log.as_handle())?];
-    drop(conn);
-    Again { words: arguments, env: env.into_iter().collect(), stdio: stdio.each_ref(), others: &[] }.start()
+    let conns = [conn];
+    let errand = Errand { words: arguments, letter: &Vec::new, conns: &conns, knows_environment: false };
+    fork::send(&errand, env.into_iter().collect(), inheritable(log.as_handle())?)
 }
 
-/// The connection that this program was started with, out of its standard input's place.
+/// The connection that this program was started with.
 pub fn inherited_conn() -> io::Result<Conn> {
-    let stdin = std::io::stdin();
-    let handle = stdin.as_handle().as_raw_handle();
-    if handle.is_null() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "there is no standard input"));
-    }
-    // SAFETY: no memory is passed. From here on nobody finds it by its place.
-    check(unsafe { SetStdHandle(STD_INPUT_HANDLE, null_mut()) })?;
-    Conn::from_handle(inherited(handle.addr())?)
+    let (_, _, mut conns) = fork::errand()?;
+    conns
+        .pop()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this program was started with no connection"))
 }
 
 /// Whether a process or one above it is a keeper, by the mark that keepers set. A hint for people's convenience:

@@ -42,8 +42,15 @@ struct State {
     begun: bool,
     wanted: bool,
     bytes: Vec<u8>,
-    /// Why nothing more comes; `None` in it is the end.
-    over: Option<Option<io::Error>>,
+    /// Why nothing more comes.
+    over: Option<Over>,
+}
+
+enum Over {
+    /// There is no more.
+    End,
+    /// It could not be read, which is said once.
+    Failed(io::Error),
 }
 
 impl State {
@@ -77,7 +84,7 @@ impl Typed {
             let thread = std::thread::Builder::new().name("typed".to_owned()).spawn(|| self.serve());
             state.begun = thread.is_ok();
             if let Err(error) = thread {
-                state.over = Some(Some(error));
+                state.over = Some(Over::Failed(error));
                 self.there.set();
             }
         }
@@ -97,10 +104,13 @@ impl Typed {
         if !state.is_there() {
             self.there.reset();
         }
-        match &mut state.over {
-            Some(why) if len == 0 && !buffer.is_empty() => why.take().map_or(Ok(0), Err),
-            _ => Ok(len),
+        if len == 0 && !buffer.is_empty() && state.over.is_some() {
+            return match state.over.replace(Over::End) {
+                Some(Over::Failed(error)) => Err(error),
+                Some(Over::End) | None => Ok(0),
+            };
         }
+        Ok(len)
     }
 
     fn serve(&'static self) {
@@ -116,8 +126,8 @@ impl Typed {
             state.wanted = false;
             match read {
                 Ok(bytes) if !bytes.is_empty() => state.bytes = bytes,
-                Ok(_) => state.over = Some(None),
-                Err(error) => state.over = Some(Some(error)),
+                Ok(_) => state.over = Some(Over::End),
+                Err(error) => state.over = Some(Over::Failed(error)),
             }
             self.there.set();
             self.turn.notify_all();
