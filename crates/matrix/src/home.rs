@@ -193,8 +193,10 @@ impl Drop for Home {
         }
         // What does not leave when it is asked is ended below.
         self.start(&["daemon", "start"]).try_wait();
+        let daemon = self.daemon();
         self.start(&["daemon", "stop", "--cancel-runs"]).try_wait();
-        self.book.living().iter().for_each(Known::kill);
+        let keepers = self.keepers();
+        daemon.iter().chain(&keepers).chain(&self.book.living()).for_each(Known::kill);
         self.remove_groups();
     }
 }

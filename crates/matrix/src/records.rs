@@ -34,14 +34,23 @@ impl Home {
     /// Removes the control group that an installation keeps for those of its runs; a test's has no later use. Only Linux
     /// has them.
     pub(crate) fn remove_groups(&self) {
-        let runs = std::fs::read_dir(self.state().join("runs")).into_iter().flatten().flatten();
-        for run in runs {
-            let bytes = std::fs::read(run.path().join(NOTE)).unwrap_or_default();
-            if let Ok(KeeperNote { boundary: Boundary::Cgroup { path }, .. }) = record::decode(&bytes) {
+        for note in self.notes() {
+            if let Boundary::Cgroup { path } = note.boundary {
                 // One that is occupied stays: the test has failed.
                 let _ = Path::new(&path).parent().map(std::fs::remove_dir);
             }
         }
+    }
+
+    /// Every keeper that lives.
+    pub(crate) fn keepers(&self) -> Vec<Known> {
+        self.notes().iter().filter_map(|note| Known::recorded(&note.keeper)).collect()
+    }
+
+    fn notes(&self) -> Vec<KeeperNote> {
+        let runs = std::fs::read_dir(self.state().join("runs")).into_iter().flatten().flatten();
+        let notes = runs.filter_map(|run| std::fs::read(run.path().join(NOTE)).ok());
+        notes.filter_map(|bytes| record::decode(&bytes).ok()).collect()
     }
 
     /// A run's keeper, alive.

@@ -7,13 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::ffi::OsStrExt;
-use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::path::PathBuf;
-use std::ptr::{null, null_mut, without_provenance_mut};
-use windows_sys::Win32::Foundation::{
-    DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_ACCESS_DENIED, HANDLE, HANDLE_FLAG_INHERIT,
-    SetHandleInformation,
-};
+use std::ptr::{null, null_mut};
+use windows_sys::Win32::Foundation::{DUPLICATE_SAME_ACCESS, DuplicateHandle, ERROR_ACCESS_DENIED, HANDLE};
 use windows_sys::Win32::System::Threading::{
     CREATE_BREAKAWAY_FROM_JOB, CREATE_NO_WINDOW, CREATE_UNICODE_ENVIRONMENT, CreateProcessW,
     EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROCESS_INFORMATION,
@@ -48,16 +45,6 @@ pub(crate) fn inheritable(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle>
     own(copy)
 }
 
-/// Takes a handle that this process has inherited, so that its own children do not.
-pub(crate) fn inherited(number: usize) -> io::Result<OwnedHandle> {
-    let handle: HANDLE = without_provenance_mut(number);
-    // SAFETY: whoever started us has made this handle here for us alone, and says so once.
-    let handle = unsafe { OwnedHandle::from_raw_handle(handle) };
-    // SAFETY: the handle is open; no memory is passed.
-    check(unsafe { SetHandleInformation(handle.as_raw_handle(), HANDLE_FLAG_INHERIT, 0) })?;
-    Ok(handle)
-}
-
 /// Where what is written goes nowhere.
 pub(crate) fn nowhere() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("NUL")
@@ -70,8 +57,6 @@ pub(crate) struct Again<'a> {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// Standard input, output and error: each an [`inheritable`] one.
     pub(crate) stdio: [&'a OwnedHandle; 3],
-    /// What else it inherits, under the same numbers.
-    pub(crate) others: &'a [OwnedHandle],
 }
 
 impl Again<'_> {
@@ -90,8 +75,7 @@ impl Again<'_> {
         let mut line = self.line(&exe[..exe.len() - 1])?;
         let environment = self.environment();
         let directory = wide(root_directory());
-        let mut handles: Vec<HANDLE> =
-            self.stdio.into_iter().chain(self.others).map(AsRawHandle::as_raw_handle).collect();
+        let mut handles: Vec<HANDLE> = self.stdio.into_iter().map(AsRawHandle::as_raw_handle).collect();
         handles.sort_unstable();
         handles.dedup();
         let mut attributes = Attributes::new(1)?;

@@ -1,12 +1,13 @@
 //! Making keepers. Windows does not fork: a child is this program, started again, and it reads what a forked one would
 //! know.
 
-use super::{Again, Outbox, inheritable, inherited, nowhere, own_stderr};
+use super::passing::{put, taken};
+use super::{Again, Outbox, inheritable, nowhere, own_stderr};
 use crate::socket::Conn;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::marker::PhantomData;
-use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, OwnedHandle};
 
 /// The proof that is asked for where children are forked. Here it costs nothing, and is as bound to its thread as there.
 #[derive(Debug)]
@@ -27,22 +28,23 @@ impl Alone {
     }
 }
 
-/// Starts this program on an errand, with these variables and this as its standard error. Connections are never one of the
-/// three standard handles: a program's runtime may keep copies of those, and then nobody sees that it has let go.
+/// Starts this program on an errand, with these variables and this as its standard error. Connections are put into the
+/// child once it is there and inherited by nobody: whoever comes of the child before it has taken them, as its console may,
+/// would have copies, and then nobody sees that it has let go.
 pub(crate) fn send(
     errand: &Errand<'_>,
     env: Vec<(OsString, OsString)>,
     stderr: OwnedHandle,
 ) -> io::Result<i32> {
-    let conns: Vec<OwnedHandle> =
-        errand.conns.iter().map(|conn| inheritable(conn.as_handle())).collect::<io::Result<_>>()?;
-    let (outbox, theirs) = Outbox::new(seal(&(errand.letter)(), &conns))?;
+    let letter = (errand.letter)();
+    let (outbox, theirs) = Outbox::new(WORD * (1 + errand.conns.len()) + letter.len())?;
     let [stdin, stdout] = [inheritable(theirs.as_handle())?, inheritable(nowhere()?.as_handle())?];
     drop(theirs);
-    let again = Again { words: errand.words, env, stdio: [&stdin, &stdout, &stderr], others: &conns };
-    let pid = again.start()?;
-    drop((stdin, stdout, stderr, conns));
-    outbox.deliver()?;
+    let pid = Again { words: errand.words, env, stdio: [&stdin, &stdout, &stderr] }.start()?;
+    drop((stdin, stdout, stderr));
+    // A child that is left without its letter leaves.
+    let numbers: Vec<u64> = errand.conns.iter().map(|conn| put(conn, pid)).collect::<io::Result<_>>()?;
+    outbox.deliver(&seal(&numbers, &letter))?;
     Ok(pid)
 }
 
@@ -59,10 +61,13 @@ pub struct Errand<'a> {
     pub knows_environment: bool,
 }
 
+/// How long a number is in a letter.
+const WORD: usize = 8;
+
 /// How many numbers of connections follow, the numbers, and the letter up to the end.
-fn seal(letter: &[u8], conns: &[OwnedHandle]) -> Vec<u8> {
-    let numbers = [conns.len()].into_iter().chain(conns.iter().map(|conn| conn.as_raw_handle().addr()));
-    let mut sealed: Vec<u8> = numbers.flat_map(|number| (number as u64).to_le_bytes()).collect();
+fn seal(conns: &[u64], letter: &[u8]) -> Vec<u8> {
+    let numbers = [conns.len() as u64].into_iter().chain(conns.iter().copied());
+    let mut sealed: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
     sealed.extend_from_slice(letter);
     sealed
 }
@@ -73,7 +78,7 @@ pub fn errand() -> io::Result<(Alone, Vec<u8>, Vec<Conn>)> {
     const MOST: u64 = 64;
     let mut input = std::io::stdin().lock();
     let mut number = || {
-        let mut bytes = [0; 8];
+        let mut bytes = [0; WORD];
         input.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
     };
     let count = number()?;
@@ -83,7 +88,7 @@ pub fn errand() -> io::Result<(Alone, Vec<u8>, Vec<Conn>)> {
     let mut conns = Vec::new();
     for _ in 0..count {
         let number = usize::try_from(number()?).map_err(io::Error::other)?;
-        conns.push(Conn::from_handle(inherited(number)?)?);
+        conns.push(taken(number)?);
     }
     let mut letter = Vec::new();
     input.read_to_end(&mut letter)?;

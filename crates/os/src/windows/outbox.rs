@@ -12,26 +12,25 @@ use std::time::Duration;
 /// How long a child may take to read what the system did not keep for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was written and is not yet delivered.
+/// Where a letter is to be put.
 pub(crate) struct Outbox {
     end: End,
-    letter: Vec<u8>,
 }
 
 impl Outbox {
-    /// The letter, and the end that the child reads it from to its end.
-    pub(crate) fn new(letter: Vec<u8>) -> io::Result<(Self, OwnedHandle)> {
-        let room = u32::try_from(letter.len()).map_err(io::Error::other)?.max(1);
+    /// Room for a letter of this length, and the end that the child reads it from to its end.
+    pub(crate) fn new(length: usize) -> io::Result<(Self, OwnedHandle)> {
+        let room = u32::try_from(length).map_err(io::Error::other)?.max(1);
         let name = socket::new_name()?;
         let near = socket::instance(&name, true, room)?;
         let far = socket::open(&name, 0)?;
-        Ok((Self { end: End::new(near)?, letter }, far))
+        Ok((Self { end: End::new(near)? }, far))
     }
 
     /// Has it delivered. There must be no other copy of the child's end, or its death is not seen.
-    pub(crate) fn deliver(self) -> io::Result<()> {
+    pub(crate) fn deliver(self, letter: &[u8]) -> io::Result<()> {
         let until = clock::awake() + PATIENCE;
-        let mut rest = &self.letter[..];
+        let mut rest = letter;
         while !rest.is_empty() {
             match self.end.write(rest)? {
                 0 => {

@@ -134,13 +134,13 @@ impl Receiving {
 }
 
 /// What somebody has put into this process.
-fn taken(number: usize) -> io::Result<Conn> {
+pub(crate) fn taken(number: usize) -> io::Result<Conn> {
     // SAFETY: whoever is at the other end is this user's, and has made this handle here for us alone.
     Conn::from_handle(unsafe { OwnedHandle::from_raw_handle(without_provenance_mut(number)) })
 }
 
 /// Puts a connection into another process; the answer is its number there.
-fn put(conn: &Conn, pid: i32) -> io::Result<u64> {
+pub(crate) fn put(conn: &Conn, pid: i32) -> io::Result<u64> {
     // SAFETY: no memory is passed.
     let process = own(unsafe { OpenProcess(PROCESS_DUP_HANDLE, 0, pid.cast_unsigned()) })?;
     let mut there = null_mut();
