@@ -78,7 +78,7 @@ impl Work {
 
     /// What came of it; `None` while it goes on.
     pub(crate) fn look(&mut self, pipe: BorrowedHandle<'_>) -> Option<io::Result<usize>> {
-        let result = self.result(pipe, 0);
+        let result = self.result(pipe);
         if result.as_ref().is_err_and(|error| number(error) == ERROR_IO_INCOMPLETE) {
             return None;
         }
@@ -91,15 +91,20 @@ impl Work {
         // SAFETY: the place is that of work that was begun on this pipe.
         unsafe { CancelIoEx(pipe.as_raw_handle(), &raw const self.place.0) };
         self.begun = false;
-        // The system is done with the memory only when it says so.
-        self.result(pipe, 1)
+        // The system is done with the memory only when it says so in the place itself: the event may be set by others.
+        loop {
+            match self.result(pipe) {
+                Err(error) if number(&error) == ERROR_IO_INCOMPLETE => std::thread::yield_now(),
+                over => return over,
+            }
+        }
     }
 
-    fn result(&mut self, pipe: BorrowedHandle<'_>, wait: i32) -> io::Result<usize> {
+    fn result(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
         let mut len = 0;
         // SAFETY: the place is that of work that was begun on this pipe; the length is ours.
         check(unsafe {
-            GetOverlappedResult(pipe.as_raw_handle(), &raw const self.place.0, &raw mut len, wait)
+            GetOverlappedResult(pipe.as_raw_handle(), &raw const self.place.0, &raw mut len, 0)
         })?;
         Ok(len as usize)
     }
