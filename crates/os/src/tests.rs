@@ -21,6 +21,7 @@ mod poll;
 #[cfg(unix)]
 mod private;
 mod process;
+mod program;
 #[cfg(unix)]
 mod pty;
 #[cfg(unix)]

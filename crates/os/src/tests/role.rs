@@ -29,6 +29,7 @@ fn play() {
             crate::fork::new_session().expect("a session of its own");
             tree(number);
         }
+        "let-go" => super::program::let_go(),
         "pass" => super::terminal::pass(),
         "tree" => tree(number),
         "wait" => {

@@ -1,5 +1,5 @@
 use super::{Chance, Place, append};
-use crate::{Piece, Reader, name, totals};
+use crate::{Piece, Reader, totals};
 use std::fs;
 use tenure_core::output::{Keep, Stream};
 
@@ -113,17 +113,6 @@ fn one_byte_entries_are_dropped_before_their_indexes_fill_the_disk_and_room_know
     writer.append(Stream::Stdout, b"x", now + 10);
     assert!(writer.totals().dropped_bytes > 0);
     assert_eq!(totals(&place.dir).unwrap(), writer.totals());
-}
-
-#[test]
-fn a_segment_dropped_between_listing_and_opening_is_a_gap() {
-    let place = Place::new();
-    let mut writer = place.writer(Keep { head: 1_000, tail: 1 << 20 });
-    append(&mut writer, Stream::Stdout, 100_000, 1);
-    name::remove(&place.dir, 1_000);
-    // Listed, yet not there: what a reader finds that was a moment too late.
-    std::os::unix::fs::symlink("gone", name::index(&place.dir, 1_000)).unwrap();
-    assert_eq!(place.pieces(1_000)[0], Piece::Gap { from: 1_000, to: 66_536 });
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod follow;
 mod full_disk;
 mod keep;
 mod lines;
+#[cfg(unix)]
+mod links;
 mod pages;
 mod round_trip;
 mod text;
