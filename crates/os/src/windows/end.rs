@@ -78,7 +78,7 @@ impl Work {
 
     /// What came of it; `None` while it goes on.
     pub(crate) fn look(&mut self, pipe: BorrowedHandle<'_>) -> Option<io::Result<usize>> {
-        let result = self.result(pipe, 0);
+        let result = self.result(pipe);
         if result.as_ref().is_err_and(|error| number(error) == ERROR_IO_INCOMPLETE) {
             return None;
         }
@@ -90,16 +90,21 @@ impl Work {
     pub(crate) fn cancel(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
         // SAFETY: the place is that of work that was begun on this pipe.
         unsafe { CancelIoEx(pipe.as_raw_handle(), &raw const self.place.0) };
-        self.begun = false;
-        // The system is done with the memory only when it says so.
-        self.result(pipe, 1)
+        // The system is done with the memory only when it says so of this very work: its event may be others' as well, and
+        // be set for one of them.
+        loop {
+            if let Some(result) = self.look(pipe) {
+                return result;
+            }
+            std::thread::yield_now();
+        }
     }
 
-    fn result(&mut self, pipe: BorrowedHandle<'_>, wait: i32) -> io::Result<usize> {
+    fn result(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
         let mut len = 0;
         // SAFETY: the place is that of work that was begun on this pipe; the length is ours.
         check(unsafe {
-            GetOverlappedResult(pipe.as_raw_handle(), &raw const self.place.0, &raw mut len, wait)
+            GetOverlappedResult(pipe.as_raw_handle(), &raw const self.place.0, &raw mut len, 0)
         })?;
         Ok(len as usize)
     }
