@@ -3,7 +3,7 @@
 use crate::book::{self, Book};
 use crate::eventually;
 use crate::known::Known;
-use crate::started::{Output, Started};
+use crate::started::{self, Output, Started};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -96,7 +96,8 @@ impl Home {
     }
 
     fn serving(&self) -> Option<i32> {
-        let status: Value = serde_json::from_str(&self.tenure(&["daemon", "status", "--json"]).out).ok()?;
+        let said = started::attempt(self.command(&["daemon", "status", "--json"]))?;
+        let status: Value = serde_json::from_str(&said).ok()?;
         i32::try_from(status["pid"].as_i64()?).ok()
     }
 
@@ -177,14 +178,14 @@ impl Home {
         self.book.wait_nobody();
         self.says(&["daemon", "stop"]);
         eventually(&format!("that no lock is held\n{}", self.log()), || {
-            self.locks().is_empty().then_some(())
+            self.locks().expect("locks").is_empty().then_some(())
         });
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        if self.locks().is_empty() && self.book.living().is_empty() {
+        if self.locks().is_ok_and(|held| held.is_empty()) && self.book.living().is_empty() {
             self.remove_groups();
             return;
         }
@@ -192,9 +193,9 @@ impl Drop for Home {
             eprintln!("{}", self.log());
         }
         // What does not leave when it is asked is ended below.
-        self.start(&["daemon", "start"]).try_wait();
-        let daemon = self.daemon();
-        self.start(&["daemon", "stop", "--cancel-runs"]).try_wait();
+        started::attempt(self.command(&["daemon", "start"]));
+        let daemon = self.serving().and_then(Known::now);
+        started::attempt(self.command(&["daemon", "stop", "--cancel-runs"]));
         let keepers = self.keepers();
         daemon.iter().chain(&keepers).chain(&self.book.living()).for_each(Known::kill);
         self.remove_groups();

@@ -2,6 +2,7 @@
 
 use crate::home::Home;
 use crate::known::Known;
+use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::record::{self, Boundary, KeeperNote};
 use tenure_os::file::Dir;
@@ -71,21 +72,30 @@ impl Home {
     }
 
     /// Whose locks are held: the daemon's, nurseries', keepers'.
-    #[track_caller]
-    pub fn locks(&self) -> Vec<String> {
+    pub fn locks(&self) -> io::Result<Vec<String>> {
         let below = |name: &str| -> Vec<PathBuf> {
             let entries = std::fs::read_dir(self.state().join(name)).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).collect()
         };
         let keepers = below("runs").into_iter().map(|dir| dir.join(NOTE));
         let all = [self.state().join("daemon.lock")].into_iter().chain(below("nurseries")).chain(keepers);
-        all.filter(|path| is_held(path)).map(|path| path.display().to_string()).collect()
+        let mut held = Vec::new();
+        for path in all {
+            if is_held(&path)? {
+                held.push(path.display().to_string());
+            }
+        }
+        Ok(held)
     }
 }
 
-#[track_caller]
-fn is_held(path: &Path) -> bool {
-    let dir = Dir::open(path.parent().expect("a directory")).expect("a directory");
-    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
-    lock::holder(&dir, name).expect("a lock") == Holder::Somebody
+fn is_held(path: &Path) -> io::Result<bool> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Ok(false);
+    };
+    match Dir::open(dir) {
+        Ok(dir) => Ok(lock::holder(&dir, name)? == Holder::Somebody),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }

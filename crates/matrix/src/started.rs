@@ -58,11 +58,14 @@ impl Started {
     /// Starts a command with its output captured.
     #[track_caller]
     pub fn new(mut command: Command) -> Self {
-        let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = spawned.unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        Self::try_new(&mut command).unwrap_or_else(|error| panic!("{command:?} does not start: {error}"))
+    }
+
+    fn try_new(command: &mut Command) -> std::io::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let out = Captured::new(child.stdout.take().expect("piped"));
         let err = Captured::new(child.stderr.take().expect("piped"));
-        Self { child, out, err, ended: None }
+        Ok(Self { child, out, err, ended: None })
     }
 
     /// Its pid.
@@ -117,14 +120,6 @@ impl Started {
         Output { code, out: self.out(), err: self.err() }
     }
 
-    /// Waits until it has ended, or for as long as anything is waited for.
-    pub(crate) fn try_wait(mut self) {
-        let before = Instant::now();
-        while !self.has_ended() && before.elapsed() < PATIENCE {
-            std::thread::park_timeout(std::time::Duration::from_millis(3));
-        }
-    }
-
     /// Waits until nobody can write to its output any more: not it, and nobody whom it started.
     #[track_caller]
     fn wait_closed(&self) {
@@ -136,6 +131,18 @@ impl Started {
     fn both(&self) -> String {
         format!("{:?} / {:?}", self.out(), self.err())
     }
+}
+
+/// Runs a command to its end, for as long as anything is waited for; what it printed, if it came to that. It never fails:
+/// this is for when a test has failed already.
+pub(crate) fn attempt(mut command: Command) -> Option<String> {
+    let mut started = Started::try_new(&mut command).ok()?;
+    let deadline = Instant::now() + PATIENCE;
+    let is_over = |one: &mut Started| one.has_ended() && one.out.reader.is_finished();
+    while !is_over(&mut started) && Instant::now() < deadline {
+        std::thread::park_timeout(std::time::Duration::from_millis(3));
+    }
+    is_over(&mut started).then(|| started.out())
 }
 
 impl Drop for Started {

@@ -90,13 +90,13 @@ impl Work {
     pub(crate) fn cancel(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
         // SAFETY: the place is that of work that was begun on this pipe.
         unsafe { CancelIoEx(pipe.as_raw_handle(), &raw const self.place.0) };
-        self.begun = false;
-        // The system is done with the memory only when it says so in the place itself: the event may be set by others.
+        // The system is done with the memory only when it says so of this very work: its event may be others' as well, and
+        // be set for one of them.
         loop {
-            match self.result(pipe) {
-                Err(error) if number(&error) == ERROR_IO_INCOMPLETE => std::thread::yield_now(),
-                over => return over,
+            if let Some(result) = self.look(pipe) {
+                return result;
             }
+            std::thread::yield_now();
         }
     }
 
