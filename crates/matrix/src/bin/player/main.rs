@@ -89,11 +89,12 @@ fn echo() {
     }
 }
 
+#[expect(clippy::zombie_processes, reason = "that it is left behind is what the scenario is about")]
 fn leave(words: &[&str]) -> Option<i32> {
-    let mut child = start(words);
-    let pid = child.id().cast_signed();
     let path = std::env::var_os(tenure_matrix::book::VARIABLE)?;
     let book = tenure_matrix::book::Book::new(std::path::Path::new(&path).parent()?);
+    let mut child = start(words);
+    let pid = child.id().cast_signed();
     tenure_matrix::eventually("the one that is left", || {
         assert!(matches!(child.try_wait(), Ok(None)), "it has ended");
         book.entries().iter().any(|one| one.identity.pid == pid).then_some(())
