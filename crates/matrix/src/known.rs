@@ -1,6 +1,7 @@
 //! A process that a test has identified: it is ended, and its death seen, by what the system holds of that very process.
 
 use crate::eventually;
+use std::path::PathBuf;
 use tenure_core::identity::{Evidence, Held, Identity};
 use tenure_core::signal::Signal;
 use tenure_os::process::{self, Process, Sent};
@@ -43,9 +44,9 @@ impl Known {
         self.process.identity()
     }
 
-    /// The words that it was started with.
-    pub fn words(&self) -> Vec<String> {
-        self.process.words().unwrap_or_default()
+    /// The program that it executes, where that can be read.
+    pub fn exe(&self) -> Option<PathBuf> {
+        self.process.exe().map(PathBuf::from)
     }
 
     /// Whether it has ended.
@@ -63,6 +64,6 @@ impl Known {
     /// Waits until it has ended.
     #[track_caller]
     pub fn wait_dead(&self) {
-        eventually(&format!("the end of {} {:?}", self.held, self.words()), || self.is_dead().then_some(()));
+        eventually(&format!("the end of {} {:?}", self.held, self.exe()), || self.is_dead().then_some(()));
     }
 }

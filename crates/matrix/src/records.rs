@@ -60,14 +60,15 @@ impl Home {
         Known::recorded(&self.note(run).keeper).expect("a keeper that lives")
     }
 
-    /// The nursery of a run's keeper, alive: whoever started the keeper, and says that it is one.
+    /// The nursery of a run's keeper, alive: whoever started the keeper, and executes the same program.
     #[track_caller]
     pub fn nursery(&self, run: &str) -> Known {
-        let note = self.note(run);
-        let above = tenure_os::process::ancestors(note.keeper.pid);
-        let nursery = Known::now(*above.get(1).expect("a keeper has a parent")).expect("a nursery");
-        let words = nursery.words();
-        assert!(words.iter().any(|word| word == note.nursery_id.as_str()), "no nursery of {run}: {words:?}");
+        let keeper = self.keeper(run);
+        let parent = || tenure_os::process::ancestors(keeper.pid()).get(1).copied().expect("a parent");
+        let nursery = Known::now(parent()).expect("a nursery");
+        assert_eq!(nursery.exe(), keeper.exe(), "the parent of {run}'s keeper is no nursery");
+        // While both live, a number that is still the parent's is that of the one that is held.
+        assert!(parent() == nursery.pid() && !nursery.is_dead() && !keeper.is_dead(), "no nursery of {run}");
         nursery
     }
 

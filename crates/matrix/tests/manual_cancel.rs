@@ -1,8 +1,8 @@
 //! OS matrix, manual-cancel: a long command that is ended on request, with its whole tree, for a reason that is always
 //! the same.
 
-use tenure_matrix::TRANSPORTS;
 use tenure_matrix::home::Home;
+use tenure_matrix::{TRANSPORTS, exceptions};
 
 #[test]
 fn a_cancelled_run_ends_with_all_three_levels_of_its_tree_and_says_who_asked() {
@@ -22,6 +22,27 @@ fn a_cancelled_run_ends_with_all_three_levels_of_its_tree_and_says_who_asked() {
             );
             assert_eq!(home.told(&run, "cancel-asked").len(), 1);
         }
+    }
+    home.finish();
+}
+
+#[test]
+fn a_command_that_leaves_when_it_is_asked_is_not_killed() {
+    if exceptions::skipped("manual-cancel: leaving when asked") {
+        return;
+    }
+    let home = Home::new();
+    for flags in TRANSPORTS {
+        let run = home.play(&[flags, &["--grace", "50s"]].concat(), &["obey", "5"]);
+        home.wait_for_output(&run, "ready");
+        home.says(&["cancel", &run]);
+        assert_eq!(home.wait(&run), Some(123), "{flags:?}");
+        let ending = home.termination(&run);
+        assert_eq!(
+            (&ending["reason"], &ending["exitCode"]),
+            (&"manual-cancel".into(), &5.into()),
+            "{ending}"
+        );
     }
     home.finish();
 }

@@ -35,11 +35,11 @@ fn one_that_answers_is_typed_to_by_the_next_daemon_too() {
     let home = Home::new();
     let run = home.play(&["--pty"], &["echo"]);
     home.wait_for_output(&run, "ready");
-    home.says(&["write", &run, "one\n"]);
+    home.says(&["write", &run, "one\r"]);
     home.wait_for_output(&run, "heard one");
     home.kill_daemon();
     home.begin();
-    home.says(&["write", &run, "end\n"]);
+    home.says(&["write", &run, "end\r"]);
     assert_eq!(home.wait(&run), Some(0));
     assert!(home.logs(&run).contains("heard end"), "{:?}", home.logs(&run));
     home.finish();

@@ -28,11 +28,13 @@ fn a_run_that_goes_on_is_held_by_the_next_daemon() {
 fn an_ending_of_a_time_without_a_daemon_is_taken_as_it_is() {
     let home = Home::new();
     for flags in TRANSPORTS {
-        let input: &[&str] = if flags.is_empty() { &["--stdin", "open"] } else { &[] };
+        // A terminal has its own key for the end of a line.
+        let (input, line): (&[&str], &str) =
+            if flags.is_empty() { (&["--stdin", "open"], "end\n") } else { (&[], "end\r") };
         let run = home.play(&[flags, input].concat(), &["echo"]);
         home.wait_for_output(&run, "ready");
         home.kill_daemon();
-        home.says(&["write", &run, "end\n"]);
+        home.says(&["write", &run, line]);
         assert_eq!(home.wait(&run), Some(0), "{flags:?}");
         home.begin();
         let ending = home.termination(&run);

@@ -8,11 +8,13 @@
 //! | `hold` | says `ready` and goes on for ever |
 //! | `echo` | says `heard LINE` of every line that it reads, and exits with 0 at `end` or at the end of its input |
 //! | `ignore-term VERB…` | does not leave when it is asked to, then goes on with the verb |
+//! | `obey CODE` | says `ready` and goes on until it is asked to leave, then exits |
 //! | `leave VERB…` | starts `player VERB…`, waits until that plays, and exits with 4 |
 
 use std::io::{BufRead, Write};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
+use tenure_os::poll::Interest;
 use tenure_os::signals::{LEAVE, Signals};
 
 #[cfg_attr(windows, path = "console.rs")]
@@ -55,6 +57,10 @@ fn play(words: &[&str]) -> Option<i32> {
             drop(taken);
             code
         }
+        ["obey", code] => {
+            obey();
+            code.parse().ok()
+        }
         ["leave", rest @ ..] => leave(rest),
         _ => None,
     }
@@ -90,6 +96,14 @@ fn echo() {
 }
 
 #[expect(clippy::zombie_processes, reason = "that it is left behind is what the scenario is about")]
+fn obey() {
+    let asked = Signals::take(&LEAVE).expect("signals can be taken");
+    say("ready");
+    while asked.next().is_none() {
+        tenure_os::poll::wait(&[Interest::reading(&asked)], None).expect("signals can be waited for");
+    }
+}
+
 fn leave(words: &[&str]) -> Option<i32> {
     let path = std::env::var_os(tenure_matrix::book::VARIABLE)?;
     let book = tenure_matrix::book::Book::new(std::path::Path::new(&path).parent()?);
