@@ -7,6 +7,8 @@ mod disk;
 mod figures;
 mod file;
 mod helper;
+#[cfg(unix)]
+mod mode;
 mod session_figures;
 mod shapes;
 mod sharing;
