@@ -4,7 +4,8 @@
 mod bound;
 mod find;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub use bound::{Bound, Changed, Content, Unbindable, What};
