@@ -95,7 +95,6 @@ fn echo() {
     }
 }
 
-#[expect(clippy::zombie_processes, reason = "that it is left behind is what the scenario is about")]
 fn obey() {
     let asked = Signals::take(&LEAVE).expect("signals can be taken");
     say("ready");
