@@ -77,8 +77,8 @@ fn session_of(pid: i32) -> i32 {
 
 #[repr(C)]
 struct Timebase {
-    numer: u32,
-    denom: u32,
+    nanoseconds: u32,
+    per_ticks: u32,
 }
 
 unsafe extern "C" {
@@ -88,13 +88,13 @@ unsafe extern "C" {
 
 fn in_time(ticks: u64) -> Duration {
     static BASE: OnceLock<(u64, u64)> = OnceLock::new();
-    let (numer, denom) = *BASE.get_or_init(|| {
-        let mut base = Timebase { numer: 1, denom: 1 };
+    let (nanoseconds, per_ticks) = *BASE.get_or_init(|| {
+        let mut base = Timebase { nanoseconds: 1, per_ticks: 1 };
         // SAFETY: the place is ours, and written by the call.
         unsafe { mach_timebase_info(&raw mut base) };
-        (base.numer.into(), u64::from(base.denom).max(1))
+        (base.nanoseconds.into(), u64::from(base.per_ticks).max(1))
     });
-    Duration::from_nanos(ticks.saturating_mul(numer) / denom)
+    Duration::from_nanos(ticks.saturating_mul(nanoseconds) / per_ticks)
 }
 
 impl Process {
