@@ -1,5 +1,7 @@
 //! What a system cannot do. Each entry is skipped by name, says so, and is told in `docs/platforms.md`.
 
+use std::io::Write;
+
 /// One thing that one system cannot show.
 #[derive(Debug)]
 pub struct Exception {
@@ -23,7 +25,8 @@ pub fn skipped(scenario: &str) -> bool {
     let here = system();
     let found = EXCEPTIONS.iter().find(|one| one.scenario == scenario && is_of(one.system, here));
     if let Some(Exception { system, reason, .. }) = found {
-        println!("skipped: {scenario} on {system}: {reason}");
+        // Past the test harness, which keeps what a test prints to itself unless the test fails.
+        let _ = writeln!(std::io::stdout(), "skipped: {scenario} on {system}: {reason}");
     }
     found.is_some()
 }
