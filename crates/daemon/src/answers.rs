@@ -32,11 +32,14 @@ pub(crate) async fn give(daemon: Arc<Daemon>, held: Arc<Held>) {
     };
     while !listener.follower.is_over() {
         if listener.hears_question() {
-            if let Err(why) = answer(&daemon, &held, &directory, &listener).await {
-                tracing::debug!(run = %held.ticket.run_id, why, "a program's question was not answered");
-            }
-            listener.unanswered = listener.at;
-            note_answered(&directory, listener.at);
+            listener.unanswered = match answer(&daemon, &held, &directory, &listener).await {
+                Ok(to) => to,
+                Err(why) => {
+                    tracing::debug!(run = %held.ticket.run_id, why, "a program's question was not answered");
+                    listener.at
+                }
+            };
+            note_answered(&directory, listener.unanswered);
         }
         listener.follower.grown_beyond(listener.at).await;
     }
@@ -68,20 +71,21 @@ impl Listener {
     }
 }
 
-async fn answer(daemon: &Daemon, held: &Held, directory: &Path, listener: &Listener) -> Result<(), String> {
+/// Up to where questions are dealt with now: the terminal may have been followed further than the listener has heard.
+async fn answer(daemon: &Daemon, held: &Held, directory: &Path, listener: &Listener) -> Result<u64, String> {
     let row = daemon.row(&held.ticket.run_id).await.map_err(|refusal| refusal.detail)?;
     match daemon.ask(&row, &Ask::Status, &[]).await.map_err(|refusal| refusal.detail)? {
         Tell::Status { attached: false, .. } => {}
-        _ => return Ok(()),
+        _ => return Ok(listener.at),
     }
     let (size, from) = (held.ticket.pty_size, listener.unanswered);
-    let Some(size) = size else { return Ok(()) };
+    let Some(size) = size else { return Ok(listener.at) };
     let answers = screen_at(directory, size, move |screen| screen.advance_answering(from)).await;
-    let (_, bytes) = answers.map_err(|refusal| refusal.detail)?;
-    if bytes.is_empty() {
-        return Ok(());
+    let (screen, bytes) = answers.map_err(|refusal| refusal.detail)?;
+    if !bytes.is_empty() {
+        daemon.type_into(&row, &bytes, None, false).await.map_err(|refusal| refusal.detail)?;
     }
-    daemon.type_into(&row, &bytes, None, false).await.map_err(|refusal| refusal.detail)
+    Ok(screen.offset())
 }
 
 /// Up to where questions were dealt with, by this daemon or one before it.

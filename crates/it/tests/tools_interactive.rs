@@ -239,6 +239,39 @@ print("\r\n" + " ".join(repr(answer) for answer in answers))
 }
 
 #[test]
+fn each_of_many_questions_to_a_terminal_is_answered_once() {
+    let (install, agent) = Agent::new();
+    let script = r#"
+import os, select, termios, tty
+old = termios.tcgetattr(0)
+tty.setraw(0)
+answers = b""
+def read():
+    global answers
+    answers += os.read(0, 4096)
+# So close to each other that some come while those before them are being answered.
+for n in range(300):
+    os.write(1, b"\x1b[6n")
+    if select.select([0], [], [], 0.0003)[0]:
+        read()
+os.write(1, b"\x1b[5n")
+while b"\x1b[0n" not in answers:
+    read()
+os.write(1, b"\x1b[c")
+while not answers.endswith(b"\x1b[?62;22c"):
+    read()
+termios.tcsetattr(0, termios.TCSADRAIN, old)
+print("\r\n", answers.count(b"R"), "answers,", answers[-13:])
+"#;
+    let file = install.dir().join("ask.py");
+    std::fs::write(&file, script).expect("write");
+    let run = agent.in_terminal(&format!("python3 {}", file.display()));
+    run.exits(0);
+    let shown = lines_of(&run.screen()).join("\n");
+    assert!(shown.contains(r"300 answers, b'\x1b[0n\x1b[?62;22c'"), "{shown}");
+}
+
+#[test]
 fn another_size_is_told_to_the_program() {
     let (install, agent) = Agent::new();
     let script = "import os, signal\nsize = lambda: print('size', *os.get_terminal_size(), flush=True)\n\
