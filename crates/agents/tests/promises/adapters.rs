@@ -1,6 +1,6 @@
 //! What a description of an ACP adapter may say, how it goes over a built-in one, and what is refused.
 
-use crate::{CONFIG, agents, given};
+use crate::{CONFIG, absolute, agents, given};
 use std::path::Path;
 use std::time::Duration;
 use tenure_agents::{Adapter, BUILT_IN, BadAgent, adapters};
@@ -65,11 +65,14 @@ fn the_built_in_adapters_are_called_as_they_want_it() {
 #[test]
 fn a_built_in_adapter_is_overridden_key_by_key() {
     let plain = adapter("claude", "");
-    let text = "[agents.claude.acp]\ncommand = '/opt/adapter'\nargs = ['--debug', '{model}']\nenv.A = '1'\n\
+    let path = absolute();
+    let text = format!(
+        "[agents.claude.acp]\ncommand = '{path}'\nargs = ['--debug', '{{model}}']\nenv.A = '1'\n\
                 permissions = 'ask'\nmode = 'plan'\nauth = 'key'\nmodel = 'large'\nidle = 'off'\ntimeout = '5m'\n\
-                files = 'own'";
-    let mine = adapter("claude", text);
-    assert_eq!(line(&mine), "/opt/adapter|--debug|{model}", "arguments are literals");
+                files = 'own'"
+    );
+    let mine = adapter("claude", &text);
+    assert_eq!(line(&mine), format!("{path}|--debug|{{model}}"), "arguments are literals");
     assert_eq!((&mine.env.pass, &mine.env.remove), (&plain.env.pass, &plain.env.remove));
     assert_eq!(mine.env.set["A"], "1");
     assert_eq!((mine.permissions, mine.idle), (Permissions::Ask, None));

@@ -1,6 +1,6 @@
 //! What a description may say, how it goes over a built-in one, and what is refused.
 
-use crate::{agent, agents, refusal};
+use crate::{absolute, agent, agents, refusal};
 use tenure_agents::{Output, PromptGoes, Terminal};
 
 const MINE: &str = "[agents.mine]\ncommand = 'mine'\nfresh = ['-p']\n";
@@ -20,9 +20,10 @@ fn the_built_in_agents_are_there_and_can_be_resumed() {
 #[test]
 fn a_built_in_agent_is_overridden_key_by_key() {
     let plain = agent("claude", "");
-    let text = "[agents.claude]\ncommand = '/opt/claude'\nenv.A = '1'\nread.session = 'id'";
-    let mine = agent("claude", text);
-    assert_eq!(mine.command, "/opt/claude");
+    let path = absolute();
+    let text = format!("[agents.claude]\ncommand = '{path}'\nenv.A = '1'\nread.session = 'id'");
+    let mine = agent("claude", &text);
+    assert_eq!(mine.command, path);
     assert_eq!((&mine.fresh, &mine.resume, mine.timeout), (&plain.fresh, &plain.resume, plain.timeout));
     let (Output::JsonLines(mine), Output::JsonLines(plain)) = (mine.output, plain.output) else { panic!() };
     assert_ne!(mine.session, plain.session);

@@ -13,6 +13,11 @@ use tenure_settings::raw::{RawTable, RawValue, parse};
 
 const CONFIG: &str = "/c/config.toml";
 
+/// An absolute path, whatever the system calls one.
+fn absolute() -> String {
+    std::env::current_exe().unwrap().into_os_string().into_string().unwrap()
+}
+
 /// The tables of agents in a configuration with this text.
 fn given(text: &str) -> RawTable {
     let mut file = parse(Path::new(CONFIG), text).expect("TOML");

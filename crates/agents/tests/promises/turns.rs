@@ -42,14 +42,14 @@ fn the_built_in_agents_are_called_as_they_want_it() {
 }
 
 fn by_argument(fresh: &str) -> Agent {
-    agent("mine", &format!("[agents.mine]\ncommand = '/bin/mine'\nprompt = 'argument'\nfresh = {fresh}"))
+    agent("mine", &format!("[agents.mine]\ncommand = 'mine-agent'\nprompt = 'argument'\nfresh = {fresh}"))
 }
 
 #[test]
 fn nothing_of_a_prompt_is_read_by_a_shell_or_filled_in_again() {
     let prompt = "$(rm -rf /) `x` \"q\" {session} {cwd}\nsecond line 'é'";
     let planned = turn(&by_argument("['--in', '{cwd}', '--prompt={prompt}']"), &fresh(prompt)).unwrap();
-    assert_eq!(words(&planned), ["/bin/mine", "--in", "/home/me/project", &format!("--prompt={prompt}")]);
+    assert_eq!(words(&planned), ["mine-agent", "--in", "/home/me/project", &format!("--prompt={prompt}")]);
     assert_eq!(planned.stdin, None);
 }
 
@@ -96,9 +96,9 @@ fn an_agent_without_resume_cannot_go_on() {
 #[test]
 fn a_group_is_left_out_where_there_is_nothing_for_it() {
     let mine = by_argument("[['--model', '{model}', '--strict'], '{prompt}']");
-    assert_eq!(words(&turn(&mine, &fresh("do")).unwrap()), ["/bin/mine", "do"]);
+    assert_eq!(words(&turn(&mine, &fresh("do")).unwrap()), ["mine-agent", "do"]);
     let planned = turn(&mine, &Turn { model: Some("m"), ..fresh("do") }).unwrap();
-    assert_eq!(words(&planned), ["/bin/mine", "--model", "m", "--strict", "do"]);
+    assert_eq!(words(&planned), ["mine-agent", "--model", "m", "--strict", "do"]);
     let with_own = agent("codex", "[agents.codex]\nmodel = 'own'");
     assert!(words(&turn(&with_own, &fresh("do")).unwrap()).contains(&"own"));
     let planned = turn(&with_own, &Turn { model: Some("its"), ..fresh("do") }).unwrap();

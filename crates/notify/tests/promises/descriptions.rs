@@ -68,7 +68,9 @@ fn a_command_is_a_program_and_its_arguments() {
         timeout: Duration::from_secs(5),
     };
     assert_eq!(all[0].target, Target::Command(expected));
-    let all = described("[channels.a]\ncommand = ['/bin/true']\n[channels.b]\ncommand = ['true']").unwrap();
+    let path = std::env::current_exe().unwrap();
+    let text = format!("[channels.a]\ncommand = ['{}']\n[channels.b]\ncommand = ['true']", path.display());
+    let all = described(&text).unwrap();
     assert!(all.iter().all(|channel| matches!(&channel.target, Target::Command(command)
         if command.timeout == Duration::from_secs(30) && command.cwd.is_none() && command.env.is_empty())));
     assert_eq!(described("").unwrap(), []);

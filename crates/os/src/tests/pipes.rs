@@ -18,8 +18,8 @@ fn drain(from: &Source, into: &mut Vec<u8>) -> bool {
 }
 
 /// A role, and our ends of its pipes.
-fn play(role: &str, stdin: bool) -> (Root, Option<Sink>, Source, Source) {
-    let stdio = Stdio::pipes(stdin).expect("pipes");
+fn play(role: &str, fed: bool) -> (Root, Option<Sink>, Source, Source) {
+    let stdio = Stdio::pipes(fed).expect("pipes");
     let (job, plan) = (unbounded(), own_plan(role));
     let root = start(&plan, &stdio, &job).expect("a root").release().expect("it runs").0;
     let Ours::Pipes { stdin, stdout, stderr } = stdio.into_ours() else { unreachable!() };
