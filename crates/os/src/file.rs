@@ -1,5 +1,5 @@
 //! Files of a directory that is held open: paths are looked up once, so a moved or very long directory does
-//! not matter. Nothing here syncs: these records must outlive a process, not a power cut.
+//! not matter. Nothing but [`sync_names`] syncs: these records must outlive a process, not a power cut.
 
 use crate::system::{self, Open};
 use std::fs::{File, OpenOptions};
@@ -197,6 +197,11 @@ pub fn make_private() {
 /// This process's file mode creation mask, where the system has one.
 pub fn umask() -> u32 {
     system::umask()
+}
+
+/// Brings the names in a directory to the disk, where that is for programs to do.
+pub fn sync_names(dir: &Path) -> io::Result<()> {
+    system::sync_names(dir)
 }
 
 /// Reads at a position, as much as the file gives at once.

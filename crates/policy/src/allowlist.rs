@@ -3,7 +3,9 @@
 
 mod entry;
 
+// Of lines for POSIX shells; there is nothing to them elsewhere.
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub use entry::{BadEntry, BadEntryWhy, Entry, Exact};

@@ -34,4 +34,5 @@ pub mod executable;
 pub mod shell;
 
 #[cfg(test)]
+#[cfg(unix)]
 mod random;

@@ -13,7 +13,9 @@ mod render;
 mod runners;
 mod words;
 
+// Of lines for POSIX shells; there is nothing to them elsewhere.
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub use refusal::{Unanalysable, Why};

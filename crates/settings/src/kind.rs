@@ -6,7 +6,7 @@ use serde::de::value::Error as BadWord;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::time::Duration;
 use tenure_core::duration;
 use tenure_core::session::{BadRoute, Route};
@@ -75,10 +75,13 @@ impl Kind for RegistryUrl {
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         // `sqlite://name` would be a host in any other URL; `sqlite:///path` is an absolute path.
         let is_url = path.starts_with("//") && !path.starts_with("///") || path.contains("://");
-        let is_path = path.contains('/') || text.starts_with("sqlite:");
+        let is_path = path.contains(is_separator) || text.starts_with("sqlite:");
         if is_url || !is_path || path.is_empty() {
             return Err(format!("{text:?} is no registry: write sqlite, sqlite:/path or /path"));
         }
+        let path = path.strip_prefix("//").unwrap_or(path);
+        // What follows the slash of a URL may be absolute without it: `sqlite:///C:/path`.
+        let path = path.strip_prefix('/').filter(|rest| Path::new(rest).is_absolute()).unwrap_or(path);
         File::read(path, place).map(Registry::Sqlite)
     }
 

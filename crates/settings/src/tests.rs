@@ -4,7 +4,7 @@ use crate::layers::load;
 use crate::raw::{Raw, RawValue};
 use crate::table::TABLE;
 use crate::{BadSettings, Origin, Registry, Settings};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
@@ -17,7 +17,7 @@ fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, BadSettings>
     std::fs::write(&path, file).unwrap();
     load(&[], &|name| match name {
         "TENURE_CONFIG" => Some(path.clone().into()),
-        name if name == place::home_variable() => Some("/home/me".into()),
+        name if name == place::home_variable() => Some(at("/home/me").into()),
         _ => variables.iter().find(|(its, _)| *its == name).map(|(_, value)| OsString::from(value)),
     })
 }
@@ -26,9 +26,14 @@ fn env(name: &str, value: &str) -> Result<Settings, BadSettings> {
     with("", &[(name, value)])
 }
 
+/// This path with all that an absolute one needs here.
+fn at(path: &str) -> PathBuf {
+    std::path::absolute(path).unwrap()
+}
+
 /// Where a user at `/home/me` has the state root.
 fn usual_state() -> PathBuf {
-    place::state(&|name| (name == place::home_variable()).then(|| "/home/me".into())).unwrap()
+    place::state(&|name| (name == place::home_variable()).then(|| at("/home/me").into())).unwrap()
 }
 
 #[track_caller]
@@ -58,29 +63,30 @@ fn each_layer_wins_over_those_below() {
 #[test]
 fn the_state_root_is_named_or_where_this_system_keeps_state() {
     assert_eq!(with("", &[]).unwrap().state, usual_state());
-    assert_eq!(env("TENURE_STATE", "/s").unwrap().state, Path::new("/s"));
+    assert_eq!(env("TENURE_STATE", "/s").unwrap().state, at("/s"));
     assert!(matches!(load(&[], &|_| None), Err(BadSettings::NoStateRoot)));
     assert!(load(&[], &|name| (name == "TENURE_STATE").then(|| "/s".into())).is_ok(), "no home is needed");
 }
 
 #[test]
 fn the_configuration_is_named_or_where_this_system_keeps_it() {
-    let config = |name: &str, value: &str| {
+    let config = |name: &str, value: &OsStr| {
         let variables = |its: &str| match its {
             "TENURE_STATE" => Some("/s".into()),
-            _ => (its == name).then(|| OsString::from(value)),
+            _ => (its == name).then(|| value.to_owned()),
         };
         let usual = place::config(&variables).map(|dir| dir.join("config.toml"));
         (load(&[], &variables).unwrap().config().map(Path::to_owned), usual)
     };
     let home = place::home_variable();
-    assert_eq!(config("TENURE_CONFIG", "/c.toml").0, Some(PathBuf::from("/c.toml")));
+    assert_eq!(config("TENURE_CONFIG", "/c.toml".as_ref()).0, Some(at("/c.toml")));
     // Below what is no directory there is no file, and that is no mistake.
-    for place in ["/nowhere", "/dev/null"] {
-        let (found, usual) = config(home, place);
-        assert!(found == usual && found.is_some_and(|path| path.starts_with(place)), "{place}");
+    let file = std::env::current_exe().unwrap();
+    for place in [at("/nowhere"), file] {
+        let (found, usual) = config(home, place.as_ref());
+        assert!(found == usual && found.is_some_and(|path| path.starts_with(&place)), "{place:?}");
     }
-    assert_eq!(config(home, "").0, None);
+    assert_eq!(config(home, OsStr::new("")).0, None);
 }
 
 #[test]
@@ -197,7 +203,7 @@ fn every_value_reads_back_as_it_is_shown() {
             assert_eq!(now.origin, Origin::Environment(before.variable));
         }
     }
-    assert_eq!(full.state, Path::new("/home/me/s"));
+    assert_eq!(full.state, at("/home/me/s"));
     assert_eq!((full.autostart, full.cgroup), (false, false));
     assert_eq!((full.events.count, full.runs.queue, full.run.grace), (None, 0, Duration::ZERO));
     assert_eq!(full.api.listen, Some("127.0.0.1:80".parse().unwrap()));
@@ -226,6 +232,10 @@ fn the_registry_is_a_file_and_postgres_is_not_yet() {
             "{text}"
         );
         assert!(registry(text).unwrap().is_absolute());
+    }
+    let whole = at("/r.db");
+    for before in ["", "sqlite:", "sqlite:///"] {
+        assert_eq!(registry(&format!("{before}{}", whole.display())).unwrap(), whole, "{before}");
     }
     assert!(
         matches!(env("TENURE_REGISTRY", "sqlite:r.db").unwrap().registry, Registry::Sqlite(path) if path.is_absolute())

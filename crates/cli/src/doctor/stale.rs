@@ -3,7 +3,7 @@
 use super::{Check, Verdict};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tenure_core::ids::{NurseryId, RunId};
 use tenure_core::record::Boundary;
 use tenure_core::state::State;
@@ -16,13 +16,15 @@ use tenure_settings::Settings;
 const YOUNG: Duration = Duration::from_mins(1);
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    let found = Found::look(&settings.state);
+    let found = Found::look(&settings.state, SystemTime::now());
     vec![found.lost(), found.unread(), found.remains()]
 }
 
 /// What was found in a state root.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Found {
+    /// When it was looked at.
+    now: SystemTime,
     /// Runs without keeper, nursery and ending.
     lost: Vec<String>,
     /// Records that cannot be read.
@@ -32,34 +34,34 @@ struct Found {
 }
 
 impl Found {
-    fn look(state: &Path) -> Self {
-        let mut found = Self::default();
+    fn look(state: &Path, now: SystemTime) -> Self {
+        let mut found = Self { now, lost: Vec::new(), unread: Vec::new(), remains: Vec::new() };
         for path in entries(&state.join("runs")) {
             found.look_at_run(state, &path);
         }
         for path in entries(&state.join("nurseries")) {
             let id = name(&path).parse::<NurseryId>();
-            if id.is_ok_and(|id| matches!(nursery::lives(state, &id), Ok(false))) && is_old(&path) {
+            if id.is_ok_and(|id| matches!(nursery::lives(state, &id), Ok(false))) && found.is_old(&path) {
                 found.remains.push(path);
             }
         }
-        found.remains.extend(
-            entries(state).into_iter().filter(|path| name(path).starts_with("instance-id.") && is_old(path)),
-        );
+        let mut drafts = entries(state);
+        drafts.retain(|path| name(path).starts_with("instance-id.") && found.is_old(path));
+        found.remains.extend(drafts);
         found.look_at_groups(state);
         found
     }
 
     fn look_at_run(&mut self, state: &Path, path: &Path) {
         let Ok(dir) = RunDir::open(path) else {
-            self.remains.extend(is_old(path).then(|| path.to_owned()));
+            self.remains.extend(self.is_old(path).then(|| path.to_owned()));
             return;
         };
         let view = match dir.view() {
             Ok(view) => view,
             Err(Unread::Missing { .. }) => {
                 // Its ticket is written right after it is made.
-                self.remains.extend(is_old(path).then(|| path.to_owned()));
+                self.remains.extend(self.is_old(path).then(|| path.to_owned()));
                 return;
             }
             Err(error) => {
@@ -69,14 +71,15 @@ impl Found {
         };
         let saved =
             view.note.as_ref().is_some_and(|note| nursery::lives(state, &note.nursery_id).unwrap_or(true));
-        if view.state != State::Exited && !view.kept && !saved && is_old(path) {
+        if view.state != State::Exited && !view.kept && !saved && self.is_old(path) {
             self.lost.push(dir.id().to_string());
         }
         if view.kept {
             return;
         }
-        let is_draft = |path: &PathBuf| name(path).starts_with("ending.") && is_old(path);
-        self.remains.extend(entries(path).into_iter().filter(is_draft));
+        let mut drafts = entries(path);
+        drafts.retain(|path| name(path).starts_with("ending.") && self.is_old(path));
+        self.remains.extend(drafts);
         if let Some(Boundary::Cgroup { path }) = view.note.map(|note| note.boundary)
             && !saved
             && Path::new(&path).is_dir()
@@ -97,6 +100,11 @@ impl Found {
                 self.remains.push(path);
             }
         }
+    }
+
+    fn is_old(&self, path: &Path) -> bool {
+        let modified = fs::symlink_metadata(path).and_then(|meta| meta.modified());
+        modified.is_ok_and(|at| self.now.duration_since(at).is_ok_and(|age| age > YOUNG))
     }
 
     fn lost(&self) -> Check {
@@ -150,11 +158,6 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-fn is_old(path: &Path) -> bool {
-    let modified = fs::symlink_metadata(path).and_then(|meta| meta.modified());
-    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG))
-}
-
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -170,16 +173,6 @@ fn some(texts: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::SystemTime;
-
-    /// Makes a file or directory that is an hour old.
-    fn old(path: &Path, content: Option<&str>) {
-        match content {
-            Some(content) => fs::write(path, content).unwrap(),
-            None => fs::create_dir_all(path).unwrap(),
-        }
-        fs::File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
-    }
 
     const ID: &str = "0123456789abcdef01234567";
 
@@ -190,7 +183,7 @@ mod tests {
     #[test]
     fn nothing_is_found_where_nothing_is() {
         let dir = tempfile::tempdir().unwrap();
-        let found = Found::look(&dir.path().join("none"));
+        let found = Found::look(&dir.path().join("none"), SystemTime::now());
         assert!(
             [found.lost(), found.unread(), found.remains()].iter().all(|check| check.verdict == Verdict::Ok)
         );
@@ -203,13 +196,12 @@ mod tests {
         for sub in ["runs", "nurseries"] {
             fs::create_dir(state.join(sub)).unwrap();
         }
-        fs::create_dir(state.join("runs").join("fedcba987654321001234567")).unwrap();
-        fs::write(state.join("nurseries/fedcba987654321001234567"), "").unwrap();
-        assert!(Found::look(state).remains.is_empty(), "they are young");
-        old(&state.join("runs").join(ID), None);
-        old(&state.join("nurseries").join(ID), Some(""));
-        old(&state.join("instance-id.x"), Some(""));
-        let found = Found::look(state);
+        fs::create_dir(state.join("runs").join(ID)).unwrap();
+        fs::write(state.join("nurseries").join(ID), "").unwrap();
+        fs::write(state.join("instance-id.x"), "").unwrap();
+        let now = SystemTime::now();
+        assert!(Found::look(state, now).remains.is_empty(), "they are young");
+        let found = Found::look(state, now + Duration::from_hours(1));
         assert_eq!(names(&found), [ID, ID, "instance-id.x"]);
         assert_eq!((found.remains().verdict, found.lost().verdict), (Verdict::Note, Verdict::Ok));
     }
@@ -220,6 +212,6 @@ mod tests {
         let run = dir.path().join("runs").join(ID);
         fs::create_dir_all(&run).unwrap();
         fs::write(run.join("ticket"), "nonsense").unwrap();
-        assert_eq!(Found::look(dir.path()).unread().verdict, Verdict::Problem);
+        assert_eq!(Found::look(dir.path(), SystemTime::now()).unread().verdict, Verdict::Problem);
     }
 }

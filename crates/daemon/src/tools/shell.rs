@@ -125,22 +125,31 @@ pub(crate) fn variable<'a>(env: &'a [Vec<u8>], name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn said(shell: &str) -> Vec<String> {
-        said_of(shell, "echo  a")
-    }
-
-    fn said_of(shell: &str, line: &str) -> Vec<String> {
-        let env = [format!("SHELL={shell}").into_bytes(), b"PATH=/usr/bin:/bin".to_vec()];
-        words(&choose(&env), line, b"/", &env)
-            .into_iter()
-            .map(|word| String::from_utf8(word).unwrap())
-            .collect()
+    fn said_of(shell: &Path, line: &str) -> Vec<String> {
+        let said = words(shell, line, b"/", &[b"PATH=/usr/bin:/bin".to_vec()]);
+        said.into_iter().map(|word| String::from_utf8(word).unwrap()).collect()
     }
 
     #[test]
-    fn the_line_goes_to_the_users_shell_without_its_files() {
-        assert_eq!(said("/bin/bash"), ["/bin/bash", "--noprofile", "--norc", "-c", "echo  a"]);
-        assert_eq!(said("/bin/sh"), ["/bin/sh", "-c", "echo  a"]);
+    fn the_line_goes_to_a_shell_without_its_files() {
+        for (shell, flags) in [
+            ("/bin/bash", &["--noprofile", "--norc", "-c"][..]),
+            ("/bin/sh", &["-c"]),
+            ("/bin/zsh", &["-f", "-c"]),
+            ("/bin/cmd.exe", &["/d", "/s", "/c"]),
+            ("/bin/pwsh.exe", &["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"]),
+        ] {
+            assert_eq!(said_of(Path::new(shell), "echo  a"), [&[shell], flags, &["echo  a"]].concat());
+        }
+    }
+
+    #[test]
+    fn the_users_shell_is_used() {
+        let own = shell::default();
+        assert_eq!(choose(&[[b"SHELL=", &*text::bytes(&own)].concat()]), own);
+        if shell::posix().is_some() {
+            assert_eq!(choose(&[b"SHELL=/bin/sh".to_vec()]), Path::new("/bin/sh"));
+        }
     }
 
     #[test]
@@ -154,16 +163,17 @@ mod tests {
             "/usr/bin/python3",
             "/usr/bin/fish",
         ] {
-            assert!(said(shell)[0].ends_with("/bash"), "{shell}");
+            assert_eq!(choose(&[format!("SHELL={shell}").into_bytes()]), shell::default(), "{shell}");
         }
     }
 
     #[test]
     fn a_path_of_the_callers_finds_no_shell() {
         let env = [b"PATH=/tmp/evil".to_vec(), b"SHELL=/tmp/evil/bash".to_vec()];
-        assert_eq!(choose(&env), Path::new("/bin/bash"));
+        assert_eq!(choose(&env), shell::default());
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_shell_that_would_stay_is_told_to_replace_itself_by_a_program() {
         for (line, executed) in [
@@ -182,9 +192,9 @@ mod tests {
             ("exec sleep 1", "exec sleep 1"),
             ("if sleep 1; then ls; fi", "if sleep 1; then ls; fi"),
         ] {
-            assert_eq!(said_of("/bin/sh", line).last().map(String::as_str), Some(executed));
+            assert_eq!(said_of(Path::new("/bin/sh"), line).last().map(String::as_str), Some(executed));
             assert_eq!(as_given(executed), line);
-            assert_eq!(said_of("/bin/bash", line).last().map(String::as_str), Some(line));
+            assert_eq!(said_of(Path::new("/bin/bash"), line).last().map(String::as_str), Some(line));
         }
     }
 }

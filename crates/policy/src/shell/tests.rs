@@ -3,7 +3,6 @@
 mod everyday;
 mod fuzz;
 mod hostile;
-#[cfg(unix)]
 mod oracle;
 
 use super::*;

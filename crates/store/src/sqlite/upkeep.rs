@@ -6,7 +6,7 @@ use crate::Failed;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use tenure_os::file::privately;
+use tenure_os::file::{privately, sync_names};
 
 /// Writes a whole copy, on the disk when this returns. A file that exists is refused, whatever it is.
 pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
@@ -29,10 +29,8 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
 
 fn flush(copy: &File, path: &Path) -> io::Result<()> {
     copy.sync_all()?;
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-        _ => File::open(".")?.sync_all(),
-    }
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    sync_names(above.unwrap_or(Path::new(".")))
 }
 
 /// What is wrong, as `SQLite` words it.

@@ -141,6 +141,10 @@ pub(crate) fn umask() -> u32 {
     system::bits(mask.as_raw_mode())
 }
 
+pub(crate) fn sync_names(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     file.read_at(buffer, at)
 }

@@ -16,14 +16,18 @@ fn asked(line: &[&str]) -> Value {
     serde_json::to_value(request).unwrap()
 }
 
+/// This path with all that an absolute one needs here.
+fn at(path: &str) -> String {
+    std::path::absolute(path).unwrap().to_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_spawn_begins_where_its_caller_is_and_asks_for_nothing_that_was_not_said() {
     let here = std::env::current_dir().unwrap();
-    let here = here.to_str().unwrap();
     assert_eq!(asked(&["spawn", "--agent", "a"]), json!({"action": "spawn", "agent": "a", "cwd": here}));
-    let below = asked(&["spawn", "--agent", "a", "--cwd", "x/y"]);
-    assert_eq!(below["cwd"], format!("{here}/x/y"));
-    assert_eq!(asked(&["spawn", "--agent", "a", "--cwd", "/x"])["cwd"], "/x");
+    for place in ["x/y", "/x"] {
+        assert_eq!(asked(&["spawn", "--agent", "a", "--cwd", place])["cwd"], at(place));
+    }
 }
 
 #[test]
@@ -34,7 +38,7 @@ fn a_spawn_says_all_that_it_is_told() {
     let line: Vec<&str> = line.split_whitespace().collect();
     let request = json!({
         "action": "spawn", "agent": "a", "backend": "exec", "kind": "subagent", "mode": "oneshot", "parent": "p",
-        "sessionKey": "k", "task": "t", "label": "l", "cwd": "/x", "model": "m", "timeoutMs": 2000, "sandbox": true,
+        "sessionKey": "k", "task": "t", "label": "l", "cwd": at("/x"), "model": "m", "timeoutMs": 2000, "sandbox": true,
         "interaction": "parent-owned-background", "origin": {"channel": "c", "to": "u", "thread": "7"},
         "as": "s", "visibility": "self", "sandboxed": true,
     });
