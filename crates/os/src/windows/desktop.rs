@@ -1,23 +1,27 @@
 //! The windows that programs have on the desktop that we are on. A program with windows and no console is asked to leave by
 //! the closing of these.
 
+use crate::process::Process;
 use std::collections::HashSet;
+use std::marker::PhantomData;
 use windows_sys::Win32::Foundation::{HWND, LPARAM};
 use windows_sys::Win32::UI::WindowsAndMessaging::{
-    EnumWindows, GetWindowThreadProcessId, PostMessageW, WM_CLOSE,
+    EnumWindows, GW_OWNER, GetWindow, GetWindowThreadProcessId, IsWindowVisible, PostMessageW, WM_CLOSE,
 };
 use windows_sys::core::BOOL;
 
-/// The windows of some processes.
-pub(crate) struct Windows {
+/// The windows of some processes, which are held, so that their numbers are nobody else's meanwhile (I1).
+pub(crate) struct Windows<'a> {
     owners: HashSet<u32>,
     found: Vec<HWND>,
+    held: PhantomData<&'a [Process]>,
 }
 
-/// The top windows of these processes; none where there is no desktop.
-pub(crate) fn windows_of(pids: &[u32]) -> Windows {
-    let mut windows = Windows { owners: pids.iter().copied().collect(), found: Vec::new() };
-    let place: *mut Windows = &raw mut windows;
+/// The top windows of these processes that a person sees; none where there is no desktop.
+pub(crate) fn windows_of(processes: &[Process]) -> Windows<'_> {
+    let owners = processes.iter().map(|process| process.identity().pid.cast_unsigned()).collect();
+    let mut windows = Windows { owners, found: Vec::new(), held: PhantomData };
+    let place: *mut Windows<'_> = &raw mut windows;
     // SAFETY: the place is good for the call, which is the only one that uses it meanwhile.
     unsafe { EnumWindows(Some(look), place.expose_provenance().cast_signed()) };
     windows
@@ -25,21 +29,28 @@ pub(crate) fn windows_of(pids: &[u32]) -> Windows {
 
 unsafe extern "system" fn look(window: HWND, place: LPARAM) -> BOOL {
     // SAFETY: it is the place that was passed above, and nobody else uses it during the call.
-    let windows: &mut Windows = unsafe { &mut *std::ptr::with_exposed_provenance_mut(place.cast_unsigned()) };
-    let mut owner = 0;
-    // SAFETY: the place is ours; a window that is gone has no owner.
-    unsafe { GetWindowThreadProcessId(window, &raw mut owner) };
-    if windows.owners.contains(&owner) {
+    let windows: &mut Windows<'_> =
+        unsafe { &mut *std::ptr::with_exposed_provenance_mut(place.cast_unsigned()) };
+    // SAFETY: no memory is passed; of a window that is gone nothing is told.
+    let is_shown = unsafe { IsWindowVisible(window) != 0 && GetWindow(window, GW_OWNER).is_null() };
+    if is_shown && windows.owns(window) {
         windows.found.push(window);
     }
     1
 }
 
-impl Windows {
-    /// Asks each to close; returns how many were asked.
+impl Windows<'_> {
+    fn owns(&self, window: HWND) -> bool {
+        let mut owner = 0;
+        // SAFETY: the place is ours; a window that is gone has no owner.
+        unsafe { GetWindowThreadProcessId(window, &raw mut owner) };
+        self.owners.contains(&owner)
+    }
+
+    /// Asks each to close; returns how many were asked. A window's number may be another's by now, so it is looked at again.
     pub(crate) fn close(&self) -> usize {
         // SAFETY: no memory is passed; a window that is gone is refused.
-        let ask = |&&window: &&HWND| unsafe { PostMessageW(window, WM_CLOSE, 0, 0) } != 0;
-        self.found.iter().filter(ask).count()
+        let ask = |window: HWND| unsafe { PostMessageW(window, WM_CLOSE, 0, 0) } != 0;
+        self.found.iter().filter(|&&window| self.owns(window) && ask(window)).count()
     }
 }

@@ -2,11 +2,12 @@
 
 use super::private::Descriptor;
 use super::{check, length_of, number, own, signals, wide};
+use crate::process::Process;
 use std::io;
-use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use windows_sys::Win32::Foundation::{
     ERROR_ALREADY_EXISTS, ERROR_FILE_NOT_FOUND, ERROR_MORE_DATA, GetLastError, INVALID_HANDLE_VALUE,
     SetLastError,
@@ -28,7 +29,7 @@ use windows_sys::Win32::System::JobObjects::{
 };
 use windows_sys::Win32::System::SystemServices::{
     JOB_OBJECT_MSG_ABNORMAL_EXIT_PROCESS, JOB_OBJECT_MSG_ACTIVE_PROCESS_ZERO, JOB_OBJECT_MSG_EXIT_PROCESS,
-    JOB_OBJECT_MSG_JOB_MEMORY_LIMIT, JOB_OBJECT_QUERY, JOB_OBJECT_TERMINATE,
+    JOB_OBJECT_MSG_JOB_MEMORY_LIMIT, JOB_OBJECT_QUERY, JOB_OBJECT_SET_ATTRIBUTES, JOB_OBJECT_TERMINATE,
 };
 use windows_sys::Win32::System::Threading::INFINITE;
 
@@ -47,7 +48,7 @@ pub(crate) struct Bounds {
 /// What a job has used of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Accounts {
-    pub(crate) active: u32,
+    active: u32,
     pub(crate) cpu_ticks: u64,
 }
 
@@ -57,6 +58,8 @@ pub(crate) struct JobObject {
     job: OwnedHandle,
     /// There for who made it, who is told what happens in it.
     ear: Option<Ear>,
+    /// Those who were in it when it was killed. The system counts them out at once, however long they take to go.
+    killed: Mutex<Vec<Process>>,
 }
 
 impl JobObject {
@@ -80,7 +83,7 @@ impl JobObject {
             CompletionKey: null_mut(),
             CompletionPort: ear.port.as_raw_handle(),
         };
-        let made = Self { job, ear: Some(ear) };
+        let made = Self { job, ear: Some(ear), killed: Mutex::default() };
         made.limit(Bounds::default())?;
         made.set(JobObjectAssociateCompletionPortInformation, &told)?;
         Ok(made)
@@ -88,10 +91,11 @@ impl JobObject {
 
     /// The job of this name; `None` if there is none any more.
     pub(crate) fn open(name: &str) -> io::Result<Option<Self>> {
+        const RIGHTS: u32 = JOB_OBJECT_QUERY | JOB_OBJECT_SET_ATTRIBUTES | JOB_OBJECT_TERMINATE;
         let name = wide(name);
         // SAFETY: the name ends in a zero.
-        match own(unsafe { OpenJobObjectW(JOB_OBJECT_QUERY | JOB_OBJECT_TERMINATE, 0, name.as_ptr()) }) {
-            Ok(job) => Ok(Some(Self { job, ear: None })),
+        match own(unsafe { OpenJobObjectW(RIGHTS, 0, name.as_ptr()) }) {
+            Ok(job) => Ok(Some(Self { job, ear: None, killed: Mutex::default() })),
             Err(error) if number(&error) == ERROR_FILE_NOT_FOUND => Ok(None),
             Err(error) => Err(error),
         }
@@ -163,8 +167,35 @@ impl JobObject {
         Ok(all.IoInfo.ReadTransferCount + all.IoInfo.WriteTransferCount + all.IoInfo.OtherTransferCount)
     }
 
-    /// The processes in it. They may come and go meanwhile: a list is a list of targets.
+    /// Whether anybody is in it, or was killed in it and is not gone yet.
+    pub(crate) fn is_occupied(&self) -> io::Result<bool> {
+        Ok(self.accounts()?.active > 0 || !self.not_gone().is_empty())
+    }
+
+    /// The processes in it, and those who were killed in it and are not gone yet. They may come and go meanwhile: a list is
+    /// a list of targets.
     pub(crate) fn pids(&self) -> io::Result<Vec<u32>> {
+        let mut pids = self.listed()?;
+        let killed = self.not_gone();
+        pids.extend(killed.into_iter().filter(|pid| !pids.contains(pid)).collect::<Vec<_>>());
+        Ok(pids)
+    }
+
+    /// The processes in it, each held: its number is nobody else's as long as this is kept.
+    pub(crate) fn members(&self) -> io::Result<Vec<Process>> {
+        let held = |pid: u32| Process::open(pid.cast_signed()).ok().flatten();
+        let is_in = |process: &Process| self.holds(process.handle.as_handle()).unwrap_or(false);
+        Ok(self.listed()?.into_iter().filter_map(held).filter(is_in).collect())
+    }
+
+    /// The numbers of those who were killed in it and are not gone yet.
+    fn not_gone(&self) -> Vec<u32> {
+        let mut killed = self.killed.lock().unwrap_or_else(PoisonError::into_inner);
+        killed.retain(Process::is_alive);
+        killed.iter().map(|process| process.identity().pid.cast_unsigned()).collect()
+    }
+
+    fn listed(&self) -> io::Result<Vec<u32>> {
         const HEAD: usize = 1;
         let mut room = 64;
         loop {
@@ -197,14 +228,27 @@ impl JobObject {
         Ok(is != 0)
     }
 
-    /// Kills everything in it at once; nothing that it starts meanwhile escapes that.
+    /// Kills everything in it at once; nothing that it starts meanwhile escapes that. Nobody is born in it any more, so those
+    /// who are held before it are all. Whoever cannot be held is killed all the same.
     pub(crate) fn terminate(&self) -> io::Result<()> {
+        let _ = self.close_to_the_unborn();
+        let members = self.members().unwrap_or_default();
+        let mut killed = self.killed.lock().unwrap_or_else(PoisonError::into_inner);
+        killed.retain(|one| members.iter().all(|other| other.identity() != one.identity()));
+        killed.extend(members);
+        drop(killed);
         // SAFETY: the handle is open; no memory is passed.
         check(unsafe { TerminateJobObject(self.job.as_raw_handle(), KILLED) })
     }
 
+    fn close_to_the_unborn(&self) -> io::Result<()> {
+        let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = self.get(JobObjectExtendedLimitInformation)?;
+        limits.BasicLimitInformation.LimitFlags |= JOB_OBJECT_LIMIT_ACTIVE_PROCESS;
+        limits.BasicLimitInformation.ActiveProcessLimit = 1;
+        self.set(JobObjectExtendedLimitInformation, &limits)
+    }
+
     pub(crate) fn raw(&self) -> BorrowedHandle<'_> {
-        use std::os::windows::io::AsHandle;
         self.job.as_handle()
     }
 }

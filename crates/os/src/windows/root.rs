@@ -54,7 +54,7 @@ impl Root {
     /// Asks everybody to leave, or kills the whole job. `TERM` is Ctrl-Break to the root's group, and the closing of their
     /// windows for those who have some; `HUP` is the closing of the console that they are in. Nothing else can be sent.
     pub fn signal_group(&self, signal: Signal) -> Sent {
-        if !self.job.accounts().map_or(true, |accounts| accounts.active > 0) {
+        if !self.job.is_occupied().unwrap_or(true) {
             return Sent::Gone;
         }
         let done = match (signal, &self.console) {
@@ -64,8 +64,9 @@ impl Root {
                 true
             }
             (Signal::TERM, console) => {
-                let windows = windows_of(&self.job.pids().unwrap_or_default()).close() > 0;
-                windows || (console.is_none() && super::break_group(self.pid().cast_unsigned()).is_ok())
+                let closed = windows_of(&self.job.members().unwrap_or_default()).close() > 0;
+                let broken = console.is_none() && super::break_group(self.pid().cast_unsigned()).is_ok();
+                closed || broken
             }
             _ => false,
         };

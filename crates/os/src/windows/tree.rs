@@ -136,9 +136,15 @@ pub fn strays(_: &Kin<'_>, _: &HashSet<i32>) -> io::Result<Vec<Member>> {
     Ok(Vec::new())
 }
 
-/// Nobody can have.
-pub fn may_have_strayed(_: &Kin<'_>) -> bool {
-    false
+/// Nobody can have, where there is a job to be asked. With a keeper's death its job's name goes at once, and those in it soon
+/// after: as long as the root is not gone, or that cannot be told (I6), the others may not be either.
+pub fn may_have_strayed(kin: &Kin<'_>) -> bool {
+    let lives = |root: &Identity| match process::look(root) {
+        (Evidence::Same(_), Some(process)) => process.is_alive(),
+        (Evidence::Same(_) | Evidence::Other | Evidence::Gone, _) => false,
+        (Evidence::Unreadable(_), _) => true,
+    };
+    kin.enclosure.is_none() && kin.root.is_some_and(lives)
 }
 
 /// A recorded process, if it is alive and the same, and the live processes below it: who descends from a proven
