@@ -6,8 +6,7 @@ use crate::flow::{Got, Put};
 use crate::poll::{Awaited, Waitable};
 use std::io;
 use std::os::windows::io::AsRawHandle;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::spec::Size;
 use windows_sys::Win32::System::Console::{
     COORD, ClosePseudoConsole, CreatePseudoConsole, HPCON, ResizePseudoConsole,
@@ -21,12 +20,9 @@ pub struct Pty {
     console: Arc<Console>,
 }
 
-/// The console itself, which is closed once.
+/// The console itself; none once it is closed, because its handle is memory that the system gives back then.
 #[derive(Debug)]
-pub(crate) struct Console {
-    handle: HPCON,
-    closed: AtomicBool,
-}
+pub(crate) struct Console(Mutex<Option<HPCON>>);
 
 impl Pty {
     /// Opens a terminal of this size. Without flags: one that asks where the cursor is would keep its programs waiting
@@ -41,7 +37,7 @@ impl Pty {
         if failed < 0 {
             return Err(io::Error::other(format!("no pseudo-console can be had: {failed:#x}")));
         }
-        Ok(Self { output, input, console: Arc::new(Console { handle, closed: AtomicBool::new(false) }) })
+        Ok(Self { output, input, console: Arc::new(Console(Mutex::new(Some(handle)))) })
     }
 
     /// What to wait on until something can be typed.
@@ -66,8 +62,9 @@ impl Pty {
 
     /// Gives the terminal another size.
     pub fn resize(&self, size: Size) -> io::Result<()> {
-        // SAFETY: the console is open.
-        match unsafe { ResizePseudoConsole(self.console.handle, place(size)) } {
+        let console = self.console.open()?;
+        // SAFETY: the console is open, and nobody closes it as long as it is locked.
+        match unsafe { ResizePseudoConsole(console.1, place(size)) } {
             failed if failed < 0 => Err(io::Error::other(format!("it cannot be resized: {failed:#x}"))),
             _ => Ok(()),
         }
@@ -94,8 +91,16 @@ impl Pty {
 }
 
 impl Console {
-    pub(crate) fn handle(&self) -> HPCON {
-        self.handle
+    /// Its handle, which stays good as long as this is kept.
+    pub(crate) fn open(&self) -> io::Result<(MutexGuard<'_, Option<HPCON>>, HPCON)> {
+        let open = self.lock();
+        let handle = *open;
+        let handle = handle.ok_or_else(|| io::Error::other("the terminal is closed"))?;
+        Ok((open, handle))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<HPCON>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells everybody in it that it goes, and closes it. This waits until somebody has read what was shown, so it is done
@@ -107,9 +112,10 @@ impl Console {
     }
 
     fn close(&self) {
-        if !self.closed.swap(true, Ordering::Relaxed) {
-            // SAFETY: it was opened, and is closed by nobody else.
-            unsafe { ClosePseudoConsole(self.handle) };
+        let open = self.lock().take();
+        if let Some(handle) = open {
+            // SAFETY: it was opened, and nobody else has its handle any more.
+            unsafe { ClosePseudoConsole(handle) };
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Starting a process inside a job, with three handles of ours and no others, suspended.
 
-use super::pty::Pty;
 use super::stdio::Stdio;
 use super::{JobObject, check, own};
 use crate::process::Process;
@@ -8,6 +7,7 @@ use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 use windows_sys::Win32::Foundation::{HANDLE, HANDLE_FLAG_INHERIT, SetHandleInformation};
+use windows_sys::Win32::System::Console::HPCON;
 use windows_sys::Win32::System::Threading::{
     CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT, CreateProcessW,
     DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT, InitializeProcThreadAttributeList,
@@ -62,8 +62,8 @@ impl Drop for Suspended {
     }
 }
 
-/// Starts it, born in the job and in the console: there is no moment in which it is outside. It leads a group of its own,
-/// for Ctrl-Break.
+/// Starts it, born in the job and in the console: there is no moment in which it is outside. With pipes it leads a group of
+/// its own, for Ctrl-Break.
 pub(crate) fn start(start: &Start, stdio: &Stdio, job: &JobObject) -> io::Result<Suspended> {
     let jobs = [job.raw().as_raw_handle()];
     // A console's programs get its handles. Ours would take their place if these were not said to be none.
@@ -80,18 +80,26 @@ pub(crate) fn start(start: &Start, stdio: &Stdio, job: &JobObject) -> io::Result
     }
     let mut attributes = Attributes::new(2)?;
     attributes.set(PROC_THREAD_ATTRIBUTE_JOB_LIST, &jobs)?;
-    match stdio {
-        Stdio::Pty(pty) => attributes.set_console(pty)?,
-        Stdio::Pipes { .. } => attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &listed)?,
+    let console = match stdio {
+        Stdio::Pty(pty) => Some(pty.console().open()?),
+        Stdio::Pipes { .. } => None,
+    };
+    // Whoever leads a group hears no Ctrl-C, and nor do those below it, so nobody in a console does.
+    let mut flags = CREATE_SUSPENDED | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
+    if let Some((_, console)) = &console {
+        attributes.set_console(*console)?;
+    } else {
+        attributes.set(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &listed)?;
+        flags |= CREATE_NEW_PROCESS_GROUP;
     }
-    create(start, handles, attributes, i32::from(!listed.is_empty()))
+    create(start, handles, attributes, flags)
 }
 
 fn create(
     start: &Start,
     stdio: [HANDLE; 3],
     mut attributes: Attributes<'_>,
-    inherit: i32,
+    flags: u32,
 ) -> io::Result<Suspended> {
     let mut about = STARTUPINFOEXW::default();
     about.StartupInfo.cb = super::length_of::<STARTUPINFOEXW>();
@@ -100,10 +108,8 @@ fn create(
     about.lpAttributeList = attributes.list();
     let mut line = start.line.clone();
     let mut made = PROCESS_INFORMATION::default();
-    let flags = CREATE_SUSPENDED
-        | CREATE_UNICODE_ENVIRONMENT
-        | CREATE_NEW_PROCESS_GROUP
-        | EXTENDED_STARTUPINFO_PRESENT;
+    // A console's program inherits nothing.
+    let inherit = i32::from(stdio.iter().any(|handle| !handle.is_null()));
     // SAFETY: every text ends in a zero and outlives the call; the line is a copy that the call may write to; the
     // attributes and what they point to outlive the call.
     let started = unsafe {
@@ -165,13 +171,13 @@ impl<'a> Attributes<'a> {
     }
 }
 
-impl<'a> Attributes<'a> {
+impl Attributes<'_> {
     /// The console's handle is the value itself, not what is pointed to.
-    fn set_console(&mut self, pty: &'a Pty) -> io::Result<()> {
-        let (list, console) = (self.list(), pty.console().handle());
+    fn set_console(&mut self, console: HPCON) -> io::Result<()> {
+        let list = self.list();
         let value = std::ptr::without_provenance(console.cast_unsigned());
         let attribute = PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE as usize;
-        // SAFETY: the console outlives the list, by its type.
+        // SAFETY: the handle is a number to the list; the console is open until the process is made.
         check(unsafe {
             UpdateProcThreadAttribute(list, 0, attribute, value, size_of_val(&console), null_mut(), null())
         })
