@@ -230,7 +230,7 @@ fn what_cannot_be_started_is_said_in_words() {
     assert!(missing.not_found && missing.detail.contains("command not found"), "{missing:?}");
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("x.bat"), "exit 0").expect("a file");
-    for name in ["x.bat", "x"] {
+    for name in ["x.bat", "x", r"x.bat\.", "x.bat/.", "x.bat. ."] {
         let batch = refusal(dir.path().join(name).to_str().expect("text"));
         assert!(!batch.not_found && batch.detail.contains("batch files"), "{batch:?}");
     }

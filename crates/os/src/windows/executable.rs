@@ -1,5 +1,6 @@
 //! A program's file: whether it may be executed, who could change it, and what tells it from another.
 
+use super::search::is_file;
 use super::{check, length_of};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -87,7 +88,7 @@ pub fn open(real: &Path) -> io::Result<File> {
 /// Whether this user may execute a file.
 pub fn may_execute(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    PROGRAMS.iter().any(|its| its.eq_ignore_ascii_case(ending)) && path.is_file()
+    PROGRAMS.iter().any(|its| its.eq_ignore_ascii_case(ending)) && is_file(path)
 }
 
 /// Whether this user can change a file, or put another one in its place. An owner can give itself the permission. What

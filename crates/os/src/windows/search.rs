@@ -1,6 +1,7 @@
 //! Which file a command's name means. The system's own search is not asked: it looks beside our program first, and in
 //! the directory that we are in.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use tenure_core::ending::SpawnError;
 
@@ -22,8 +23,9 @@ pub(crate) fn find(program: &str, cwd: &Path, path: &str) -> Result<PathBuf, Spa
     let candidates = places.iter().flat_map(|place| spellings(&place.join(program)));
     let mut is_directory = false;
     for candidate in candidates {
-        if candidate.is_file() {
-            return Ok(candidate);
+        if is_file(&candidate) {
+            // As the system will call it: it takes `x.bat\.` for `x.bat`, and what it is decides how it is started.
+            return Ok(std::path::absolute(&candidate).unwrap_or(candidate));
         }
         is_directory |= has_place && candidate.is_dir();
     }
@@ -32,6 +34,13 @@ pub(crate) fn find(program: &str, cwd: &Path, path: &str) -> Result<PathBuf, Spa
     } else {
         SpawnError { detail: format!("command not found: {program}"), not_found: true }
     })
+}
+
+/// Whether this is a file. What the system's store installs is a link of a kind that nobody can follow, and that is started
+/// like a file.
+pub(crate) fn is_file(path: &Path) -> bool {
+    let is_itself = |of: Metadata| !of.is_dir() && !of.is_symlink();
+    path.is_file() || path.symlink_metadata().is_ok_and(is_itself)
 }
 
 /// The name as it is if it has an ending, then with each that it may lack.
