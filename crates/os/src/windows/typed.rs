@@ -7,7 +7,9 @@ use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
-use windows_sys::Win32::Foundation::ERROR_BROKEN_PIPE;
+use windows_sys::Win32::Foundation::{
+    ERROR_BROKEN_PIPE, ERROR_OPERATION_ABORTED, GetLastError, SetLastError,
+};
 use windows_sys::Win32::Storage::FileSystem::{FILE_TYPE_PIPE, GetFileType, ReadFile};
 use windows_sys::Win32::System::Console::{
     INPUT_RECORD, KEY_EVENT, KEY_EVENT_RECORD, LEFT_CTRL_PRESSED, RIGHT_CTRL_PRESSED, ReadConsoleInputW,
@@ -191,8 +193,19 @@ impl Keys {
         const END_KEY: u16 = 0x1a;
         let (mut units, mut count) = (vec![0_u16; AT_ONCE], 0);
         let (raw, room) = (input.as_raw_handle(), u32::try_from(AT_ONCE).unwrap_or(0));
-        // SAFETY: the units are ours, as many as is said, and written by the call.
-        check(unsafe { ReadConsoleW(raw, units.as_mut_ptr().cast(), room, &raw mut count, null()) })?;
+        loop {
+            // SAFETY: the units are ours, as many as is said, and written by the call. Whether an interrupt ended it is told by
+            // the last error, which is asked for at once.
+            let (read, why) = unsafe {
+                SetLastError(0);
+                let read = ReadConsoleW(raw, units.as_mut_ptr().cast(), room, &raw mut count, null());
+                (read, GetLastError())
+            };
+            check(read)?;
+            if count > 0 || why != ERROR_OPERATION_ABORTED {
+                break;
+            }
+        }
         units.truncate(count as usize);
         if units.first() == Some(&END_KEY) {
             return Ok(Vec::new());
