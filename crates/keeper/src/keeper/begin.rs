@@ -43,7 +43,9 @@ pub(super) fn begin(
     pause::point("keeper-begun");
     let mut first: Vec<Frames> = conns.into_iter().map(Frames::new).collect();
     reaper::become_subreaper()?;
+    signals::ignore(&signals::FROM_THE_RUN)?;
     let mut taken = signals::LEAVE.to_vec();
+    taken.retain(|signal| !signals::FROM_THE_RUN.contains(signal));
     taken.push(signals::CHILD);
     let signals = Signals::take(&taken)?;
     let dir = RunDir::open(Path::new(&launch.directory))?;

@@ -35,6 +35,8 @@ pub const CHILD: i32 = libc::SIGCHLD;
 pub const WINDOW: i32 = libc::SIGWINCH;
 /// What people and systems send to make a program leave.
 pub const LEAVE: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// Those of them that a run's programs send to its keeper without meaning it. There are none: it is in a session of its own.
+pub const FROM_THE_RUN: [i32; 0] = [];
 /// Somebody typed the stop key.
 pub const TYPED_STOP: i32 = libc::SIGTSTP;
 /// The process goes on after a stop.

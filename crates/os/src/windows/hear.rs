@@ -3,8 +3,8 @@
 use std::io;
 use tokio::signal::windows::{CtrlC, ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_shutdown};
 
-/// Waits until somebody asks this process politely to leave, or the machine does. Once a console closes, the user logs off
-/// or the machine stops, the system leaves it a few seconds for that.
+/// Waits until somebody asks this process politely to leave. Once a console closes, the system leaves it a few seconds for
+/// that. When the user logs off or the machine stops, only services are asked.
 pub async fn leave() -> io::Result<()> {
     let (mut interrupt, mut stop) = (ctrl_c()?, ctrl_break()?);
     let (mut close, mut logoff, mut shutdown) = (ctrl_close()?, ctrl_logoff()?, ctrl_shutdown()?);

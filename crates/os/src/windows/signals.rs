@@ -102,6 +102,7 @@ unsafe extern "system" fn hear(what: u32) -> BOOL {
         CTRL_C_EVENT => INTERRUPT,
         CTRL_BREAK_EVENT => QUIT,
         CTRL_CLOSE_EVENT => HANG_UP,
+        // Only services are told these; a user's programs are ended without a word.
         CTRL_LOGOFF_EVENT | CTRL_SHUTDOWN_EVENT => TERMINATE,
         _ => return 0,
     };
@@ -124,6 +125,9 @@ pub const CHILD: i32 = 17;
 pub const WINDOW: i32 = 28;
 /// What people and systems send to make a program leave.
 pub const LEAVE: [i32; 4] = [INTERRUPT, TERMINATE, HANG_UP, QUIT];
+/// Those of them that every program in a console can send to all others in it. A keeper shares one with its run, so to it they
+/// mean nothing.
+pub const FROM_THE_RUN: [i32; 2] = [INTERRUPT, QUIT];
 /// Somebody typed the stop key. Nobody does here.
 pub const TYPED_STOP: i32 = 20;
 /// The process goes on after a stop. It is not told here.
