@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::lock::Lock;
-use tenure_os::{descriptors, file, hear, program, service};
+use tenure_os::{descriptors, file, hear, program, service, stream};
 use tenure_settings::Settings;
 use tenure_store::Registry;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
@@ -66,12 +66,12 @@ pub fn run(settings: Settings, ready: impl FnOnce()) -> Result<(), CannotServe> 
         return Err(CannotServe::AlreadyRunning(state.path().to_owned()));
     };
     lock.write(format!("{:<10}\n", std::process::id()).as_bytes()).map_err(failed("daemon.lock"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_stack_size(1 << 20)
-        .enable_all()
-        .build()
-        .map_err(failed("the daemon's threads"))?;
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads.worker_threads(2).thread_stack_size(1 << 20).enable_all();
+    if let Some(stay) = stream::THREADS_STAY {
+        threads.thread_keep_alive(stay);
+    }
+    let runtime = threads.build().map_err(failed("the daemon's threads"))?;
     let result = runtime.block_on(serve(settings, state, ready));
     runtime.shutdown_timeout(FAREWELL);
     drop(lock);

@@ -105,6 +105,9 @@ impl AsyncWrite for Stream {
     }
 }
 
+/// How long threads that wait for streams have to stay: as long as they like.
+pub const THREADS_STAY: Option<Duration> = None;
+
 /// What others connect to.
 #[derive(Debug)]
 pub struct Door(UnixListener);

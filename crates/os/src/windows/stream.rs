@@ -125,6 +125,9 @@ impl AsyncWrite for Stream {
     }
 }
 
+/// How long threads that wait for streams have to stay: what one of them has begun to write ends with it.
+pub const THREADS_STAY: Option<Duration> = Some(Duration::from_secs(366 * 24 * 60 * 60));
+
 /// What others connect to.
 #[derive(Debug)]
 pub struct Door {
