@@ -135,7 +135,8 @@ pub(crate) fn launchd(unit: &Unit<'_>) -> String {
 }
 
 /// The task for the scheduler of Windows, for this user. It begins when the user logs on. The scheduler would end a task
-/// after three days, or on battery, and gives it less of the machine than what a user starts, unless it is told not to.
+/// after three days, or on battery, and gives it less of the machine than what a user starts, unless it is told not to. It
+/// would show the daemon's console too, as a window that somebody closes some day.
 pub(crate) fn scheduler(unit: &Unit<'_>, user: &str) -> String {
     let (program, user) = (escaped(&unit.program.display().to_string()), escaped(user));
     format!(
@@ -174,8 +175,8 @@ pub(crate) fn scheduler(unit: &Unit<'_>, user: &str) -> String {
   </Settings>
   <Actions Context="Author">
     <Exec>
-      <Command>{program}</Command>
-      <Arguments>daemon run</Arguments>
+      <Command>%SystemRoot%\System32\conhost.exe</Command>
+      <Arguments>--headless "{program}" daemon run</Arguments>
     </Exec>
   </Actions>
 </Task>
@@ -266,8 +267,8 @@ mod tests {
             "    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>",
             "    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>",
             "      <Interval>PT1M</Interval>",
-            r"      <Command>C:\a&amp;b\tenure.exe</Command>",
-            "      <Arguments>daemon run</Arguments>",
+            r"      <Command>%SystemRoot%\System32\conhost.exe</Command>",
+            r#"      <Arguments>--headless "C:\a&amp;b\tenure.exe" daemon run</Arguments>"#,
         ] {
             has(&text, line);
         }
