@@ -152,6 +152,6 @@ impl Keeper {
 
 /// What is said of a run whose memory was not enough, beside what else there is to say.
 fn out_of_memory(detail: Option<String>) -> String {
-    const KILLED: &str = "killed by the OOM killer";
-    detail.map_or_else(|| KILLED.to_owned(), |detail| format!("{detail}; {KILLED}"))
+    let what = Enclosure::OUT_OF_MEMORY;
+    detail.map_or_else(|| what.to_owned(), |detail| format!("{detail}; {what}"))
 }

@@ -36,6 +36,9 @@ pub fn look_around() {
 }
 
 impl Enclosure {
+    /// What is said of a run that wanted more memory than it may have.
+    pub const OUT_OF_MEMORY: &'static str = "killed by the OOM killer";
+
     /// Makes a group for a run below this process's own, if it is wanted. The error says, for people, why there is none.
     pub fn make(wanted: bool, instance: &InstanceId, run: &RunId) -> Result<Self, String> {
         if !wanted {

@@ -21,6 +21,9 @@ pub fn without(_: String) -> Boundary {
 pub fn look_around() {}
 
 impl Enclosure {
+    /// What is said of a run that wanted more memory than it may have.
+    pub const OUT_OF_MEMORY: &'static str = "the memory that it may have was used up";
+
     /// There is none.
     pub fn make(_: bool, _: &InstanceId, _: &RunId) -> Result<Self, String> {
         Err("macOS has no control groups".to_owned())

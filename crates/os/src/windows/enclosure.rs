@@ -30,6 +30,9 @@ pub fn without(why: String) -> Boundary {
 pub fn look_around() {}
 
 impl Enclosure {
+    /// What is said of a run that wanted more memory than it may have.
+    pub const OUT_OF_MEMORY: &'static str = "the memory that it may have was used up";
+
     /// Makes a run's job. It is not to be had or not, so it does not matter whether it is wanted.
     pub fn make(_: bool, instance: &InstanceId, run: &RunId) -> Result<Self, String> {
         let name = name(instance, run);
@@ -99,7 +102,7 @@ impl Enclosure {
 
     /// Whether anybody is in it, or that cannot be told (I6).
     pub fn is_occupied(&self) -> bool {
-        self.job.accounts().map_or(true, |accounts| accounts.active > 0)
+        self.job.is_occupied().unwrap_or(true)
     }
 
     /// Kills everything in it at once; nothing that is started meanwhile escapes that.
