@@ -150,12 +150,19 @@ pub(crate) fn identify(handle: &ProcessHandle, pid: i32) -> io::Result<Option<(I
     let stat = Stat::new(&told);
     let pidfs_inode = info::unique_number(pid);
     // Unless it has ended, what was told was about it and nobody else. The number of one that has ended is its own as long
-    // as it is a zombie; otherwise it is gone, or another has it.
-    if !lives(handle) && info::about(pid)?.is_none_or(|told| told.pbi_status != libc::SZOMB) {
+    // as it is dying or a zombie; otherwise it is gone, or another has it.
+    if !lives(handle) && !info::about(pid)?.is_some_and(|told| is_dead(&told)) {
         return Ok(None);
     }
     let identity = Identity { place: here().clone(), pid, start_time: stat.start_time, pidfs_inode };
     Ok(Some((identity, stat)))
+}
+
+/// Whether it is a zombie, or about to be one: its end is told some time before.
+fn is_dead(told: &libc::proc_bsdinfo) -> bool {
+    /// As in `sys/proc_info.h`.
+    const PROC_FLAG_INEXIT: u32 = 4;
+    told.pbi_status == libc::SZOMB || told.pbi_flags & PROC_FLAG_INEXIT != 0
 }
 
 pub(crate) fn lives(handle: &ProcessHandle) -> bool {
