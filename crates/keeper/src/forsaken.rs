@@ -96,6 +96,7 @@ impl Forsaken {
             root: self.note.as_ref().map(|note| &note.root),
             mark: None,
             since_ms: self.ticket.created_at_ms,
+            known: &[],
         };
         add(tree::strays(&kin, &HashSet::new())?, Proof::InSession, &mut found);
         add(tree::carriers(&mark, self.ticket.created_at_ms)?, Proof::LeaseMark, &mut found);

@@ -117,6 +117,7 @@ impl Fallen {
             root: self.note.as_ref().map(|note| &note.root),
             mark: self.mark.as_deref(),
             since_ms: self.since_ms,
+            known: &[],
         }
     }
 

@@ -104,6 +104,7 @@ pub(super) fn begin(
         door_opens_at: None,
         signals,
         hunt: None,
+        known: Vec::new(),
         journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
         draining: None,

@@ -119,6 +119,7 @@ impl Keeper {
             ending_space: dir.reserve_ending().ok(),
             start: None,
             hunt: None,
+            known: Vec::new(),
             journal: Journal::default(),
             draining: None,
             unrecorded: self.unrecorded,

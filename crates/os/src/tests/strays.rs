@@ -61,3 +61,20 @@ fn who_carries_the_mark_is_found_in_any_session_and_an_unreadable_root_is_an_err
     let elsewhere = Identity { place: tenure_core::identity::Place { pid_namespace: 1, ..own.place }, ..own };
     assert!(search(&Kin { root: Some(&elsewhere), ..kin }, &HashSet::new()).is_err());
 }
+
+#[test]
+fn who_was_seen_before_is_found_by_who_it_is_and_by_nothing_else() {
+    let mut lost = role::start("lead 0");
+    lost.hear("up");
+    let known = [open(lost.pid()).identity().clone()];
+    let found = |known: &[Identity]| {
+        let found = search(&Kin { known, ..Kin::default() }, &HashSet::new()).unwrap();
+        assert!(found.whole);
+        found.members.iter().map(|one| (one.pid(), one.via())).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&known), [(lost.pid(), Via::Child)]);
+    let older = Identity { start_time: known[0].start_time - 1, pidfs_inode: None, ..known[0].clone() };
+    assert_eq!(found(&[older]), [], "another had that number");
+    lost.child.kill().unwrap();
+    eventually("it is dead", || found(&known).is_empty().then_some(()));
+}

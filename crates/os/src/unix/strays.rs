@@ -1,5 +1,5 @@
 //! Processes of a run that no walk finds, because their parents died and the system gave them to somebody else. They are
-//! known by the session that they were born in, or by what they carry in their environment.
+//! known by the session that they were born in, by what they carry in their environment, or because they were seen before.
 
 use crate::kin::Kin;
 use crate::process::{self, Process};
@@ -55,10 +55,11 @@ const ROUNDS: usize = 64;
 pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
     let pinned = kin.root.map_or(Ok(false), pins)?;
     let mut found = Found { members: Vec::new(), whole: true };
+    let mut seen: HashSet<i32> = seen.iter().copied().chain([super::tree::own()]).collect();
+    recognise(kin.known, &mut seen, &mut found);
     if kin.root.is_none() && kin.mark.is_none() {
         return Ok(found);
     }
-    let mut seen: HashSet<i32> = seen.iter().copied().chain([super::tree::own()]).collect();
     // A list is of one moment. Only who vanished since can have left somebody who is not on it, but is on the next.
     for round in 0..=ROUNDS {
         let mut vanished = false;
@@ -84,6 +85,23 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
         found.whole = false;
     }
     Ok(found)
+}
+
+/// Adds those who were seen before and are alive.
+fn recognise(known: &[Identity], seen: &mut HashSet<i32>, found: &mut Found) {
+    for one in known {
+        if seen.contains(&one.pid) {
+            continue;
+        }
+        match process::look(one) {
+            (Evidence::Same(_), Some(process)) if process.is_alive() => {
+                seen.insert(one.pid);
+                found.members.push(Member::new(process, Via::Child));
+            }
+            (Evidence::Unreadable(_), _) => found.whole = false,
+            (Evidence::Same(_) | Evidence::Other | Evidence::Gone, _) => {}
+        }
+    }
 }
 
 fn look_at(pid: i32, kin: &Kin<'_>, pinned: bool) -> io::Result<Looked> {
