@@ -77,6 +77,8 @@ struct Keeper {
     known: Vec<Identity>,
     journal: Journal,
     ending_space: Option<Reserved>,
+    /// Whether somebody may be left who cannot be named.
+    unsure: bool,
     /// Set once the tree is gone and only the rest of the output is awaited.
     draining: Option<Draining>,
     /// Whether neither the disk nor a holder took the ending, of this run or of the one that it came from.

@@ -107,6 +107,7 @@ pub(super) fn begin(
         known: Vec::new(),
         journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
+        unsure: false,
         draining: None,
         unrecorded: false,
         dir,

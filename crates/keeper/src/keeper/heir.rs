@@ -121,6 +121,7 @@ impl Keeper {
             hunt: None,
             known: Vec::new(),
             journal: Journal::default(),
+            unsure: false,
             draining: None,
             unrecorded: self.unrecorded,
             signals: self.signals,
