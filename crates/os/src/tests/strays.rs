@@ -1,7 +1,7 @@
 use super::{eventually, role};
 use crate::kin::Kin;
 use crate::process::Process;
-use crate::unix::strays::search;
+use crate::unix::strays::{Looked, look_at_foreign, search};
 use std::collections::HashSet;
 use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
@@ -77,4 +77,19 @@ fn who_was_seen_before_is_found_by_who_it_is_and_by_nothing_else() {
     assert_eq!(found(&[older]), [], "another had that number");
     lost.child.kill().unwrap();
     eventually("it is dead", || found(&known).is_empty().then_some(()));
+}
+
+#[test]
+fn another_users_process_is_known_by_the_pinned_session_alone() {
+    let mut root = role::start("lead 0");
+    root.hear("up");
+    let (pid, identity) = (root.pid(), open(root.pid()).identity().clone());
+    let mark = format!("{}=lead 0", role::ROLE);
+    let by_mark = Kin { mark: Some(mark.as_bytes()), ..Kin::default() };
+    assert!(matches!(look_at_foreign(pid, &by_mark, false), Looked::Stranger));
+    let kin = Kin { root: Some(&identity), ..by_mark };
+    assert!(matches!(look_at_foreign(pid, &kin, true), Looked::Member(one) if one.via() == Via::Session));
+    assert!(matches!(look_at_foreign(pid, &kin, false), Looked::Doubtful), "the number may be another's");
+    root.child.kill().unwrap();
+    eventually("it is dead", || matches!(look_at_foreign(pid, &kin, true), Looked::Vanished).then_some(()));
 }

@@ -37,21 +37,22 @@ pub(crate) struct Found {
 }
 
 /// What one process is to a run.
-enum Looked {
+pub(crate) enum Looked {
     Stranger,
     Member(Member),
     /// It may have been of the run, and may have left a child.
     Vanished,
-    /// It is in a session of that number, whosoever that is.
+    /// It may be of the run, and nobody can tell.
     Doubtful,
 }
 
 /// How often those are looked for who came while the others were looked at.
 const ROUNDS: usize = 64;
 
-/// Looks at every process of this user that is young enough. While the root is the same, alive or unreaped, its session's
+/// Looks at every process. While the root is the same, alive or unreaped, its session's
 /// number is nobody else's: the system gives no number away that a process, a group or a session has. After that, whoever
-/// is in a session of that number may be a stranger: it is no member, but nobody can say either that nobody is left.
+/// is in a session of that number may be a stranger: it is no member, but nobody can say either that nobody is left. Only
+/// this user's processes that are young enough are known by what they carry.
 pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
     let pinned = kin.root.map_or(Ok(false), pins)?;
     let mut found = Found { members: Vec::new(), whole: true };
@@ -106,7 +107,7 @@ fn recognise(known: &[Identity], seen: &mut HashSet<i32>, found: &mut Found) {
 
 fn look_at(pid: i32, kin: &Kin<'_>, pinned: bool) -> io::Result<Looked> {
     if !system::is_of_user(pid) {
-        return Ok(if system::parent_of(pid).is_some() { Looked::Stranger } else { Looked::Vanished });
+        return Ok(look_at_foreign(pid, kin, pinned));
     }
     let Some(process) = Process::open(pid)? else { return Ok(Looked::Vanished) };
     if process.started_at_ms() + COARSE_MS < kin.since_ms {
@@ -121,6 +122,25 @@ fn look_at(pid: i32, kin: &Kin<'_>, pinned: bool) -> io::Result<Looked> {
         _ => return Ok(Looked::Vanished),
     };
     Ok(if process.is_alive() { Looked::Member(Member::new(process, via)) } else { Looked::Vanished })
+}
+
+/// Another user's process is known by its session alone. Who may not hold it can still tell that somebody is there.
+pub(crate) fn look_at_foreign(pid: i32, kin: &Kin<'_>, pinned: bool) -> Looked {
+    let Ok(session) = rustix::process::getsid(rustix::process::Pid::from_raw(pid)) else {
+        return Looked::Vanished;
+    };
+    let in_session = |session: i32| kin.root.is_some_and(|root| root.pid == session);
+    if !in_session(session.as_raw_nonzero().get()) {
+        return Looked::Stranger;
+    }
+    match Process::open(pid) {
+        Ok(None) => Looked::Vanished,
+        Ok(Some(process)) if !process.is_alive() => Looked::Vanished,
+        Ok(Some(process)) if pinned && in_session(process.stat().session) => {
+            Looked::Member(Member::new(process, Via::Session))
+        }
+        Ok(Some(_)) | Err(_) => Looked::Doubtful,
+    }
 }
 
 /// Whether the number of a root, and of its session, is still the root's.
