@@ -110,18 +110,21 @@ fn look_at(pid: i32, kin: &Kin<'_>, pinned: bool) -> io::Result<Looked> {
         return Ok(look_at_foreign(pid, kin, pinned));
     }
     let Some(process) = Process::open(pid)? else { return Ok(Looked::Vanished) };
-    if process.started_at_ms() + COARSE_MS < kin.since_ms {
-        return Ok(Looked::Stranger);
-    }
     let in_session = kin.root.is_some_and(|root| root.pid == process.stat().session);
     let via = match kin.mark {
+        // Whatever the clock says: it may have been set back.
         _ if in_session && pinned => Via::Session,
-        Some(mark) if system::environment_has(pid, mark) => Via::Mark,
+        Some(mark) if is_young(&process, kin.since_ms) && system::environment_has(pid, mark) => Via::Mark,
         _ if in_session => return Ok(Looked::Doubtful),
         _ if process.is_alive() => return Ok(Looked::Stranger),
         _ => return Ok(Looked::Vanished),
     };
     Ok(if process.is_alive() { Looked::Member(Member::new(process, via)) } else { Looked::Vanished })
+}
+
+/// Whether it started after that, as far as is known.
+fn is_young(process: &Process, since_ms: u64) -> bool {
+    process.started_at_ms() + COARSE_MS >= since_ms
 }
 
 /// Another user's process is known by its session alone. Who may not hold it can still tell that somebody is there.
@@ -160,7 +163,7 @@ pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
     for pid in system::all_pids()?.into_iter().filter(|&pid| pid > 1 && pid != own) {
         if system::is_of_user(pid)
             && let Some(process) = Process::open(pid)?
-            && process.started_at_ms() + COARSE_MS >= since_ms
+            && is_young(&process, since_ms)
             && system::environment_has(pid, mark)
             && process.is_alive()
         {
