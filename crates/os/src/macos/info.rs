@@ -81,6 +81,7 @@ pub(crate) fn used(pid: i32) -> Option<libc::rusage_info_v2> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
     All,
+    InGroup(i32),
     ChildrenOf(i32),
 }
 
@@ -88,6 +89,7 @@ pub(crate) enum Which {
 pub(crate) fn list(which: Which) -> io::Result<Vec<i32>> {
     let (kind, about) = match which {
         Which::All => (1, 0),
+        Which::InGroup(leader) => (2, leader.cast_unsigned()),
         Which::ChildrenOf(parent) => (6, parent.cast_unsigned()),
     };
     let mut room = 1024;

@@ -6,7 +6,7 @@
 //! Numbers are given in turn, so that takes some hundred thousand forks within those few instructions. For a child that is
 //! not reaped it cannot happen at all.
 
-use super::info;
+use super::info::{self, Which};
 use super::queue::Queue;
 use crate::process::{Process, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -180,7 +180,18 @@ pub(crate) fn signal_process(handle: &ProcessHandle, signal: Signal) -> Sent {
 /// Signals the whole group that this process leads; the caller pins the leader.
 pub(crate) fn signal_group(_: &ProcessHandle, leader: i32, signal: Signal) -> Sent {
     assert!(leader > 1, "group {leader} is never signalled");
-    kill(-leader, signal)
+    match kill(-leader, signal) {
+        Sent::Denied if is_dead_group(leader) => Sent::Gone,
+        sent => sent,
+    }
+}
+
+/// Whether nobody in a group is alive: a signal to the dead is denied. One that cannot be looked at may be alive.
+fn is_dead_group(leader: i32) -> bool {
+    let dead =
+        |told: Option<libc::proc_bsdshortinfo>| told.is_none_or(|told| told.pbsi_status == libc::SZOMB);
+    let members = info::list(Which::InGroup(leader));
+    members.is_ok_and(|members| members.into_iter().all(|pid| info::in_short(pid).is_ok_and(dead)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place; what may be signalled is proven above")]
