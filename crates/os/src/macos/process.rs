@@ -151,7 +151,7 @@ pub(crate) fn identify(handle: &ProcessHandle, pid: i32) -> io::Result<Option<(I
     let pidfs_inode = info::unique_number(pid);
     // Unless it has ended, what was told was about it and nobody else. The number of one that has ended is its own as long
     // as it is dying or a zombie; otherwise it is gone, or another has it.
-    if !lives(handle) && !info::about(pid)?.is_some_and(|told| is_dead(&told)) {
+    if handle.queue.has_fired()? && !info::about(pid)?.is_some_and(|told| is_dead(&told)) {
         return Ok(None);
     }
     let identity = Identity { place: here().clone(), pid, start_time: stat.start_time, pidfs_inode };
@@ -165,16 +165,18 @@ fn is_dead(told: &libc::proc_bsdinfo) -> bool {
     told.pbi_status == libc::SZOMB || told.pbi_flags & PROC_FLAG_INEXIT != 0
 }
 
+/// One of which that cannot be told is not taken for dead (I6).
 pub(crate) fn lives(handle: &ProcessHandle) -> bool {
-    !handle.queue.has_fired()
+    !handle.queue.has_fired().unwrap_or(false)
 }
 
 /// The caller has judged who it is; that it has not ended since is looked at last.
 pub(crate) fn signal_process(handle: &ProcessHandle, signal: Signal) -> Sent {
-    if handle.pid <= 1 || !lives(handle) {
-        return Sent::Gone;
+    match handle.queue.has_fired() {
+        Ok(false) if handle.pid > 1 => kill(handle.pid, signal),
+        Ok(_) => Sent::Gone,
+        Err(_) => Sent::Denied,
     }
-    kill(handle.pid, signal)
 }
 
 /// Signals the whole group that this process leads; the caller pins the leader.

@@ -45,9 +45,9 @@ impl Queue {
     }
 
     /// Whether it is readable, which this does not change.
-    pub(crate) fn has_fired(&self) -> bool {
+    pub(crate) fn has_fired(&self) -> io::Result<bool> {
         let interest = crate::poll::Interest { on: self.0.as_fd(), read: true, write: false };
-        crate::poll::wait(&[interest], Some(std::time::Duration::ZERO)).map_or(true, |ready| ready[0].read)
+        Ok(crate::poll::wait(&[interest], Some(std::time::Duration::ZERO))?[0].read)
     }
 
     pub(crate) fn into_fd(self) -> OwnedFd {

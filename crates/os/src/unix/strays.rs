@@ -42,6 +42,8 @@ pub(crate) enum Looked {
     Member(Member),
     /// It may have been of the run, and may have left a child.
     Vanished,
+    /// What it carries cannot be read, as of one that is about to execute or to end: it is to be looked at again.
+    Unreadable,
     /// It may be of the run, and nobody can tell.
     Doubtful,
 }
@@ -49,10 +51,10 @@ pub(crate) enum Looked {
 /// How often those are looked for who came while the others were looked at.
 const ROUNDS: usize = 64;
 
-/// Looks at every process. While the root is the same, alive or unreaped, its session's
-/// number is nobody else's: the system gives no number away that a process, a group or a session has. After that, whoever
-/// is in a session of that number may be a stranger: it is no member, but nobody can say either that nobody is left. Only
-/// this user's processes that are young enough are known by what they carry.
+/// Looks at every process. While the root is the same, alive or unreaped, its session's number is nobody else's: the system
+/// gives no number away that a process, a group or a session has. After that, whoever is in a session of that number may be
+/// a stranger: it is no member, but nobody can say either that nobody is left. Only this user's processes that are young
+/// enough are known by what they carry.
 pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
     let pinned = kin.root.map_or(Ok(false), pins)?;
     let mut found = Found { members: Vec::new(), whole: true };
@@ -61,9 +63,10 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
     if kin.root.is_none() && kin.mark.is_none() {
         return Ok(found);
     }
-    // A list is of one moment. Only who vanished since can have left somebody who is not on it, but is on the next.
+    // A list is of one moment. Only who vanished since can have left somebody who is not on it, but is on the next. Who
+    // cannot be read to the last is not taken for a stranger (I6).
     for round in 0..=ROUNDS {
-        let mut vanished = false;
+        let mut again = false;
         for pid in system::all_pids()? {
             if pid <= 1 || !seen.insert(pid) {
                 continue;
@@ -71,11 +74,12 @@ pub(crate) fn search(kin: &Kin<'_>, seen: &HashSet<i32>) -> io::Result<Found> {
             match look_at(pid, kin, pinned)? {
                 Looked::Stranger => {}
                 Looked::Member(member) => found.members.push(member),
-                Looked::Vanished => vanished = true,
+                Looked::Vanished => again = true,
+                Looked::Unreadable => again |= seen.remove(&pid),
                 Looked::Doubtful => found.whole = false,
             }
         }
-        if !vanished {
+        if !again {
             break;
         }
         found.whole &= round < ROUNDS;
@@ -111,15 +115,18 @@ fn look_at(pid: i32, kin: &Kin<'_>, pinned: bool) -> io::Result<Looked> {
     }
     let Some(process) = Process::open(pid)? else { return Ok(Looked::Vanished) };
     let in_session = kin.root.is_some_and(|root| root.pid == process.stat().session);
-    let via = match kin.mark {
-        // Whatever the clock says: it may have been set back.
-        _ if in_session && pinned => Via::Session,
-        Some(mark) if is_young(&process, kin.since_ms) && system::environment_has(pid, mark) => Via::Mark,
-        _ if in_session => return Ok(Looked::Doubtful),
-        _ if process.is_alive() => return Ok(Looked::Stranger),
-        _ => return Ok(Looked::Vanished),
-    };
-    Ok(if process.is_alive() { Looked::Member(Member::new(process, via)) } else { Looked::Vanished })
+    // Whatever the clock says: it may have been set back.
+    let of_session = in_session && pinned;
+    let mark = kin.mark.filter(|_| !of_session && is_young(&process, kin.since_ms));
+    let carries = mark.map_or(Ok(false), |mark| system::environment_has(pid, mark));
+    Ok(match carries {
+        _ if !process.is_alive() => Looked::Vanished,
+        _ if of_session => Looked::Member(Member::new(process, Via::Session)),
+        Ok(true) => Looked::Member(Member::new(process, Via::Mark)),
+        Err(_) => Looked::Unreadable,
+        Ok(false) if in_session => Looked::Doubtful,
+        Ok(false) => Looked::Stranger,
+    })
 }
 
 /// Whether it started after that, as far as is known.
@@ -156,7 +163,7 @@ fn pins(root: &Identity) -> io::Result<bool> {
 }
 
 /// The live processes of this user that were executed with `mark` in their environment and started after
-/// `since_ms`. Whoever cleared its environment is not found. An error means that it cannot be told (I6).
+/// `since_ms`. Whoever cleared its environment, or does not show it, is not found. An error means that it cannot be told (I6).
 pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
     let own = super::tree::own();
     let mut found = Vec::new();
@@ -164,7 +171,7 @@ pub fn carriers(mark: &[u8], since_ms: u64) -> io::Result<Vec<Member>> {
         if system::is_of_user(pid)
             && let Some(process) = Process::open(pid)?
             && is_young(&process, since_ms)
-            && system::environment_has(pid, mark)
+            && system::environment_has(pid, mark).unwrap_or(false)
             && process.is_alive()
         {
             found.push(Member::new(process, Via::Adopted));

@@ -62,7 +62,7 @@ impl Member {
 
     /// Whether it was executed with `mark` in its environment; one that cannot be read was not, as far as is known.
     pub fn carries(&self, mark: &[u8]) -> bool {
-        system::environment_has(self.pid(), mark)
+        system::environment_has(self.pid(), mark).unwrap_or(false)
     }
 
     /// Its command line, for people.
