@@ -44,6 +44,12 @@ impl Queue {
         self.add(0, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER)
     }
 
+    /// Queues an event about this, to be taken once.
+    pub(crate) fn tell_once(&self, ident: usize) -> io::Result<()> {
+        self.add(ident, libc::EVFILT_USER, libc::EV_ONESHOT, 0)?;
+        self.add(ident, libc::EVFILT_USER, libc::EV_ONESHOT, libc::NOTE_TRIGGER)
+    }
+
     /// Whether it is readable, which this does not change.
     pub(crate) fn has_fired(&self) -> io::Result<bool> {
         let interest = crate::poll::Interest { on: self.0.as_fd(), read: true, write: false };
