@@ -120,6 +120,9 @@ pub(crate) fn launchd(unit: &Unit<'_>) -> String {
     <key>SuccessfulExit</key>
     <false/>
   </dict>
+  <!-- What users start is not to be slower than what they start themselves. -->
+  <key>ProcessType</key>
+  <string>Interactive</string>
   <!-- Runs outlive the daemon. -->
   <key>AbandonProcessGroup</key>
   <true/>
@@ -251,6 +254,7 @@ mod tests {
         let program = Path::new("/opt/a&b/tenure");
         let text = launchd(&Unit { program, env: &env(&[("TENURE_STATE", "/<s>")]), scope: Scope::User });
         assert!(text.contains("<key>AbandonProcessGroup</key>\n  <true/>"), "{text}");
+        assert!(text.contains("<key>ProcessType</key>\n  <string>Interactive</string>"), "{text}");
         assert!(text.contains("<key>SuccessfulExit</key>\n    <false/>"), "{text}");
         assert!(text.contains("<string>/opt/a&amp;b/tenure</string>\n    <string>daemon</string>"), "{text}");
         assert!(text.contains("<key>TENURE_STATE</key>\n    <string>/&lt;s&gt;</string>"), "{text}");

@@ -18,7 +18,7 @@ use tenure_os::enclosure::Enclosure;
 use tenure_os::kin::Kin;
 use tenure_os::lock::Lock;
 use tenure_os::tree::{self, Member};
-use tenure_os::{clock, poll, process};
+use tenure_os::{clock, poll};
 
 /// How long between two looks at those who were killed.
 const LOOK: Duration = Duration::from_millis(2);
@@ -96,6 +96,7 @@ impl Forsaken {
             root: self.note.as_ref().map(|note| &note.root),
             mark: None,
             since_ms: self.ticket.created_at_ms,
+            known: &[],
         };
         add(tree::strays(&kin, &HashSet::new())?, Proof::InSession, &mut found);
         add(tree::carriers(&mark, self.ticket.created_at_ms)?, Proof::LeaseMark, &mut found);
@@ -111,15 +112,6 @@ impl Forsaken {
             Some(_) => Termination::new(Reason::OwnerLost, None, Some(salvage::KEEPER_KILLED.to_owned())),
             None => salvage::never_executed(),
         }
-    }
-
-    /// Without an enclosure, one that cleared its environment may live on unseen; but what never started left nobody, and
-    /// nobody outlives a boot.
-    fn leaves_nobody_unseen(&self) -> bool {
-        let Some(note) = &self.note else { return true };
-        self.enclosure.is_some()
-            || note.boundary.ends_with_its_keeper()
-            || note.root.place.boot_id != process::here().boot_id
     }
 
     /// Begins to close it: from here on a keeper that is on its way finds the lock taken, or the ending.
@@ -225,7 +217,8 @@ impl Closing {
         let root = self.run.note.as_ref().map(|note| note.root.pid);
         let others = self.ended.iter().filter(|&&pid| Some(pid) != root).count();
         let termination = Termination {
-            confirmed: empty && self.run.leaves_nobody_unseen(),
+            confirmed: empty
+                && salvage::leaves_nobody_unseen(self.run.note.as_ref(), self.run.enclosure.as_ref()),
             survivors,
             leftovers: u32::try_from(others).unwrap_or(u32::MAX),
             ..self.how.clone()

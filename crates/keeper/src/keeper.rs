@@ -21,6 +21,7 @@ use std::io;
 use std::time::Duration;
 use stop::Hunt;
 use tenure_core::ending::{Exit, Termination};
+use tenure_core::identity::Identity;
 use tenure_core::ids::NurseryId;
 use tenure_core::output::Stream;
 use tenure_core::record::{KeeperNote, Ticket};
@@ -72,8 +73,12 @@ struct Keeper {
     door_opens_at: Option<Duration>,
     signals: Signals,
     hunt: Option<Hunt>,
+    /// Who was seen before a signal could end their parents, where they would be lost with those.
+    known: Vec<Identity>,
     journal: Journal,
     ending_space: Option<Reserved>,
+    /// Whether somebody may be left who cannot be named.
+    unsure: bool,
     /// Set once the tree is gone and only the rest of the output is awaited.
     draining: Option<Draining>,
     /// Whether neither the disk nor a holder took the ending, of this run or of the one that it came from.
@@ -275,6 +280,7 @@ impl Keeper {
             root,
             mark: Some(&self.mark),
             since_ms: self.ticket.created_at_ms,
+            known: &self.known,
         }
     }
 

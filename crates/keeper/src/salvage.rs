@@ -18,7 +18,7 @@ use tenure_os::enclosure::Enclosure;
 use tenure_os::kin::Kin;
 use tenure_os::process::Sent;
 use tenure_os::reaper::Ended;
-use tenure_os::{clock, tree};
+use tenure_os::{clock, process, tree};
 
 /// A run whose keeper fell before it wrote an ending.
 #[derive(Debug)]
@@ -117,6 +117,7 @@ impl Fallen {
             root: self.note.as_ref().map(|note| &note.root),
             mark: self.mark.as_deref(),
             since_ms: self.since_ms,
+            known: &[],
         }
     }
 
@@ -126,6 +127,11 @@ impl Fallen {
         in_session
             || self.enclosure.as_ref().is_some_and(|enclosure| enclosure.holds(member.pid()))
             || self.mark.as_ref().is_some_and(|mark| member.carries(mark))
+    }
+
+    /// Whether nobody of it can live on unseen.
+    fn is_all_seen(&self) -> bool {
+        tree::orphans_come_back() || leaves_nobody_unseen(self.note.as_ref(), self.enclosure.as_ref())
     }
 
     /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go. Returns it if it
@@ -219,6 +225,15 @@ pub(crate) fn enclosure(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Enclo
     }
 }
 
+/// Whether nobody of a run that lost its keeper can live on unseen by one whom orphans do not come back to. Without an
+/// enclosure, one that cleared its environment may; but what never started left nobody, and nobody outlives a boot.
+pub(crate) fn leaves_nobody_unseen(note: Option<&KeeperNote>, enclosure: Option<&Enclosure>) -> bool {
+    let Some(note) = note else { return true };
+    enclosure.is_some()
+        || note.boundary.ends_with_its_keeper()
+        || note.root.place.boot_id != process::here().boot_id
+}
+
 /// Those who came back to this process, found and held.
 #[derive(Debug)]
 pub struct Found {
@@ -292,7 +307,8 @@ pub(crate) fn end(
         let theirs: Vec<_> = theirs.map(|(_, member)| member).collect();
         let empty = complete && theirs.is_empty() && at < known && !tree::may_have_strayed(&run.kin());
         if empty || now > run.give_up {
-            unwritten.extend(run.close(empty, theirs.into_iter().map(tree::Member::note).collect()));
+            let confirmed = empty && run.is_all_seen();
+            unwritten.extend(run.close(confirmed, theirs.into_iter().map(tree::Member::note).collect()));
         } else {
             run.journal.write(&run.dir);
             fallen.push(run);

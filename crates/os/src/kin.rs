@@ -15,4 +15,6 @@ pub struct Kin<'a> {
     pub mark: Option<&'a [u8]>,
     /// None of them started before this, in Unix milliseconds.
     pub since_ms: u64,
+    /// Who of it was seen while their parents lived, and cannot be lost.
+    pub known: &'a [Identity],
 }

@@ -82,13 +82,14 @@ pub(super) fn begin(
             return Ok(None);
         }
     };
+    // The root has its own ends. A terminal that we still held would not hang up when the root closes it.
+    let ours = made.stdio.into_ours();
     let (root, report) = made.gated.release()?;
     pause::point("keeper-released");
     // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
     fork::new_session()?;
     program::set_name(c"tenure-keeper");
-    let (outlet, inlet) =
-        Outlet::connect(made.stdio.into_ours(), Writer::create(&dir.output(), ticket.keep))?;
+    let (outlet, inlet) = Outlet::connect(ours, Writer::create(&dir.output(), ticket.keep))?;
     let mut keeper = Box::new(Keeper {
         watch: Watch::new(ticket.policy()),
         note: made.note,
@@ -106,8 +107,10 @@ pub(super) fn begin(
         door_opens_at: None,
         signals,
         hunt: None,
+        known: Vec::new(),
         journal: Journal::default(),
         ending_space: dir.reserve_ending().ok(),
+        unsure: false,
         draining: None,
         unrecorded: false,
         dir,

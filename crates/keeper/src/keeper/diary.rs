@@ -4,7 +4,7 @@ use super::Keeper;
 use tenure_core::ending::ProcessNote;
 use tenure_core::journal::What;
 use tenure_core::state::State;
-use tenure_core::watch::Left;
+use tenure_core::watch::{Left, Whom};
 
 impl Keeper {
     /// Nobody waits for this, least of all the command.
@@ -35,6 +35,7 @@ impl Keeper {
     /// The stop is given up: names who is still there.
     pub(super) fn give_up(&mut self) -> Vec<ProcessNote> {
         let survivors = self.survivors();
+        self.unsure = survivors.is_empty() && self.watch.whom() == Whom::All && !self.is_bare();
         self.journal.note(What::GivenUp);
         self.journal.note(What::Survivors { processes: survivors.clone() });
         survivors

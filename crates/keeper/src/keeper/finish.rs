@@ -44,6 +44,7 @@ impl Keeper {
         let draining = self.draining.take()?;
         self.let_go_of_root();
         let mut termination = draining.termination;
+        termination.confirmed &= !self.unsure;
         let heir = self.find_heir().unwrap_or_else(|error| {
             // The command's own ending stands. Nobody can keep what escaped, so it is ended.
             termination.detail = Some(format!("what escaped could not become a run, and was ended: {error}"));

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tenure_core::defaults::FREEZE;
 use tenure_core::ending::ProcessNote;
+use tenure_core::identity::{Evidence, Identity};
 use tenure_core::record::Ticket;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
 use tenure_core::watch::{Seen, Whom};
 use tenure_os::process::Sent;
-use tenure_os::{clock, reaper, tree};
+use tenure_os::{clock, process, reaper, tree};
 
 /// The first pause between two rounds of a hunt, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
@@ -70,6 +71,7 @@ impl Keeper {
     /// Asks everybody to leave. Stopped processes are continued, or they would not hear; a terminal's are also
     /// told that it hung up, because an interactive shell ignores the rest.
     pub(super) fn term(&mut self, whom: Whom) {
+        self.look_first();
         let mut heard = false;
         if let RootState::Alive(root) | RootState::Held(root) = &self.root {
             heard = true;
@@ -106,10 +108,12 @@ impl Keeper {
         let (whom, rung) = (hunt.whom, hunt.rung);
         hunt.pause = (hunt.pause * 2).min(LONGEST_PAUSE);
         if (whom, rung) == (Whom::All, Rung::Kill) {
+            self.look_first();
             self.kill_all_at_once();
         }
         self.bury();
         let targets = self.targets(whom);
+        self.remember(&targets);
         if self.send(rung, &targets) && (whom, rung) == (Whom::All, Rung::Kill) {
             self.freeze_and_kill(clock::awake() + FREEZE);
         }
@@ -121,6 +125,24 @@ impl Keeper {
             hunt.again_at = clock::awake() + if is_bomb && rung == Rung::Term { FREEZE } else { hunt.pause };
         }
         self.mind_children();
+    }
+
+    /// Sees who is there before a signal ends their parents, where nobody would find them after it.
+    fn look_first(&mut self) {
+        if !tree::orphans_come_back() {
+            self.remember(&self.living());
+        }
+    }
+
+    /// From now on these are found by who they are, where they could be lost.
+    fn remember(&mut self, members: &[tree::Member]) {
+        if tree::orphans_come_back() {
+            return;
+        }
+        let listed: HashSet<i32> = members.iter().map(tree::Member::pid).collect();
+        let is_gone = |one: &Identity| matches!(process::look(one).0, Evidence::Gone | Evidence::Other);
+        self.known.retain(|one| !listed.contains(&one.pid) && !is_gone(one));
+        self.known.extend(members.iter().map(|member| member.identity().clone()));
     }
 
     /// What ends a whole group or enclosure in one stroke; a fork cannot outrun either.

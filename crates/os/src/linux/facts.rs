@@ -18,10 +18,10 @@ pub(crate) fn is_of_user(pid: i32) -> bool {
     rustix::fs::stat(format!("/proc/{pid}")).is_ok_and(|stat| stat.st_uid == own)
 }
 
-/// Whether a process was executed with this entry in its environment.
-pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|all| all.split(|&b| b == 0).any(|one| one == entry))
+/// Whether a process was executed with this entry in its environment. An error means that it cannot be read.
+pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> io::Result<bool> {
+    let all = std::fs::read(format!("/proc/{pid}/environ"))?;
+    Ok(all.split(|&b| b == 0).any(|one| one == entry))
 }
 
 /// The path of a process's executable, as people are shown it.

@@ -10,9 +10,8 @@ use tenure_core::wire::BlockedView;
 /// Children are of one kind here.
 pub(crate) const ANY_CHILD: libc::c_int = 0;
 
-/// This user's processes: of others nothing is told that a run could be known by.
 pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
-    info::list(Which::OfUser(rustix::process::geteuid().as_raw()))
+    info::list(Which::All)
 }
 
 /// Whether a process is of the user that this one acts as.
@@ -22,10 +21,11 @@ pub(crate) fn is_of_user(pid: i32) -> bool {
 }
 
 /// Whether a process was executed with this entry in its environment, as far as it is told: that of a program that the
-/// system protects is not.
-pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> bool {
-    let bytes = info::arguments(pid).unwrap_or_default();
-    arguments::parse(&bytes).is_some_and(|told| told.environment.contains(&entry))
+/// system protects is not. An error means that it cannot be read.
+pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> io::Result<bool> {
+    let bytes = info::arguments(pid)?;
+    let told = arguments::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(told.environment.contains(&entry))
 }
 
 /// How much of a command line people are shown.

@@ -80,14 +80,16 @@ pub(crate) fn used(pid: i32) -> Option<libc::rusage_info_v2> {
 /// Which processes to list; the numbers are those of `sys/proc_info.h`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
-    OfUser(u32),
+    All,
+    InGroup(i32),
     ChildrenOf(i32),
 }
 
 /// The numbers of processes, zombies included, as they were at one moment.
 pub(crate) fn list(which: Which) -> io::Result<Vec<i32>> {
     let (kind, about) = match which {
-        Which::OfUser(user) => (4, user),
+        Which::All => (1, 0),
+        Which::InGroup(leader) => (2, leader.cast_unsigned()),
         Which::ChildrenOf(parent) => (6, parent.cast_unsigned()),
     };
     let mut room = 1024;

@@ -6,7 +6,7 @@
 //! Numbers are given in turn, so that takes some hundred thousand forks within those few instructions. For a child that is
 //! not reaped it cannot happen at all.
 
-use super::info;
+use super::info::{self, Which};
 use super::queue::Queue;
 use crate::process::{Process, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -150,30 +150,50 @@ pub(crate) fn identify(handle: &ProcessHandle, pid: i32) -> io::Result<Option<(I
     let stat = Stat::new(&told);
     let pidfs_inode = info::unique_number(pid);
     // Unless it has ended, what was told was about it and nobody else. The number of one that has ended is its own as long
-    // as it is a zombie; otherwise it is gone, or another has it.
-    if !lives(handle) && info::about(pid)?.is_none_or(|told| told.pbi_status != libc::SZOMB) {
+    // as it is dying or a zombie; otherwise it is gone, or another has it.
+    if handle.queue.has_fired()? && !info::about(pid)?.is_some_and(|told| is_dead(&told)) {
         return Ok(None);
     }
     let identity = Identity { place: here().clone(), pid, start_time: stat.start_time, pidfs_inode };
     Ok(Some((identity, stat)))
 }
 
+/// Whether it is a zombie, or about to be one: its end is told some time before.
+fn is_dead(told: &libc::proc_bsdinfo) -> bool {
+    /// As in `sys/proc_info.h`.
+    const PROC_FLAG_INEXIT: u32 = 4;
+    told.pbi_status == libc::SZOMB || told.pbi_flags & PROC_FLAG_INEXIT != 0
+}
+
+/// One of which that cannot be told is not taken for dead (I6).
 pub(crate) fn lives(handle: &ProcessHandle) -> bool {
-    !handle.queue.has_fired()
+    !handle.queue.has_fired().unwrap_or(false)
 }
 
 /// The caller has judged who it is; that it has not ended since is looked at last.
 pub(crate) fn signal_process(handle: &ProcessHandle, signal: Signal) -> Sent {
-    if handle.pid <= 1 || !lives(handle) {
-        return Sent::Gone;
+    match handle.queue.has_fired() {
+        Ok(false) if handle.pid > 1 => kill(handle.pid, signal),
+        Ok(_) => Sent::Gone,
+        Err(_) => Sent::Denied,
     }
-    kill(handle.pid, signal)
 }
 
 /// Signals the whole group that this process leads; the caller pins the leader.
 pub(crate) fn signal_group(_: &ProcessHandle, leader: i32, signal: Signal) -> Sent {
     assert!(leader > 1, "group {leader} is never signalled");
-    kill(-leader, signal)
+    match kill(-leader, signal) {
+        Sent::Denied if is_dead_group(leader) => Sent::Gone,
+        sent => sent,
+    }
+}
+
+/// Whether nobody in a group is alive: a signal to the dead is denied. One that cannot be looked at may be alive.
+fn is_dead_group(leader: i32) -> bool {
+    let dead =
+        |told: Option<libc::proc_bsdshortinfo>| told.is_none_or(|told| told.pbsi_status == libc::SZOMB);
+    let members = info::list(Which::InGroup(leader));
+    members.is_ok_and(|members| members.into_iter().all(|pid| info::in_short(pid).is_ok_and(dead)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place; what may be signalled is proven above")]

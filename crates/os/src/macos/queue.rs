@@ -44,10 +44,16 @@ impl Queue {
         self.add(0, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER)
     }
 
+    /// Queues an event about this, to be taken once.
+    pub(crate) fn tell_once(&self, ident: usize) -> io::Result<()> {
+        self.add(ident, libc::EVFILT_USER, libc::EV_ONESHOT, 0)?;
+        self.add(ident, libc::EVFILT_USER, libc::EV_ONESHOT, libc::NOTE_TRIGGER)
+    }
+
     /// Whether it is readable, which this does not change.
-    pub(crate) fn has_fired(&self) -> bool {
+    pub(crate) fn has_fired(&self) -> io::Result<bool> {
         let interest = crate::poll::Interest { on: self.0.as_fd(), read: true, write: false };
-        crate::poll::wait(&[interest], Some(std::time::Duration::ZERO)).map_or(true, |ready| ready[0].read)
+        Ok(crate::poll::wait(&[interest], Some(std::time::Duration::ZERO))?[0].read)
     }
 
     pub(crate) fn into_fd(self) -> OwnedFd {

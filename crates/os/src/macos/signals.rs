@@ -1,7 +1,7 @@
 //! Descriptors and signals of this process itself.
 
-use super::IGNORED;
 use super::queue::{Queue, take_event};
+use super::{IGNORED, signal_set};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
@@ -60,14 +60,35 @@ pub(crate) fn close_on_exec() -> Result<(), Errno> {
     Ok(())
 }
 
-/// A signal that is blocked, or ignored by default, is still told to a queue; a child's end only if it is not ignored.
+/// A signal that is blocked, or ignored by default, is still told to a queue; a child's end only if it is not ignored. What
+/// came before the queue, to one that was born with it blocked, is told as well.
 pub(crate) fn signal_queue(numbers: &[i32]) -> io::Result<OwnedFd> {
     let queue = Queue::new()?;
     for &number in numbers {
-        let number = usize::try_from(number).map_err(io::Error::other)?;
-        queue.add(number, libc::EVFILT_SIGNAL, 0, 0)?;
+        queue.add(ident(number)?, libc::EVFILT_SIGNAL, 0, 0)?;
+    }
+    let waiting = pending();
+    for &number in numbers.iter().filter(|&&number| is_in(waiting, number)) {
+        queue.tell_once(ident(number)?)?;
     }
     Ok(queue.into_fd())
+}
+
+fn ident(number: i32) -> io::Result<usize> {
+    usize::try_from(number).map_err(io::Error::other)
+}
+
+/// The signals that are blocked and have come.
+fn pending() -> libc::sigset_t {
+    let mut set = signal_set(&[]);
+    // SAFETY: the set is ours and initialised; a call that fails leaves it empty.
+    unsafe { libc::sigpending(&raw mut set) };
+    set
+}
+
+fn is_in(set: libc::sigset_t, number: i32) -> bool {
+    // SAFETY: the set is initialised and read only; a bad number is refused by the call.
+    unsafe { libc::sigismember(&raw const set, number) == 1 }
 }
 
 pub(crate) fn next_signal(queue: BorrowedFd<'_>) -> Option<i32> {

@@ -1,7 +1,7 @@
 use super::{eventually, role};
 use crate::kin::Kin;
 use crate::process::Process;
-use crate::unix::strays::search;
+use crate::unix::strays::{Looked, look_at_foreign, search};
 use std::collections::HashSet;
 use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
@@ -35,7 +35,8 @@ fn who_is_of_the_roots_session_is_known_by_it_only_while_the_root_pins_its_numbe
         members.iter().map(|member| (member.pid(), member.via())).collect()
     };
     assert_eq!(found(&kin), [(pid, Via::Session)]);
-    assert_eq!(found(&Kin { since_ms: now_ms() + 60_000, ..kin }), [], "they started before that run");
+    let later = Kin { since_ms: now_ms() + 60_000, ..kin };
+    assert_eq!(found(&later), [(pid, Via::Session)], "the clock may have been set back");
     root.child.kill().unwrap();
     eventually("the root is dead", || (!open(top).is_alive()).then_some(()));
     assert_eq!(found(&kin), [(pid, Via::Session)], "the dead root is not reaped");
@@ -57,7 +58,41 @@ fn who_carries_the_mark_is_found_in_any_session_and_an_unreadable_root_is_an_err
     let found = search(&kin, &HashSet::new()).unwrap().members;
     let found: Vec<_> = found.iter().map(|one| (one.pid(), one.via())).collect();
     assert_eq!(found, [(carrier.pid(), Via::Mark)]);
+    let later = search(&Kin { since_ms: now_ms() + 60_000, ..kin }, &HashSet::new()).unwrap();
+    assert!(later.members.is_empty(), "it started before that run");
     let own: Identity = open(carrier.pid()).identity().clone();
     let elsewhere = Identity { place: tenure_core::identity::Place { pid_namespace: 1, ..own.place }, ..own };
     assert!(search(&Kin { root: Some(&elsewhere), ..kin }, &HashSet::new()).is_err());
+}
+
+#[test]
+fn who_was_seen_before_is_found_by_who_it_is_and_by_nothing_else() {
+    let mut lost = role::start("lead 0");
+    lost.hear("up");
+    let known = [open(lost.pid()).identity().clone()];
+    let found = |known: &[Identity]| {
+        let found = search(&Kin { known, ..Kin::default() }, &HashSet::new()).unwrap();
+        assert!(found.whole);
+        found.members.iter().map(|one| (one.pid(), one.via())).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&known), [(lost.pid(), Via::Child)]);
+    let older = Identity { start_time: known[0].start_time - 1, pidfs_inode: None, ..known[0].clone() };
+    assert_eq!(found(&[older]), [], "another had that number");
+    lost.child.kill().unwrap();
+    eventually("it is dead", || found(&known).is_empty().then_some(()));
+}
+
+#[test]
+fn another_users_process_is_known_by_the_pinned_session_alone() {
+    let mut root = role::start("lead 0");
+    root.hear("up");
+    let (pid, identity) = (root.pid(), open(root.pid()).identity().clone());
+    let mark = format!("{}=lead 0", role::ROLE);
+    let by_mark = Kin { mark: Some(mark.as_bytes()), ..Kin::default() };
+    assert!(matches!(look_at_foreign(pid, &by_mark, false), Looked::Stranger));
+    let kin = Kin { root: Some(&identity), ..by_mark };
+    assert!(matches!(look_at_foreign(pid, &kin, true), Looked::Member(one) if one.via() == Via::Session));
+    assert!(matches!(look_at_foreign(pid, &kin, false), Looked::Doubtful), "the number may be another's");
+    root.child.kill().unwrap();
+    eventually("it is dead", || matches!(look_at_foreign(pid, &kin, true), Looked::Vanished).then_some(()));
 }

@@ -1,5 +1,6 @@
 //! What macOS tells of a process's arguments and environment (`KERN_PROCARGS2`), taken apart. It is a number, the path of
-//! the executable, zeroes up to a word's boundary, so many words, and the environment, each with a closing zero.
+//! the executable, zeroes up to a word's boundary, so many words, and the environment, each with a closing zero. A program
+//! that gives itself a title writes it over the words and fills up with zeroes, so there may be more of those than words.
 
 /// The words and the environment.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Arguments<'_>> {
     let mut entries =
         rest[start..].split_inclusive(|&byte| byte == 0).map_while(|entry| entry.strip_suffix(&[0]));
     let words: Vec<&[u8]> = entries.by_ref().take(count).collect();
-    let environment = entries.take_while(|entry| !entry.is_empty()).collect();
+    let environment = entries.filter(|entry| !entry.is_empty()).collect();
     (words.len() == count).then_some(Arguments { words, environment })
 }
 
@@ -33,10 +34,18 @@ mod tests {
 
     #[test]
     fn words_and_environment_are_told_apart_by_the_count() {
-        let bytes = told(3, b"/bin/sh\0\0\0\0sh\0-c\0\0A=1\0B=2 3\0\0more=1\0");
+        let bytes = told(3, b"/bin/sh\0\0\0\0sh\0-c\0\0A=1\0B=2 3\0\0of-the-system=1\0");
         let found = parse(&bytes).unwrap();
         assert_eq!(found.words, [&b"sh"[..], b"-c", b""], "an empty word counts");
-        assert_eq!(found.environment, [&b"A=1"[..], b"B=2 3"]);
+        assert_eq!(found.environment, [&b"A=1"[..], b"B=2 3", b"of-the-system=1"]);
+    }
+
+    #[test]
+    fn a_title_over_the_words_hides_no_environment() {
+        let bytes = told(3, b"/bin/node\0\0npm\0\0\0\0\0\0\0\0A=1\0B=2\0");
+        let found = parse(&bytes).unwrap();
+        assert_eq!(found.words[0], b"npm");
+        assert_eq!(found.environment, [&b"A=1"[..], b"B=2"]);
     }
 
     #[test]

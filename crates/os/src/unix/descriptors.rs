@@ -56,10 +56,11 @@ pub fn limit() -> (u64, u64) {
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
-/// Lets this process have as many open descriptors as it may: a keeper holds one for each process that it ends.
+/// Lets this process have as many open descriptors as it may, and never fewer than it had: a keeper holds one for each
+/// process that it ends.
 pub fn raise_limit() {
-    let (_, hard) = limit();
-    set_limit((system::most_descriptors(hard), hard));
+    let (soft, hard) = limit();
+    set_limit((system::most_descriptors(hard).max(soft), hard));
 }
 
 /// A limit that cannot be set stays as it was.

@@ -55,8 +55,11 @@ pub struct Ready {
     pub write: bool,
 }
 
+/// The longest single wait: macOS counts milliseconds in 31 bits and refuses more.
+const LONGEST: Duration = Duration::from_hours(24);
+
 /// Waits until something is ready or the time is up; no `timeout` is for ever. A signal ends the wait early,
-/// with nothing ready.
+/// with nothing ready, and so does a whole day.
 pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
     let mut fds: Vec<PollFd<'_>> = interests
         .iter()
@@ -67,14 +70,18 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
             PollFd::from_borrowed_fd(interest.on, flags)
         })
         .collect();
-    let timeout = timeout.map(|length| Timespec {
-        tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(length.subsec_nanos()),
-    });
-    match poll(&mut fds, timeout.as_ref()) {
+    match poll(&mut fds, timeout.map(bounded).as_ref()) {
         Ok(_) => Ok(fds.iter().map(|fd| ready(fd.revents())).collect()),
         Err(rustix::io::Errno::INTR) => Ok(vec![Ready::default(); interests.len()]),
         Err(error) => Err(error.into()),
+    }
+}
+
+fn bounded(length: Duration) -> Timespec {
+    let length = length.min(LONGEST);
+    Timespec {
+        tv_sec: i64::try_from(length.as_secs()).expect("a day has few seconds"),
+        tv_nsec: length.subsec_nanos().into(),
     }
 }
 
@@ -84,5 +91,20 @@ fn ready(found: PollFlags) -> Ready {
     Ready {
         read: found.contains(PollFlags::IN) || hung_up || broken,
         write: found.contains(PollFlags::OUT) || broken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_wait_is_longer_than_every_system_can_count() {
+        for length in [Duration::from_hours(24 * 30), Duration::MAX] {
+            let whole = bounded(length);
+            assert!(i32::try_from(whole.tv_sec * 1000).is_ok_and(|ms| ms > 0), "{whole:?}");
+        }
+        let short = bounded(Duration::from_micros(1_500_000));
+        assert_eq!((short.tv_sec, short.tv_nsec), (1, 500_000_000));
     }
 }

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pty::{grantpt, unlockpt};
 use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcsetwinsize};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io;
 use tenure_core::spec::Size;
 
@@ -19,8 +19,11 @@ pub struct Pty {
     master: OwnedFd,
     /// The root's end, as far as it has to be there before the root is.
     slave: Option<system::Slave>,
-    /// Set once the last slave was closed while the run lives: a level-triggered wait would spin on the hang-up.
+    /// Made once the last slave was closed while the run lives: a level-triggered wait would spin on the hang-up.
     edges: OnceCell<OwnedFd>,
+    /// Whether nobody had it open when it was last read, so that only something new is to wake us. As long as somebody has,
+    /// what is left unread is.
+    hung_up: Cell<bool>,
 }
 
 impl Pty {
@@ -31,7 +34,7 @@ impl Pty {
         unlockpt(&master)?;
         rustix::io::ioctl_fionbio(&master, true)?;
         let slave = Some(system::Slave::of(&master)?);
-        let pty = Self { master, slave, edges: OnceCell::new() };
+        let pty = Self { master, slave, edges: OnceCell::new(), hung_up: Cell::new(false) };
         pty.resize(size)?;
         Ok(pty)
     }
@@ -58,12 +61,16 @@ impl Pty {
 
     /// What to wait on for output.
     pub fn shown(&self) -> Waitable<'_> {
-        self.edges.get().unwrap_or(&self.master).as_fd()
+        self.edges.get().filter(|_| self.hung_up.get()).unwrap_or(&self.master).as_fd()
     }
 
     /// Reads what the run's processes wrote.
     pub fn read(&self, buffer: &mut [u8]) -> Got {
-        stdio::read(&self.master, buffer)
+        let got = stdio::read(&self.master, buffer);
+        if got != Got::End {
+            self.hung_up.set(false);
+        }
+        got
     }
 
     /// Types what fits now.
@@ -98,6 +105,7 @@ impl Pty {
             let _ = self.edges.set(edges);
         }
         self.edges.get().into_iter().for_each(system::take_edge);
+        self.hung_up.set(true);
         Ok(())
     }
 }

@@ -3,8 +3,7 @@
 
 use crate::poll::{self, Interest};
 use crate::process::{Process, Sent};
-use crate::reaper;
-use crate::system;
+use crate::{clock, reaper, system};
 use rustix::fd::AsFd;
 use std::time::Duration;
 use tenure_core::ending::Exit;
@@ -13,6 +12,8 @@ use tenure_core::signal::Signal;
 
 /// How long a killed process may take to be gone.
 const DYING: Duration = Duration::from_secs(1);
+/// How long between two tries to reap one that has ended.
+const ALMOST: Duration = Duration::from_millis(1);
 
 /// An unreaped child: the root of a run. It was forked here or came back to us, and is made of nothing else:
 ///
@@ -79,8 +80,16 @@ impl Root {
         }
         let interest = Interest { on: self.process.as_fd(), read: true, write: false };
         // One that cannot die now is reaped by whoever inherits it.
+        let until = clock::awake() + DYING;
         let _ = poll::wait(&[interest], Some(DYING));
-        let _ = self.reap();
+        let mut dying = self.reap();
+        // On macOS a process is seen to end a moment before it can be reaped.
+        while let Err(root) = dying
+            && clock::awake() < until
+        {
+            let _ = poll::wait(&[], Some(ALMOST));
+            dying = root.reap();
+        }
     }
 
     /// Takes the ended root off the list of children and frees its number. One that has not ended is

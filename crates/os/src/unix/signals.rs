@@ -13,8 +13,10 @@ pub struct Signals {
 impl Signals {
     /// From now on these signals are queued here instead of acting on this process.
     pub fn take(numbers: &[i32]) -> io::Result<Self> {
+        // In this order: where a queue is told only of what comes after it, nothing is blocked unheard.
+        let queue = system::signal_queue(numbers)?;
         system::block_signals(numbers)?;
-        Ok(Self { queue: system::signal_queue(numbers)? })
+        Ok(Self { queue })
     }
 
     /// The next queued signal, if there is one.

@@ -62,7 +62,7 @@ impl Member {
 
     /// Whether it was executed with `mark` in its environment; one that cannot be read was not, as far as is known.
     pub fn carries(&self, mark: &[u8]) -> bool {
-        system::environment_has(self.pid(), mark)
+        system::environment_has(self.pid(), mark).unwrap_or(false)
     }
 
     /// Its command line, for people.
@@ -126,8 +126,18 @@ pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
         found.extend(in_enclosure(enclosure, &seen));
     }
     // Where they cannot be told, there may be some: that is for who asks whether nobody is left.
-    found.extend(strays(kin, &seen).unwrap_or_default());
+    let strayed = strays(kin, &seen).unwrap_or_default();
+    let tops: Vec<i32> = strayed.iter().map(Member::pid).collect();
+    seen.extend(&tops);
+    found.extend(strayed);
+    descend(tops, &mut seen, &mut found, &mut |_| {});
     found
+}
+
+/// Whether whoever loses its parent is still found below its keeper. Elsewhere who is to be ended is looked for before
+/// their parents are.
+pub fn orphans_come_back() -> bool {
+    system::ORPHANS_COME_BACK
 }
 
 /// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Where orphans come

@@ -126,6 +126,11 @@ pub fn own_children() -> Vec<i32> {
     started::pids()
 }
 
+/// Whoever loses its parent is still found: it is in its job.
+pub fn orphans_come_back() -> bool {
+    true
+}
+
 /// Nothing has to be stopped first: a job is killed in one stroke, which nothing outruns.
 pub fn freeze(_: &HashSet<i32>, _: &[Kin<'_>], _: Duration, _: &mut dyn FnMut(&Member, Sent)) -> Vec<Member> {
     Vec::new()

@@ -9,11 +9,12 @@ use crate::units::{self, LAUNCHD_LABEL, SYSTEMD_NAME, Scope, Unit};
 use crate::{print, settings};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
+use std::time::Duration;
 use steps::Step;
 use tenure_os::complaint::complain;
 use tenure_os::service::{self, Manager};
-use tenure_os::{environment, host, place};
+use tenure_os::{clock, environment, host, place, poll};
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &InstallArgs) -> Result<u8, Failure> {
@@ -93,15 +94,30 @@ fn elsewhere(manager: Manager) -> &'static str {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "set-up: the system's own tools, which end by themselves")]
+/// How long a step that may work in a moment is tried again, and how long between two tries.
+const PATIENCE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(250);
+
 fn carry_out(step: &Step) -> Result<(), String> {
+    let deadline = clock::awake() + PATIENCE;
+    loop {
+        let output = try_once(step)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let not_yet = step.not_yet.is_some() && output.status.code() == step.not_yet;
+        if !not_yet || clock::awake() > deadline {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', " "));
+        }
+        poll::wait(&[], Some(PAUSE)).map_err(|error| error.to_string())?;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "set-up: the system's own tools, which end by themselves")]
+fn try_once(step: &Step) -> Result<Output, String> {
     let (program, words) = step.words.split_first().ok_or("there is nothing to run")?;
     let output = std::process::Command::new(program).args(words).stdin(Stdio::null()).output();
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ")),
-        Err(error) => Err(error.to_string()),
-    }
+    output.map_err(|error| error.to_string())
 }
 
 /// Where the unit, the job or the task is written to.

@@ -11,6 +11,8 @@ pub(super) struct Step {
     pub(super) needed: bool,
     /// What it means that it failed.
     pub(super) otherwise: &'static str,
+    /// The code by which it says that it may work in a moment.
+    pub(super) not_yet: Option<i32>,
 }
 
 impl Step {
@@ -21,7 +23,7 @@ impl Step {
 
 fn step(words: &[&str], needed: bool, otherwise: &'static str) -> Step {
     let words = words.iter().filter(|word| !word.is_empty()).map(|&word| word.to_owned()).collect();
-    Step { words, needed, otherwise }
+    Step { words, needed, otherwise, not_yet: None }
 }
 
 pub(super) fn systemd(scope: Scope, now: bool, user: &str) -> Vec<Step> {
@@ -38,6 +40,9 @@ pub(super) fn systemd(scope: Scope, now: bool, user: &str) -> Vec<Step> {
     steps
 }
 
+/// What launchctl exits with while an older job of that name is on its way out (an "input/output error").
+const STILL_LEAVING: i32 = 5;
+
 /// A job is loaded when its user logs in, and starts then; what is loaded now starts now.
 pub(super) fn launchd(scope: Scope, now: bool, uid: &str, path: &Path) -> Vec<Step> {
     if !now {
@@ -49,9 +54,10 @@ pub(super) fn launchd(scope: Scope, now: bool, uid: &str, path: &Path) -> Vec<St
     };
     let path = path.display().to_string();
     let older = "there was no older job to replace";
+    let bootstrap = step(&["launchctl", "bootstrap", &domain, &path], true, "");
     vec![
         step(&["launchctl", "bootout", &format!("{domain}/{LAUNCHD_LABEL}")], false, older),
-        step(&["launchctl", "bootstrap", &domain, &path], true, ""),
+        Step { not_yet: Some(STILL_LEAVING), ..bootstrap },
     ]
 }
 
@@ -104,6 +110,7 @@ mod tests {
         let steps = launchd(Scope::User, true, "501", path);
         assert_eq!(lines(&steps), user);
         assert!(!steps[0].needed && steps[1].needed);
+        assert_eq!(steps[1].not_yet, Some(5), "the older job may take a moment to leave");
         assert!(
             lines(&launchd(Scope::System, true, "0", path))[1].starts_with("launchctl bootstrap system ")
         );
