@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use std::path::Path;
 use tenure_it::agent::Agent;
+use tenure_it::install::Install;
 use tenure_it::known::Known;
 use tenure_it::shown::lines_of;
 use tenure_it::tool_run::ToolRun;
@@ -213,6 +214,15 @@ fn a_password_is_written_down_nowhere() {
     assert_eq!(holding(install.state(), PASSWORD), Vec::<String>::new());
 }
 
+/// What a script for Python that exits by itself has left on its terminal.
+fn shown_by_python(install: &Install, agent: &Agent, script: &str) -> String {
+    let file = install.dir().join("script.py");
+    std::fs::write(&file, script).expect("write");
+    let run = agent.in_terminal(&format!("python3 {}", file.display()));
+    run.exits(0);
+    lines_of(&run.screen()).join("\n")
+}
+
 #[test]
 fn a_program_that_asks_its_terminal_is_answered() {
     let (install, agent) = Agent::new();
@@ -230,11 +240,7 @@ answers = [ask(b"\x1b[2J\x1b[5;7Hab\x1b[6n", b"R"), ask(b"\x1b[c", b"c"), ask(b"
 termios.tcsetattr(0, termios.TCSADRAIN, old)
 print("\r\n" + " ".join(repr(answer) for answer in answers))
 "#;
-    let file = install.dir().join("ask.py");
-    std::fs::write(&file, script).expect("write");
-    let run = agent.in_terminal(&format!("python3 {}", file.display()));
-    run.exits(0);
-    let shown = lines_of(&run.screen()).join("\n");
+    let shown = shown_by_python(&install, &agent, script);
     assert!(shown.contains(r"b'\x1b[5;9R' b'\x1b[?62;22c' b'\x1b[0n' b'\x1b[8;30;120t'"), "{shown}");
 }
 
@@ -263,11 +269,7 @@ while not answers.endswith(b"\x1b[?62;22c"):
 termios.tcsetattr(0, termios.TCSADRAIN, old)
 print("\r\n", answers.count(b"R"), "answers,", answers[-13:])
 "#;
-    let file = install.dir().join("ask.py");
-    std::fs::write(&file, script).expect("write");
-    let run = agent.in_terminal(&format!("python3 {}", file.display()));
-    run.exits(0);
-    let shown = lines_of(&run.screen()).join("\n");
+    let shown = shown_by_python(&install, &agent, script);
     assert!(shown.contains(r"300 answers, b'\x1b[0n\x1b[?62;22c'"), "{shown}");
 }
 
