@@ -80,6 +80,13 @@ fn a_root_in_a_console_is_in_its_job_too_and_what_it_shows_is_read() {
     pty.hang_up();
     let ended = || (pty.read(&mut [0; 4096]) == Got::End).then_some(());
     super::eventually("the end of what is shown", ended);
+    let late =
+        pty.resize(Size::new(90, 30).expect("a size")).expect_err("there is nothing to resize any more");
+    assert_eq!(
+        late.to_string(),
+        "the terminal is closed",
+        "the system is not asked, which would use what is gone"
+    );
 }
 
 #[test]
