@@ -230,7 +230,7 @@ pub(crate) fn enclosure(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Enclo
 pub(crate) fn leaves_nobody_unseen(note: Option<&KeeperNote>, enclosure: Option<&Enclosure>) -> bool {
     let Some(note) = note else { return true };
     enclosure.is_some()
-        || note.boundary.ends_with_its_keeper()
+        || note.boundary.ends_with_its_keeper() && matches!(Enclosure::open(&note.boundary), Ok(None))
         || note.root.place.boot_id != process::here().boot_id
 }
 
