@@ -1,6 +1,9 @@
 //! One end of a pipe in both directions, which never waits. Nothing is read that nobody asked for, because the end may be
 //! handed to another process in the middle: that there is something to read is told by a read of no bytes.
 
+#[cfg(feature = "async")]
+mod posted;
+
 use super::{Event, check, number};
 use crate::flow::Got;
 use std::io;
@@ -151,13 +154,6 @@ impl Writing {
         self.memory = Vec::new();
         Some(written)
     }
-
-    fn settle(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<bool> {
-        if !self.work.is_begun() {
-            return Ok(true);
-        }
-        self.look(pipe).map_or(Ok(false), |written| written.map(|_| true))
-    }
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -205,11 +201,6 @@ impl End {
         failed < 0 || about.NamedPipeState != FILE_PIPE_CONNECTED_STATE
     }
 
-    /// Whether a read would say something: bytes, an end or an error.
-    pub(crate) fn has_something(&self) -> bool {
-        self.available().map_or(true, |there| there > 0)
-    }
-
     /// Reads what is there.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
         // One at a time: the bytes that are found are to be there for the read.
@@ -249,20 +240,6 @@ impl End {
             writing.begin(self.handle(), bytes)?;
         }
         writing.look(self.handle()).unwrap_or(Ok(0))
-    }
-
-    /// Has a copy of these bytes written, and says how many were copied: none while an earlier copy is not in the pipe.
-    pub(crate) fn post(&self, bytes: &[u8]) -> io::Result<usize> {
-        let writing = &mut *lock(&self.writing);
-        if bytes.is_empty() || !writing.settle(self.handle())? {
-            return Ok(0);
-        }
-        writing.begin(self.handle(), bytes)
-    }
-
-    /// Whether everything that was copied is in the pipe; an error if it never will be.
-    pub(crate) fn is_settled(&self) -> io::Result<bool> {
-        lock(&self.writing).settle(self.handle())
     }
 
     /// Set while there may be something to read: the event is made to say so now.
