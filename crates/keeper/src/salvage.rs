@@ -226,7 +226,8 @@ pub(crate) fn enclosure(dir: &RunDir, note: Option<&KeeperNote>) -> Option<Enclo
 }
 
 /// Whether nobody of a run that lost its keeper can live on unseen by one whom orphans do not come back to. Without an
-/// enclosure, one that cleared its environment may; but what never started left nobody, and nobody outlives a boot.
+/// enclosure, one that cleared its environment may; but what never started left nobody, a job that is gone took everybody
+/// along, and nobody outlives a boot.
 pub(crate) fn leaves_nobody_unseen(note: Option<&KeeperNote>, enclosure: Option<&Enclosure>) -> bool {
     let Some(note) = note else { return true };
     enclosure.is_some()

@@ -39,3 +39,21 @@ fn a_run_that_no_keeper_could_be_had_for_is_closed() {
     let ended = dir.ending().expect("a record").expect("an ending").termination;
     assert_eq!((ended.reason, ended.detail.as_deref()), (Reason::SpawnError, Some("no more processes")));
 }
+
+/// Elsewhere there are no jobs.
+#[cfg(windows)]
+#[test]
+fn a_job_that_cannot_be_opened_is_not_one_that_is_gone() {
+    let own = process::own().expect("a process");
+    let in_job = |name: &str| KeeperNote {
+        keeper: own.clone(),
+        nursery_id: tenure_core::ids::NurseryId::from_random([1; 12]),
+        root: own.clone(),
+        boundary: tenure_core::record::Boundary::Job { name: name.to_owned() },
+        started_at_ms: 0,
+        exe: None,
+        process_group: None,
+    };
+    assert!(leaves_nobody_unseen(Some(&in_job("tenure-of-nobody")), None));
+    assert!(!leaves_nobody_unseen(Some(&in_job(r"no-such-place\job")), None));
+}

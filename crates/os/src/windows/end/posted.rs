@@ -1,4 +1,5 @@
-//! What one who serves many ends at once asks of them: what is written is taken over, and whether it has arrived is asked later.
+//! What one who serves many ends at once asks of them: to take over what is to be written and be asked later if it has arrived,
+//! and if there is something to read without reading it.
 
 use super::{End, Writing, lock};
 use std::io;
