@@ -8,7 +8,7 @@ use tenure_core::limits::Limits;
 use tenure_core::output::Keep;
 use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
-use tenure_core::wire::{self, Launch, Role, Tell};
+use tenure_core::wire::{self, Ask, Launch, Role, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_keeper::rundir::RunDir;
@@ -152,4 +152,12 @@ pub fn hear<T>(keeper: &mut Frames, what: impl Fn(Tell) -> Option<T>) -> T {
             return heard;
         }
     }
+}
+
+/// Follows a run until its command has written this.
+#[track_caller]
+pub fn wait_written(keeper: &mut Frames, text: &str) {
+    keeper.send(&Ask::Follow, &[]);
+    let bytes = text.len() as u64;
+    hear(keeper, |tell| matches!(tell, Tell::Grown { to } if to >= bytes).then_some(()));
 }

@@ -7,7 +7,7 @@ use tenure_core::limits::Limits;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::wire::{Ask, Role, Tell};
-use tenure_it::crib::{Warm, hear};
+use tenure_it::crib::{Warm, hear, wait_written};
 use tenure_it::install::Install;
 use tenure_it::known::Known;
 use tenure_it::{PATIENCE, eventually, proc};
@@ -45,13 +45,6 @@ fn signals(journal: &[What]) -> Vec<(Signal, Target, Proof)> {
         _ => None,
     };
     journal.iter().filter_map(signal).collect()
-}
-
-/// Waits until a run's command has written this much.
-#[track_caller]
-fn wait_output(keeper: &mut Frames, bytes: u64) {
-    keeper.send(&Ask::Follow, &[]);
-    hear(keeper, |tell| matches!(tell, Tell::Grown { to } if to >= bytes).then_some(()));
 }
 
 #[test]
@@ -126,7 +119,7 @@ fn a_group_that_does_not_leave_is_killed_in_one_stroke_which_counts() {
     let (dir, mut peers) =
         hasty(&install).launch(&["sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"], &[HOLDER]);
     let root = started(&mut peers[0]);
-    wait_output(&mut peers[0], 1);
+    wait_written(&mut peers[0], "\n");
     peers[0].send(&Ask::Cancel { now: false }, &[]);
     let ending = ended(&mut peers[0]);
     assert!(ending.kills.pgid >= 1, "{:?}", ending.kills);

@@ -2,8 +2,8 @@
 
 use tenure_core::ending::{Cause, Reason};
 use tenure_core::journal::{Target, What};
-use tenure_core::wire::{Ask, Role, Tell};
-use tenure_it::crib::{Warm, hear};
+use tenure_core::wire::{Role, Tell};
+use tenure_it::crib::{Warm, hear, wait_written};
 use tenure_it::install::Install;
 use tenure_it::known::Known;
 use tenure_it::{PATIENCE, eventually, proc};
@@ -22,9 +22,8 @@ struct Run {
 fn launch(warm: &Warm, command: &[&str], below: usize) -> Run {
     let (dir, mut peers) = warm.launch(command, &[HOLDER]);
     let note = hear(&mut peers[0], |tell| if let Tell::Started { note } = tell { Some(*note) } else { None });
-    // It writes once everybody is there.
-    peers[0].send(&Ask::Follow, &[]);
-    hear(&mut peers[0], |tell| matches!(tell, Tell::Grown { .. }).then_some(()));
+    // It says so once everybody is there.
+    wait_written(&mut peers[0], "ready");
     let mut tree = proc::descendants(note.keeper.pid);
     tree.retain(|&pid| pid != note.root.pid);
     assert_eq!(tree.len(), below, "{tree:?}");

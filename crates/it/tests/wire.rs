@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use tenure_core::ending::Cause;
 use tenure_core::wire::{Ask, Role, Tell, VERSION};
 use tenure_it::PATIENCE;
-use tenure_it::crib::{Warm, hear};
+use tenure_it::crib::{Warm, hear, wait_written};
 use tenure_it::install::Install;
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
@@ -159,10 +159,13 @@ fn a_newer_version_is_refused_and_the_connection_goes_on() {
 #[test]
 fn the_status_says_the_epoch_and_why_the_run_ends() {
     let install = Install::new();
-    // It ignores the request to leave, so there is a moment to ask in.
+    // It ignores the request to leave and has long to follow it, so there is a moment to ask in.
     let actor = install.actor();
-    let (dir, mut peers) = Warm::new(&install).launch(&[&actor, "ignore-all", "sleep"], &[HOLDER]);
+    let mut warm = Warm::new(&install);
+    warm.limits.grace = 2 * PATIENCE;
+    let (dir, mut peers) = warm.launch(&[&actor, "ignore-all", "sleep"], &[HOLDER]);
     wait_started(&mut peers[0]);
+    wait_written(&mut peers[0], "ready ignore-all\n");
     let mut holder = dial(&dir, Role::Holder { epoch: 5 });
     let mut status = || {
         holder.send(&Ask::Status, &[]);
