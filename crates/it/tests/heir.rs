@@ -1,9 +1,11 @@
 //! Declared daemons: with `--on-escape allow` what escapes becomes a run of its own, leased and listed.
 
-use tenure_it::eventually;
+use rustix::process::Signal;
 use tenure_it::install::Install;
-use tenure_it::proc;
+use tenure_it::known::Known;
 use tenure_it::witness::Witness;
+use tenure_it::{eventually, proc};
+use tenure_keeper::rundir::RunDir;
 
 /// Runs a command that leaves a daemon behind; returns the run that took it over.
 #[track_caller]
@@ -54,9 +56,30 @@ fn the_old_run_keeps_its_own_ending_and_names_the_escapee() {
 fn a_daemon_that_ends_by_itself_ends_its_run_with_its_own_code() {
     let install = Install::new();
     let witness = Witness::new(install.dir());
-    let heir = daemonised(&install, &witness, "0", &["sleep", "0.3"]);
+    let heir = daemonised(&install, &witness, "0", &["sleep", "3"]);
     assert_eq!(install.tenure(&["wait", &heir]).status.code(), Some(0));
     assert!(witness.all_dead());
+}
+
+#[test]
+fn an_heir_that_is_named_has_a_door() {
+    let install = Install::new().with_env("TENURE_PAUSE", "keeper-after-ending");
+    let words = [&install.actor(), "daemon", "--exit", "0", "sleep"];
+    let old = install.start_in_background(&["--on-escape", "allow"], &words);
+    let run = |id: &str| RunDir::open(&install.state().join("runs").join(id)).expect("a run");
+    let ending = eventually("the ending", || run(&old).ending().expect("a record"));
+    let keeper =
+        Known::hold(run(&old).note().expect("a record").expect("a note").keeper.pid).expect("it lives");
+    eventually("a keeper that stands still", || proc::is_stopped(keeper.pid).then_some(()));
+    let [heir] = &ending.handed_over_to[..] else { panic!("{ending:?}") };
+    assert!(run(heir.as_str()).dial().is_ok(), "it can be asked, and answers when it gets to it");
+    let mut asked = install.start(&["cancel", heir.as_str()]);
+    eventually("the end of all", || {
+        keeper.send(Signal::CONT);
+        keeper.is_dead().then_some(())
+    });
+    assert_eq!(asked.code(), 0, "{}", asked.err());
+    assert_eq!(install.wait(heir.as_str()), 123);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use tenure_core::watch::{Seen, Watch, Whom};
 use tenure_os::clock;
 use tenure_os::lock::Lock;
 use tenure_os::root::Root;
+use tenure_os::socket::Listener;
 use tenure_output::Writer;
 
 /// The run that takes over.
@@ -28,6 +29,8 @@ pub(super) struct Heir {
     log: Writer,
     root: Root,
     session: i32,
+    /// Open before anybody is told of this run; who comes early waits at the door.
+    listener: Option<Listener>,
 }
 
 impl Heir {
@@ -66,7 +69,8 @@ impl Keeper {
         match self.furnish(&dir, command, &note) {
             Ok((ticket, lock)) => {
                 let log = Writer::create(&dir.output(), ticket.keep);
-                Ok(Some(Heir { dir, ticket, note, lock, log, root, session }))
+                let listener = listen(&dir);
+                Ok(Some(Heir { dir, ticket, note, lock, log, root, session, listener }))
             }
             Err(error) => {
                 unmake(&dir, &error);
@@ -105,7 +109,7 @@ impl Keeper {
 
     /// Goes on as the keeper of the heir.
     pub(super) fn turn_into(self, heir: Heir) -> Keeper {
-        let Heir { dir, ticket, note, lock, log, root, session } = heir;
+        let Heir { dir, ticket, note, lock, log, root, session, listener } = heir;
         let mut next = Keeper {
             watch: Watch::new(ticket.policy()),
             epoch: ticket.lease_epoch,
@@ -114,7 +118,7 @@ impl Keeper {
             outlet: self.outlet.go_on(log),
             inlet: Inlet::closed(),
             peers: Vec::new(),
-            listener: listen(&dir),
+            listener,
             door_opens_at: None,
             ending_space: dir.reserve_ending().ok(),
             start: None,
