@@ -43,6 +43,8 @@ use tenure_os::{clock, pause, reaper, tree};
 
 /// How long the dead are buried between two looks at everything else.
 const BURIAL: Duration = Duration::from_millis(100);
+/// How many looks for one who was missed are too few to be sure.
+const FEW_LOOKS: u32 = 5;
 
 /// So many dead at once are more than a command's work leaves.
 const MANY: usize = 64;
@@ -306,12 +308,14 @@ impl Keeper {
     }
 
     /// Who is alive beside the root. Somebody who forks and ends all the time may be missed by one look, so as
-    /// long as nobody was found and somebody is there, the look is repeated.
+    /// long as nobody was found and somebody is there, the look is repeated. Time in which we stood still is no look.
     fn outlived(&self) -> Vec<tree::Member> {
         let until = clock::awake() + BURIAL;
+        let mut looks = 0;
         loop {
             let living = self.living();
-            if !living.is_empty() || self.is_bare() || clock::awake() > until {
+            looks += 1;
+            if !living.is_empty() || self.is_bare() || (looks > FEW_LOOKS && clock::awake() > until) {
                 return living;
             }
             self.bury();

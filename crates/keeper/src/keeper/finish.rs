@@ -27,9 +27,17 @@ impl Keeper {
 
     /// Whether nothing more is to be read: everything was closed, or somebody outside holds it for too long. A
     /// foreground caller that has not taken enough is waited for, since the rest would be lost to it.
-    pub(super) fn drained(&self) -> bool {
+    pub(super) fn drained(&mut self) -> bool {
         let Some(draining) = &self.draining else { return false };
-        self.outlet.ended() || (!self.is_held_up() && clock::awake() >= draining.until)
+        if self.outlet.ended() {
+            return true;
+        }
+        if self.is_held_up() || clock::awake() < draining.until {
+            return false;
+        }
+        // It may be this late because we stood still: what the tree wrote is there all the same.
+        self.readable().collect::<Vec<_>>().into_iter().for_each(|stream| self.read_output(stream));
+        !self.is_held_up()
     }
 
     /// The time in which a caller held us up is not the output's.
