@@ -10,6 +10,10 @@ check:
 test *filter:
     cargo nextest run --workspace {{filter}}
 
+# The same with programs that begin late, so that whoever does not wait for them is found: just shake tree
+shake *filter:
+    LATE_MS=700 cargo nextest run -p tenure-it {{filter}}
+
 # Tenure itself: just run run -- echo hello
 run *args:
     cargo run --release -- {{args}}

@@ -26,6 +26,12 @@ impl Background {
     /// Starts a run of the actor with these words, and waits until the first of them is ready.
     #[track_caller]
     pub fn start(install: &Install, options: &[&str], words: &[&str]) -> Self {
+        Self::start_in_time(install, options, words).expect("it lives")
+    }
+
+    /// The same for a run that may be ended before its words are ready; `None` if it was.
+    #[track_caller]
+    pub fn start_in_time(install: &Install, options: &[&str], words: &[&str]) -> Option<Self> {
         let witness = Witness::new(install.dir());
         let actor = install.actor();
         let args = [&["run", "--bg"], options, &["--", &actor, "--pids", "pids"], words].concat();
@@ -34,12 +40,15 @@ impl Background {
         assert!(output.status.success(), "{output:?}");
         let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let dir = RunDir::open(&install.state().join("runs").join(id)).expect("the run's directory");
-        eventually("the tree", || has_role(&install.dir().join("pids"), words[0]).then_some(()));
+        eventually("the tree or its end", || {
+            let is_there = has_role(&install.dir().join("pids"), words[0]);
+            (is_there || dir.ending().expect("a record").is_some()).then_some(is_there)
+        })
+        .then_some(())?;
         let keeper = dir.note().expect("a note").expect("a note").keeper.pid;
-        let (_, nursery, ..) = proc::stat(keeper).expect("a keeper");
+        let (_, nursery, ..) = proc::stat(keeper)?;
         let members = proc::descendants(keeper).into_iter().filter_map(Known::hold).collect();
-        let hold = |pid| Known::hold(pid).expect("it lives");
-        Self { nursery: hold(nursery), keeper: hold(keeper), members, dir, witness }
+        Some(Self { nursery: Known::hold(nursery)?, keeper: Known::hold(keeper)?, members, dir, witness })
     }
 
     /// Kills these in one stroke.

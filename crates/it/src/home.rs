@@ -85,6 +85,12 @@ impl Home {
         })
     }
 
+    /// A run's root, alive.
+    #[track_caller]
+    pub fn root(&self, id: &str) -> Known {
+        Known::hold(self.root_pid(id)).expect("a root that lives")
+    }
+
     /// The daemon that holds the lock, whether it serves or not.
     pub fn locked(&self) -> Option<Known> {
         let text = std::fs::read_to_string(self.state().join("daemon.lock")).ok()?;

@@ -192,6 +192,12 @@ impl Install {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// The pid of a run's root.
+    #[track_caller]
+    pub fn root_pid(&self, id: &str) -> i32 {
+        self.show(id)["pid"].as_i64().and_then(|pid| pid.try_into().ok()).expect("a pid")
+    }
+
     /// Waits until a run's output holds this text.
     #[track_caller]
     pub fn wait_for_output(&self, id: &str, text: &str) {

@@ -59,3 +59,21 @@ pub fn within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Optio
         std::thread::park_timeout(Duration::from_millis(3));
     }
 }
+
+/// A trial against the clock: its unit of time is doubled until what has to come in time does. A machine that is too
+/// busy makes the trial longer; what is wrong at every pace is a fault.
+#[track_caller]
+pub fn at_some_pace<T>(unit: Duration, trial: impl FnMut(Duration) -> Option<T>) -> T {
+    [1, 2, 4, 8, 16].map(|slower| slower * unit).into_iter().find_map(trial).expect("in time at some pace")
+}
+
+/// How late programs of the tests begin, if that was asked for at the build, as by `just shake`: who does not wait until
+/// one is ready is found.
+pub fn lateness() -> Duration {
+    Duration::from_millis(option_env!("LATE_MS").map_or(0, |ms| ms.parse().expect("milliseconds")))
+}
+
+/// Begins so late.
+pub fn begin_late() {
+    std::thread::park_timeout(lateness());
+}

@@ -17,6 +17,17 @@ pub fn runs(pid: i32) -> bool {
     stat(pid).is_some_and(|(state, ..)| !matches!(state, 'Z' | 'X'))
 }
 
+/// Waits until a shell's terminal is a job's: it says which job it is about to put there before it does.
+#[track_caller]
+pub fn wait_in_background(shell: i32) {
+    crate::eventually("a job in the foreground", || {
+        let text = fs::read_to_string(format!("/proc/{shell}/stat")).ok()?;
+        let after = &text[text.rfind(')')? + 1..];
+        let foreground: i32 = after.split_ascii_whitespace().nth(5)?.parse().ok()?;
+        (foreground > 0 && foreground != shell).then_some(())
+    });
+}
+
 /// Whether a process is stopped, as at a pause point.
 pub fn is_stopped(pid: i32) -> bool {
     stat(pid).is_some_and(|(state, ..)| state == 'T')

@@ -33,8 +33,8 @@ impl Served {
     pub fn sharing(registry: &Path) -> Install {
         Install::new()
             .with_env("TENURE_REGISTRY", &format!("sqlite:{}", registry.display()))
-            .with_env("TENURE_LEASE_TTL", "2s")
-            .with_env("TENURE_HEARTBEAT", "250ms")
+            .with_env("TENURE_LEASE_TTL", "4s")
+            .with_env("TENURE_HEARTBEAT", "400ms")
     }
 
     /// Starts the daemon again, after its end.

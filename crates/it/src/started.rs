@@ -81,23 +81,24 @@ impl Started {
     /// Waits until its standard output holds this text.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
+        assert!(self.says(text), "it ended before {text:?}: {:?} / {:?}", self.out(), self.err());
+    }
+
+    /// Whether its standard output comes to hold this text before it ends.
+    #[track_caller]
+    pub fn says(&mut self, text: &str) -> bool {
         let deadline = std::time::Instant::now() + PATIENCE;
         while !self.out().contains(text) {
             if let Some(status) = self.child.try_wait().expect("wait") {
                 // It may have printed the text just before it ended.
                 self.ended = Some(status);
                 self.read_to_end();
-                assert!(
-                    self.out().contains(text),
-                    "it ended before {text:?}: {:?} / {:?}",
-                    self.out(),
-                    self.err()
-                );
-                return;
+                return self.out().contains(text);
             }
             assert!(std::time::Instant::now() < deadline, "no {text:?}: {:?} / {:?}", self.out(), self.err());
             std::thread::park_timeout(std::time::Duration::from_millis(3));
         }
+        true
     }
 
     /// How it has ended, if it has.

@@ -42,7 +42,7 @@ pub struct Kept {
 /// A channel's table for a path of a receiver.
 pub fn webhook(name: &str, receiver: &Receiver, path: &str) -> String {
     let (url, secret) = (receiver.url(path), String::from_utf8_lossy(SECRET));
-    format!("[channels.{name}]\nwebhook = '{url}'\nsecret = '{secret}'\ntimeout = '2s'\n")
+    format!("[channels.{name}]\nwebhook = '{url}'\nsecret = '{secret}'\ntimeout = '30s'\n")
 }
 
 impl Told {

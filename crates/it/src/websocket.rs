@@ -6,6 +6,8 @@ use crate::api::{Api, Wire};
 #[derive(Debug)]
 pub struct WebSocket {
     wire: Wire,
+    /// What came with what was waited for, and after it.
+    rest: Vec<u8>,
 }
 
 /// What came.
@@ -37,7 +39,7 @@ impl WebSocket {
         assert_eq!(head.status, 101, "{head:?} {:?}", String::from_utf8_lossy(&wire.take(4096)));
         // What RFC 6455 says that this key is answered with.
         assert_eq!(head.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
-        Self { wire }
+        Self { wire, rest: Vec::new() }
     }
 
     fn send(&mut self, opcode: u8, payload: &[u8]) {
@@ -103,12 +105,13 @@ impl WebSocket {
     /// Reads until this text has come; returns what came until then.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
-        let mut seen = Vec::new();
+        let mut seen = std::mem::take(&mut self.rest);
         loop {
-            let shown = String::from_utf8_lossy(&seen).into_owned();
-            if shown.contains(text) {
-                return shown;
+            if let Some(at) = seen.windows(text.len()).position(|part| part == text.as_bytes()) {
+                self.rest = seen.split_off(at + text.len());
+                return String::from_utf8_lossy(&seen).into_owned();
             }
+            let shown = String::from_utf8_lossy(&seen).into_owned();
             match self.hear() {
                 Said::Bytes(bytes) => seen.extend(bytes),
                 other => panic!("no {text:?} before {other:?}: {shown:?}"),
@@ -119,7 +122,7 @@ impl WebSocket {
     /// Reads to the end; returns the bytes, the code and the reason.
     #[track_caller]
     pub fn end(&mut self) -> (String, u16, String) {
-        let mut seen = Vec::new();
+        let mut seen = std::mem::take(&mut self.rest);
         loop {
             match self.hear() {
                 Said::Bytes(bytes) => seen.extend(bytes),

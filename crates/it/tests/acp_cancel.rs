@@ -93,7 +93,7 @@ fn an_agent_that_answers_late_after_a_cancel_is_taken_at_its_word_and_kept() {
 
 #[test]
 fn a_turn_that_takes_too_long_is_cancelled_by_the_protocol_first() {
-    let acp = Acp::with(&[], "timeout = '700ms'", "");
+    let acp = Acp::with(&[], "timeout = '5s'", "");
     acp.open(KEY);
     let turn = acp.turn(KEY, "!say so far\n!hang");
     assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
@@ -106,7 +106,7 @@ fn a_turn_that_takes_too_long_is_cancelled_by_the_protocol_first() {
 #[test]
 fn an_agent_that_never_answers_is_timed_out_and_ended() {
     let acp = Acp::with(&["--load"], "", "[run]\ngrace = '200ms'");
-    acp.open_with(KEY, json!({"timeoutMs": 500}));
+    acp.open_with(KEY, json!({"timeoutMs": 5000}));
     let turn = acp.turn(KEY, "!say so far\n!deaf");
     assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
     assert!(!text(&turn["error"]).is_empty(), "{turn}");

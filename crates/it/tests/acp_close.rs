@@ -116,6 +116,7 @@ fn a_session_is_closed_while_what_its_keeper_left_is_still_looked_after() {
     nursery.stop();
     for victim in [&acp.daemon(), &keeper] {
         victim.send(Signal::KILL);
+        victim.wait_dead(PATIENCE);
     }
     acp.begin();
     let closed = std::thread::scope(|scope| {

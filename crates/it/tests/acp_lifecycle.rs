@@ -90,7 +90,7 @@ fn an_evicted_adapter_is_not_needed_to_close_or_to_read() {
 
 #[test]
 fn a_mode_of_an_evicted_agent_is_set_in_the_next() {
-    let acp = Acp::with(&["--load", "--modes"], "idle = '100ms'", "");
+    let acp = Acp::with(&["--load", "--modes"], "idle = '3s'", "");
     acp.open(KEY);
     let _ = acp.itself(KEY);
     wait_evicted(&acp);
@@ -107,10 +107,14 @@ fn there_are_never_two_adapters_of_a_session() {
     let acp = Acp::with(&flags, "idle = '50ms'", "[run]\ngrace = '700ms'");
     acp.open(KEY);
     for start in 0..2 {
-        let _ = acp.itself(KEY);
+        let sent = acp.send(KEY, &format!("!await go-{start}"));
+        acp.wait_starts(start + 1);
         let adapter = acp.process(start);
-        eventually("it is asked to end", || (!proc::pending(adapter.pid).is_empty()).then_some(()));
-        assert!(!adapter.is_dead());
+        acp.let_go(&format!("go-{start}"));
+        let _ = acp.end_of(KEY, &sent["turnId"]);
+        eventually("it is asked to end", || {
+            (adapter.is_dead() || !proc::pending(adapter.pid).is_empty()).then_some(())
+        });
     }
     let _ = acp.itself(KEY);
     assert_eq!(acp.starts().len(), 3);

@@ -54,7 +54,7 @@ fn an_agent_that_dies_in_a_turn_is_told_with_its_true_exit_and_last_words() {
             assert!(error.contains(sign), "{sign}: {error}");
         }
         assert_eq!(turn["text"], "half ", "{turn}");
-        assert!(acp.status(KEY)["adapter"].is_null());
+        eventually("its end is known", || acp.status(KEY)["adapter"].is_null().then_some(()));
         let after = acp.itself(KEY);
         assert_eq!((&after["session"], &after["loaded"]), (&session, &true.into()), "{after}");
     }
@@ -150,6 +150,7 @@ fn an_agent_that_never_answers_at_its_start_is_given_up_with_the_turn() {
         let turn = acp.turn(KEY, "hello");
         assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
         assert!(text(&turn["error"]).contains("helper"), "{turn}");
+        acp.wait_starts(1);
         let closed = acp.close(KEY);
         assert_eq!(closed["unconfirmed"], json!([]), "{closed}");
         acp.process_is_gone(0);

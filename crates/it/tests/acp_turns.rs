@@ -217,7 +217,8 @@ fn an_agent_that_wants_a_login_and_has_none_described_is_told_with_what_it_offer
 
 #[test]
 fn a_session_for_one_turn_is_closed_with_its_adapter_after_it() {
-    let acp = Acp::new(&["--close"]);
+    // What it was told it notes, though it is asked to end meanwhile.
+    let acp = Acp::new(&["--close", "--ignore-term"]);
     let spawned = acp.open_with(KEY, json!({"mode": "oneshot", "task": "only"}));
     let turn = acp.end_of(KEY, &spawned["sent"]["turnId"]);
     assert_eq!(told(&turn)["prompt"], "only");

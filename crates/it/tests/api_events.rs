@@ -121,7 +121,8 @@ fn a_stream_is_resumed_after_the_daemons_death_without_loss_or_doubling() {
     assert_eq!(api.wait(&first)["termination"]["exitCode"], 0, "the run outlived the daemon");
     let last = before.last().expect("an event")["seq"].to_string();
     let mut resumed = api.follow("/v1/events?since=0", &[("Last-Event-ID", &last)]);
-    let after = read(&String::from_utf8_lossy(&resumed.wait_for("run-ended")));
+    let end = format!(r#""kind":"run-ended","runId":"{first}""#);
+    let after = read(&String::from_utf8_lossy(&resumed.wait_for(&end)));
     drop(resumed);
     let both: Vec<u64> = before.iter().chain(&after).map(|event| event["seq"].as_u64().expect("n")).collect();
     let all: Vec<u64> = past(&api, "since=0").iter().map(|event| event["seq"].as_u64().expect("n")).collect();

@@ -117,10 +117,10 @@ fn each_thing_is_counted_once_and_outlives_the_daemon() {
     for request in [
         json!({"command": ["true"]}),
         json!({"command": [actor, "die", "9"]}),
-        json!({"command": [actor, "ignore-term", "sleep"], "timeoutMs": 300, "graceMs": 100}),
+        json!({"command": ["sleep", "1000"], "timeoutMs": 300}),
         json!({"command": ["sleep", "1000"], "noOutputTimeoutMs": 200}),
         json!({"command": ["/no/such/program"]}),
-        json!({"command": [actor, "leave", "setsid", "sleep"]}),
+        json!({"command": [actor, "leave", "setsid", "ignore-term", "sleep"], "graceMs": 100}),
     ] {
         let id = api.start(&request);
         api.wait(&id);

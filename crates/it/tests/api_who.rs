@@ -3,6 +3,7 @@
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use tenure_it::api::{Api, text};
+use tenure_it::eventually;
 use tenure_it::install::Install;
 
 /// A daemon whose `tenure` can be called from inside a run as `$T`.
@@ -123,9 +124,10 @@ fn a_run_of_a_session_is_begotten_into_the_session() {
     let child = said.trim().to_owned();
     assert_eq!(child.lines().count(), 1, "{said}");
     assert_eq!(api.get(&format!("/v1/runs/{child}")).is(200).json()["sessionId"], "agent:a:main", "{said}");
-    let all = api.get("/v1/runs?all=true").is(200).json();
-    let all = all["runs"].as_array().expect("runs");
-    assert_eq!(all.len(), 4, "{all:?}");
+    let all = eventually("four runs", || {
+        let all = api.get("/v1/runs?all=true").is(200).json()["runs"].take();
+        all.as_array().filter(|all| all.len() == 4).cloned()
+    });
     assert!(all.iter().all(|run| run["sessionId"] == "agent:a:main"), "{all:?}");
 }
 

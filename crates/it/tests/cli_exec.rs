@@ -163,7 +163,7 @@ fn a_program_on_a_terminal_is_typed_to_and_shown() {
 #[test]
 fn what_takes_longer_than_it_is_waited_for_goes_on() {
     let home = home();
-    let (out, err) = says(&home, &["exec", "--yield", "300ms", "--", "echo early; sleep 1000"], 0);
+    let (out, err) = says(&home, &["exec", "--yield", "3s", "--", "echo early; sleep 1000"], 0);
     let id = home.only_run();
     assert_eq!(out, "early\n");
     assert!(err.contains(&id) && err.contains("tenure process poll"), "{err}");

@@ -1,10 +1,11 @@
 //! A run that nobody waits for: kill -9 of its nursery, its keeper, or both.
 
+use std::time::Duration;
 use tenure_core::ending::Reason;
 use tenure_it::background::Background;
 use tenure_it::bystander::Bystander;
 use tenure_it::install::Install;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::{PATIENCE, at_some_pace, eventually, proc};
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
 
@@ -139,8 +140,12 @@ fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
 
 #[test]
 fn a_run_whose_owner_does_not_come_back_ends_after_the_orphan_grace() {
-    let install = Install::new();
-    let run = Background::start(&install, &["--orphan-grace", "50ms", "--grace", "100ms"], &NASTY);
-    let ending = run.wait_end(&install).termination;
-    assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
+    at_some_pace(Duration::from_millis(500), |grace| {
+        let install = Install::new();
+        let options = ["--orphan-grace", &format!("{}ms", grace.as_millis()), "--grace", "100ms"];
+        let run = Background::start_in_time(&install, &options, &NASTY)?;
+        let ending = run.wait_end(&install).termination;
+        assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
+        Some(())
+    });
 }

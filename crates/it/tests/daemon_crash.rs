@@ -208,7 +208,7 @@ fn steal_interrupted_at(point: &str, transport: &[&str]) {
     let registry = registry.to_str().expect("UTF-8");
     let instance = || {
         let install = Install::new().with_env("TENURE_REGISTRY", registry);
-        Home::of(install.with_env("TENURE_LEASE_TTL", "600ms").with_env("TENURE_HEARTBEAT", "100ms"))
+        Home::of(install.with_env("TENURE_LEASE_TTL", "4s").with_env("TENURE_HEARTBEAT", "400ms"))
     };
     let (owner, thief) = (instance(), instance());
     owner.begin();

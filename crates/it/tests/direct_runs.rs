@@ -102,7 +102,9 @@ fn a_run_that_is_started_past_a_living_daemon_is_taken_in_soon() {
     served.install.cancel(&run);
 }
 
-const DAEMON: [&str; 3] = ["sh", "-c", "setsid sh -c 'echo up; exec sleep 600' & sleep 0.2"];
+/// It leaves a daemon, which is up by then.
+const DAEMON: [&str; 3] =
+    ["sh", "-c", "setsid sh -c ': > up; exec sleep 600' & until [ -e up ]; do sleep 0.02; done"];
 
 /// The run that took over what escaped from this one.
 #[track_caller]
@@ -152,9 +154,9 @@ fn the_heir_of_a_stolen_run_is_taken_over_too() {
     let path = dir.path().join("registry.db");
     let thief = Served::start(Served::sharing(&path));
     let mut owner = Served::start(Served::sharing(&path));
-    let script = "setsid sh -c 'echo up; exec sleep 600' & echo ready; read line";
+    let script = format!("{}; echo ready; read line", DAEMON[2]);
     let flags = ["--on-escape", "allow", "--orphan", "keep", "--stdin", "open"];
-    let run = owner.install.start_in_background(&flags, &["sh", "-c", script]);
+    let run = owner.install.start_in_background(&flags, &["sh", "-c", &script]);
     owner.install.wait_for_output(&run, "ready");
     let [keeper, _] = owner.keepers(&run);
     owner.kill();

@@ -66,6 +66,7 @@ fn it_finds_a_lost_run() {
     let id = install.start_in_background(&[], &["sleep", "1000"]);
     assert_eq!(check(&doctor(&install).1, "lost-runs")["verdict"], "ok", "it has a keeper");
     install.cancel(&id);
+    install.assert_nobody_is_left();
     // As if keeper and nursery had been killed at once, an hour ago.
     let run = install.state().join("runs").join(&id);
     std::fs::remove_file(run.join("ending")).expect("the ending");

@@ -104,7 +104,8 @@ fn the_signals_of_a_stop_are_noted_with_what_allowed_them() {
             && matches!(proof, Proof::Child | Proof::Adopted)
     });
     assert!(killed, "{signals:?}");
-    assert_eq!((ending.kills.pid, ending.kills.cgroup), (1, 0), "{journal:?}");
+    // Of the root too, if it was slow to leave.
+    assert!(ending.kills.pid >= 1 && ending.kills.cgroup == 0, "{journal:?}");
 }
 
 fn ignores_term(pid: i32) -> bool {

@@ -2,11 +2,10 @@
 
 use rustix::process::Signal;
 use serde_json::Value;
-use std::time::Duration;
 use tenure_core::journal::What;
 use tenure_it::bystander::Bystander;
 use tenure_it::served::Served;
-use tenure_it::{PATIENCE, eventually, within};
+use tenure_it::{PATIENCE, eventually};
 
 /// A place for a registry that no daemon owns.
 fn registry() -> (tempfile::TempDir, std::path::PathBuf) {
@@ -52,13 +51,14 @@ fn of_two_who_compete_for_the_runs_of_a_third_each_run_has_one_owner_one_stop_an
     let bystander = Bystander::start(&["--pids", "pids", "child", "sleep"], "child");
     let healthy = thieves[0].install.start_in_background(&["--orphan", "terminate"], &["sleep", "600"]);
     let mut winners = std::collections::HashMap::<String, u32>::new();
-    for round in 0..12 {
+    for round in 0..6 {
         let ended: Vec<String> = (0..3)
             .map(|_| victim.install.start_in_background(&["--orphan", "terminate"], &["sleep", "600"]))
             .collect();
         let kept = victim
             .install
             .start_in_background(&["--orphan", "keep"], &["sh", "-c", "echo here; exec sleep 600"]);
+        victim.install.wait_for_output(&kept, "here");
         victim.kill();
         for run in &ended {
             let ending = thieves[round % 2].ending(run);
@@ -156,7 +156,7 @@ fn nobody_steals_from_a_daemon_that_was_stopped_on_purpose() {
     let thief = Served::start(Served::sharing(&path));
     let mut owner = Served::start(Served::sharing(&path));
     for round in 0..3 {
-        let run = owner.install.start_in_background(&["--orphan-grace", "50ms"], &["sleep", "600"]);
+        let run = owner.install.start_in_background(&["--orphan-grace", "10s"], &["sleep", "600"]);
         let [keeper, _] = owner.keepers(&run);
         owner.stop();
         // Others lose theirs meanwhile: the thief's eyes are open.
@@ -191,14 +191,14 @@ fn a_thief_with_many_runs_to_take_keeps_its_own_heart_beating() {
     silent.iter().for_each(|[keeper, _]| keeper.stop());
     owner.kill();
     let own = thief.instance();
-    within(PATIENCE, "everything that answers is taken", || {
+    eventually("everything that answers is taken", || {
         let all: Vec<Value> = serde_json::from_slice(&thief.install.tenure(&["ps", "--json"]).stdout).ok()?;
         (all.iter().filter(|run| run["ownerInstanceId"] == own.as_str()).count() == 38).then_some(())
     });
     // A keeper is waited for ten seconds; the leases are renewed all the while.
     let expires = || status(&thief)["leaseExpiresAtMs"].as_u64().expect("a time");
     let first = expires();
-    within(Duration::from_secs(5), "a heart that beats", || (expires() > first + 1000).then_some(()));
+    eventually("a heart that beats", || (expires() > first + 1000).then_some(()));
     assert_eq!(status(&thief)["status"], "ok");
     silent.iter().for_each(|[keeper, _]| keeper.send(Signal::CONT));
     for run in &runs {

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 use std::time::{Duration, Instant};
+use tenure_core::defaults::GRACE;
+use tenure_core::duration::show;
+use tenure_it::at_some_pace;
 use tenure_it::install::Install;
 use tenure_it::started::Started;
 
@@ -13,10 +16,31 @@ struct Ended {
     out: String,
 }
 
+impl Ended {
+    /// Whether the command came to its end, which takes at least this long.
+    #[track_caller]
+    fn is_exit(&self, least: Duration) -> Option<()> {
+        (self.code == 0).then(|| {
+            assert_eq!(self.ending["reason"], "exit");
+            assert!(self.took >= least, "{:?}", self.took);
+        })
+    }
+}
+
 fn run(install: &Install, options: &[&str], verbs: &[&str]) -> Ended {
     let actor = install.actor();
     let mut run = install.start(&[&["run"], options, &["--", &actor], verbs].concat());
     ended(install, &mut run)
+}
+
+fn shell(options: &[&str], script: &str) -> Ended {
+    let install = Install::new();
+    let mut run = install.start(&[&["run"], options, &["--", "sh", "-c", script]].concat());
+    ended(&install, &mut run)
+}
+
+fn millis(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
 }
 
 fn ended(install: &Install, run: &mut Started) -> Ended {
@@ -30,20 +54,24 @@ fn ended(install: &Install, run: &mut Started) -> Ended {
 
 #[test]
 fn the_overall_limit_ends_a_run_that_goes_on_talking() {
-    let ended = run(&Install::new(), &["--timeout", "600ms"], &["tick", "50"]);
-    assert_eq!((ended.code, &ended.ending["reason"]), (124, &Value::from("overall-timeout")));
-    assert!(ended.took >= Duration::from_millis(600), "{:?}", ended.took);
-    assert!(ended.out.contains("tick 3"), "{}", ended.out);
-    assert!(ended.ending["detail"].as_str().is_some_and(|text| text.contains("600 ms")), "{}", ended.ending);
+    at_some_pace(Duration::from_millis(600), |limit| {
+        let ended = run(&Install::new(), &["--timeout", &millis(limit)], &["tick", "50"]);
+        assert_eq!((ended.code, &ended.ending["reason"]), (124, &Value::from("overall-timeout")));
+        assert!(ended.took >= limit, "{:?}", ended.took);
+        let detail = format!("ran longer than {}", show(limit));
+        assert_eq!(ended.ending["detail"], detail);
+        ended.out.contains("tick 3").then_some(())
+    });
 }
 
 #[test]
 fn the_overall_limit_is_124_even_if_the_command_leaves_with_zero_when_asked() {
-    let install = Install::new();
     let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut run = install.start(&["run", "--timeout", "500ms", "--", "sh", "-c", script]);
-    let ended = ended(&install, &mut run);
-    assert_eq!((ended.code, &ended.ending["exitCode"]), (124, &Value::from(0)));
+    at_some_pace(Duration::from_millis(500), |limit| {
+        let ended = shell(&["--timeout", &millis(limit)], script);
+        assert_eq!(ended.code, 124);
+        ended.out.contains("ready").then(|| assert_eq!(ended.ending["exitCode"], 0))
+    });
 }
 
 #[test]
@@ -64,58 +92,56 @@ fn silence_ends_a_run() {
 
 #[test]
 fn output_puts_the_silence_limit_off_every_time() {
-    // Twelve ticks of 150 ms take longer than the limit, but no pause between two of them does.
-    let ended = run(&Install::new(), &["--no-output-timeout", "1s"], &["tick", "150", "12"]);
-    assert_eq!((ended.code, &ended.ending["reason"]), (0, &Value::from("exit")));
-    assert!(ended.took > Duration::from_millis(1500), "{:?}", ended.took);
+    // Twelve ticks take longer than the limit, but no pause between two of them does.
+    at_some_pace(Duration::from_secs(1), |limit| {
+        let pause = (limit / 7).as_millis().to_string();
+        let ended = run(&Install::new(), &["--no-output-timeout", &millis(limit)], &["tick", &pause, "12"]);
+        ended.is_exit(limit * 3 / 2)
+    });
 }
 
 #[test]
 fn silence_after_the_last_output_counts_from_that_output() {
-    let install = Install::new();
-    let mut run = install.start(&[
-        "run",
-        "--no-output-timeout",
-        "800ms",
-        "--",
-        "sh",
-        "-c",
-        "sleep 0.4; echo x; sleep 100",
-    ]);
-    let ended = ended(&install, &mut run);
-    assert_eq!((ended.code, &ended.ending["reason"]), (124, &Value::from("no-output-timeout")));
-    assert!(ended.took >= Duration::from_millis(1200), "{:?}", ended.took);
+    at_some_pace(Duration::from_millis(800), |limit| {
+        let half = limit / 2;
+        let script = format!("sleep {}; echo x; sleep 100", half.as_secs_f64());
+        let ended = shell(&["--no-output-timeout", &millis(limit)], &script);
+        assert_eq!((ended.code, &ended.ending["reason"]), (124, &Value::from("no-output-timeout")));
+        ended.out.contains('x').then(|| assert!(ended.took >= limit + half, "{:?}", ended.took))
+    });
 }
 
 #[test]
 fn errors_are_output_too() {
-    let install = Install::new();
-    let script = "for i in 1 2 3 4 5 6 7 8 9; do echo $i >&2; sleep 0.2; done";
-    let mut run = install.start(&["run", "--no-output-timeout", "1s", "--", "sh", "-c", script]);
-    assert_eq!(ended(&install, &mut run).code, 0);
+    at_some_pace(Duration::from_secs(1), |limit| {
+        let pause = (limit / 5).as_secs_f64();
+        let script = format!("for i in 1 2 3 4 5 6 7 8 9; do echo $i >&2; sleep {pause}; done");
+        shell(&["--no-output-timeout", &millis(limit)], &script).is_exit(limit * 3 / 2)
+    });
 }
 
 #[test]
 fn a_silent_worker_is_kept_alive_by_its_cpu_time() {
-    let options = ["--no-output-timeout", "700ms", "--activity", "cpu"];
-    let ended = run(&Install::new(), &options, &["silent-cpu", "2"]);
-    assert_eq!((ended.code, &ended.ending["reason"]), (0, &Value::from("exit")));
-    assert!(ended.took >= Duration::from_secs(2), "{:?}", ended.took);
+    is_kept_alive(Install::new, &["silent-cpu"]);
 }
 
 #[test]
 fn a_silent_worker_below_the_root_is_kept_alive_by_its_cpu_time() {
-    let options = ["--no-output-timeout", "700ms", "--activity", "cpu"];
-    let ended = run(&Install::new().without_cgroup(), &options, &["child", "setsid", "silent-cpu", "2"]);
-    assert_eq!((ended.code, &ended.ending["reason"]), (0, &Value::from("exit")));
+    is_kept_alive(|| Install::new().without_cgroup(), &["child", "setsid", "silent-cpu"]);
 }
 
 #[test]
 fn a_silent_writer_is_kept_alive_by_its_io() {
-    let options = ["--no-output-timeout", "700ms", "--activity", "cpu"];
-    let ended = run(&Install::new(), &options, &["silent-io", "2"]);
-    assert_eq!((ended.code, &ended.ending["reason"]), (0, &Value::from("exit")));
-    assert!(ended.took >= Duration::from_secs(2), "{:?}", ended.took);
+    is_kept_alive(Install::new, &["silent-io"]);
+}
+
+/// Works in silence for three times as long as silence is allowed.
+fn is_kept_alive(install: fn() -> Install, work: &[&str]) {
+    at_some_pace(Duration::from_millis(700), |limit| {
+        let time = limit * 3;
+        let options = ["--no-output-timeout", &millis(limit), "--activity", "cpu"];
+        run(&install(), &options, &[work, &[&time.as_secs_f64().to_string()]].concat()).is_exit(time)
+    });
 }
 
 #[test]
@@ -133,11 +159,18 @@ fn cpu_time_does_not_count_unless_asked_for() {
 
 #[test]
 fn the_grace_is_given_and_no_more() {
-    let options = ["--timeout", "400ms", "--grace", "500ms"];
-    let ended = run(&Install::new(), &options, &["ignore-term", "sleep"]);
-    assert_eq!((ended.code, &ended.ending["signal"]), (124, &Value::from(9)));
-    assert!(ended.took >= Duration::from_millis(900), "{:?}", ended.took);
-    assert!(ended.took < Duration::from_secs(4), "{:?}", ended.took);
+    let grace = Duration::from_millis(500);
+    at_some_pace(Duration::from_millis(400), |limit| {
+        let options = ["--timeout", &millis(limit), "--grace", &millis(grace)];
+        let ended = run(&Install::new(), &options, &["ignore-term", "sleep"]);
+        assert_eq!(ended.code, 124);
+        // Far less than it is where nobody says how long it is.
+        let is_over = ended.took < limit + GRACE / 2;
+        (ended.out.contains("ready") && is_over).then(|| {
+            assert_eq!(ended.ending["signal"], 9);
+            assert!(ended.took >= limit + grace, "{:?}", ended.took);
+        })
+    });
 }
 
 #[test]
@@ -182,7 +215,7 @@ fn a_stopped_tree_hears_that_it_is_to_leave() {
     let actor = install.actor();
     let id = install.start_in_background(&["--grace", "30s"], &[&actor, "stop"]);
     install.wait_for_output(&id, "ready stop\n");
-    let pid = i32::try_from(install.show(&id)["pid"].as_i64().expect("a pid")).expect("a pid");
+    let pid = install.root_pid(&id);
     tenure_it::eventually("the actor stops itself", || tenure_it::proc::is_stopped(pid).then_some(()));
     install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);

@@ -116,7 +116,7 @@ fn the_conversation_goes_on_with_the_next_daemon() {
     let waits = json!({"name": "exec", "arguments": {"command": "sleep 1001", "yieldMs": 100_000}});
     let waiting = client.send("tools/call", &waits);
     eventually("the command that is waited for", || {
-        let all = home.tenure(&["ps", "--json"]);
+        let all = home.tenure(&["ps", "--state", "running", "--json"]);
         String::from_utf8_lossy(&all.stdout).contains("sleep 1001").then_some(())
     });
     let killed = home.kill();

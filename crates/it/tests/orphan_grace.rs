@@ -59,11 +59,11 @@ fn a_daemon_that_comes_back_within_the_grace_keeps_every_run() {
 #[test]
 fn the_grace_is_for_each_absence() {
     let home = Home::unwatched();
-    let id = home.act(&["--grace", "100ms", "--orphan-grace", "3s"], &["sleep"]);
+    let id = home.act(&["--grace", "100ms", "--orphan-grace", "8s"], &["sleep"]);
     home.wait_ready(&id);
-    for _ in 0..4 {
+    for _ in 0..3 {
         home.kill();
-        assert_eq!(home.tenure(&["wait", "--timeout", "1s", &id]).status.code(), Some(124), "it goes on");
+        assert_eq!(home.tenure(&["wait", "--timeout", "3s", &id]).status.code(), Some(124), "it goes on");
         home.begin();
     }
     assert_eq!(home.show(&id)["state"], "running");

@@ -4,6 +4,7 @@ use std::io::{IoSliceMut, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
+use tenure_it::eventually;
 use tenure_it::install::{Install, actor};
 use tenure_it::started::Started;
 
@@ -141,14 +142,14 @@ fn logs_give_any_part_of_the_output_of_a_background_run() {
 #[test]
 fn followed_logs_come_live_and_end_with_the_run() {
     let install = Install::new();
-    let actor = install.actor();
-    let id = install.start_in_background(&[], &[&actor, "tick", "100", "8"]);
+    let script = "echo one; read line; echo $line; exit 0";
+    let id = install.start_in_background(&["--stdin", "open"], &["sh", "-c", script]);
     let mut follower = install.start(&["logs", "-f", &id]);
-    follower.wait_for("tick 2\n");
+    follower.wait_for("one\n");
     assert!(install.show(&id)["termination"].is_null(), "the run goes on while it is followed");
+    assert!(install.tenure(&["write", &id, "two\n"]).status.success());
     assert_eq!(follower.code(), 0);
-    let expected = (1..=8).map(|n| format!("tick {n}\n")).collect::<Vec<_>>().concat();
-    assert_eq!(follower.out(), expected);
+    assert_eq!(follower.out(), "one\ntwo\n");
     assert_eq!(install.wait(&id), 0);
 }
 
@@ -161,7 +162,7 @@ fn the_merged_log_keeps_the_order_in_which_lines_were_written() {
     let mut run = Started::new(command);
     run.wait_for("one\n");
     run.write(b"\n");
-    tenure_it::eventually("two", || run.err().contains("two\n").then_some(()));
+    eventually("two", || run.err().contains("two\n").then_some(()));
     run.write(b"\n");
     run.wait_for("three\n");
     run.write(b"\n");
@@ -201,7 +202,7 @@ fn a_stranger_who_holds_the_output_does_not_hold_the_run() {
     assert_eq!(record["termination"]["reason"], "exit");
     let ms = |field: &str| record[field].as_u64().expect("a time");
     let waited = ms("endedAtMs") - ms("lastOutputAtMs");
-    assert!((150..5000).contains(&waited), "the rest of the output was awaited for {waited} ms");
+    assert!((150..30_000).contains(&waited), "the rest of the output was awaited for {waited} ms");
     assert!(run.err().contains("still holds its output"), "{}", run.err());
     drop(held);
     install.assert_ended_whole(&install.only_run());
@@ -246,9 +247,15 @@ fn the_ending_is_one_line_on_stderr_unless_quiet() {
 #[test]
 fn logs_come_as_text_with_times_or_as_json() {
     let install = Install::new();
-    let script = r"printf '\033[1mbold\033[0m\007\r\n'; sleep 0.05; printf 'err\n' >&2; sleep 0.05; printf '\303'; sleep 0.05; printf '\251\n'";
-    assert!(install.tenure(&["run", "--quiet", "--", "sh", "-c", script]).status.success());
-    let id = install.only_run();
+    let script = r"printf '\033[1mbold\033[0m\007\r\n'; read x; printf 'err\n' >&2; read x; printf '\303'; read x; printf '\251\n'";
+    let id = install.start_in_background(&["--stdin", "open"], &["sh", "-c", script]);
+    for so_far in [b"bold".as_slice(), b"err\n", b"\xc3"] {
+        eventually("what it has printed", || {
+            install.logs(&[&id]).windows(so_far.len()).any(|part| part == so_far).then_some(())
+        });
+        assert!(install.tenure(&["write", &id, "\n"]).status.success());
+    }
+    assert_eq!(install.wait(&id), 0);
     assert_eq!(String::from_utf8_lossy(&install.logs(&["--text", &id])), "bold\\x07\nerr\né\n");
     assert_eq!(install.logs(&["--text", "--follow", "--tail", "1", &id]), "é\n".as_bytes());
     assert_eq!(install.logs(&["--text", "--stream", "stderr", &id]), b"err\n");

@@ -52,6 +52,7 @@ fn bash_has_job_control() {
     let install = Install::new();
     let mut terminal = at_terminal(&install, &["--pty", "--", "bash", "--norc", "--noprofile", "-i"]);
     terminal.wait_for("prompt> ");
+    let shell = install.root_pid(&install.only_run());
     terminal.keys("sleep 1000 &\r");
     terminal.wait_for("[1] ");
     terminal.keys("jobs\r");
@@ -59,12 +60,14 @@ fn bash_has_job_control() {
     terminal.wait_for("prompt> ");
     terminal.keys("fg\r");
     terminal.wait_for("sleep 1000\r\n");
+    proc::wait_in_background(shell);
     // The job reads no keys: that it is in the foreground shows in what the stop key does.
     terminal.keys("\x1a");
     terminal.wait_for("Stopped");
     terminal.wait_for("prompt> ");
     terminal.keys("bg; fg\r");
     terminal.wait_for("sleep 1000\r\n");
+    proc::wait_in_background(shell);
     terminal.keys("\x03");
     terminal.wait_for("prompt> ");
     terminal.keys("echo code $?\r");
@@ -104,15 +107,20 @@ fn vim_edits_and_saves_a_file() {
 #[test]
 fn an_interactive_bash_that_is_cancelled_leaves_nothing() {
     let install = Install::new();
-    let mut terminal = at_terminal(&install, &["--pty", "--", "bash", "--norc", "--noprofile", "-i"]);
+    let bash = ["--grace", "55s", "--pty", "--", "bash", "--norc", "--noprofile", "-i"];
+    let mut terminal = at_terminal(&install, &bash);
     terminal.wait_for("prompt> ");
+    let shell = install.root_pid(&install.only_run());
     terminal.keys("sleep 1000 & sleep 2000\r");
-    terminal.wait_for("[1] ");
+    eventually("both of them", || {
+        let names: Vec<String> = proc::children(shell).into_iter().map(proc::name).collect();
+        (names == ["sleep", "sleep"]).then_some(())
+    });
     let before = std::time::Instant::now();
     install.ask_to_cancel(&[&install.only_run()]);
     assert_eq!(terminal.code(), 123);
     assert!(
-        before.elapsed() < std::time::Duration::from_secs(5),
+        before.elapsed() < std::time::Duration::from_secs(45),
         "a shell leaves when its terminal hangs up"
     );
     install.assert_ended_whole(&install.only_run());
@@ -224,8 +232,7 @@ fn the_stop_key_on_pipes_stops_caller_and_command_and_both_go_on() {
         &["--grace", "200ms", "--", "sh", "-c", "echo ready; while :; do sleep 0.02; echo on; done"],
     );
     terminal.wait_for("ready");
-    let root =
-        i32::try_from(install.show(&install.only_run())["pid"].as_i64().expect("a pid")).expect("a pid");
+    let root = install.root_pid(&install.only_run());
     terminal.keys("\x1a");
     eventually("caller and command are stopped", || {
         (proc::is_stopped(terminal.pid()) && proc::is_stopped(root)).then_some(())

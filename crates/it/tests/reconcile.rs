@@ -175,7 +175,7 @@ fn a_startup_orphan_of_a_wrapper_a_child_and_a_grandchild_is_ended_whole() {
     for cgroup in [true, false] {
         let bystander = bystander();
         let mut served = served(cgroup);
-        let script = "sh -c 'setsid sh -c \"echo ready; sleep 600; :\" & wait' & wait; :";
+        let script = "sh -c 'setsid sh -c \"sleep 600 & echo ready; wait\" & wait' & wait; :";
         let run = Forsaken::by(&mut served, &[], script);
         assert!(run.living() >= 4, "a wrapper, a child, a grandchild and its own: {}", run.living());
         served.restart();

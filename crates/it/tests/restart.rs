@@ -103,13 +103,15 @@ fn a_foreground_caller_that_leaves_after_the_daemon_died_ends_its_run() {
 fn whoever_waits_hears_of_the_end_though_no_daemon_comes_back() {
     for flags in TRANSPORTS {
         let home = Home::unwatched();
-        let id = start_writer(&home, flags);
+        let command = ["sh", "-c", "read line; exit 6"];
+        let id = home.start_in_background(&[flags, &["--stdin", "open"]].concat(), &command);
         let mut waiting = home.start(&["wait", &id]);
-        let mut impatient = home.start(&["wait", "--timeout", "300ms", &id]);
+        let mut impatient = home.start(&["wait", "--timeout", "3s", &id]);
         let pids = [waiting.pid(), impatient.pid()];
         eventually("that both are connected", || pids.iter().all(|&pid| is_waiting(pid)).then_some(()));
         home.kill();
         assert_eq!(impatient.code(), 124, "{}", impatient.err());
+        assert!(home.tenure(&["write", &id, "go\n"]).status.success());
         assert_eq!(waiting.code(), 6, "{}", waiting.err());
         home.begin();
         home.finish();

@@ -25,6 +25,7 @@ fn what_nobody_keeps_is_ended_and_nobody_else_is_touched() {
         let keeper = keeper(&home, &id);
         let (_, nursery, ..) = proc::stat(keeper.pid).expect("a keeper");
         let nursery = Known::hold(nursery).expect("a nursery");
+        let root = home.root(&id);
         let daemon = home.daemon();
         for one in [&daemon, &nursery, &keeper] {
             one.stop();
@@ -32,8 +33,9 @@ fn what_nobody_keeps_is_ended_and_nobody_else_is_touched() {
         for one in [&daemon, &nursery, &keeper] {
             one.send(Signal::KILL);
         }
-        keeper.wait_dead(PATIENCE);
-        daemon.wait_dead(PATIENCE);
+        for one in [&daemon, &keeper, &root] {
+            one.wait_dead(PATIENCE);
+        }
         home.begin();
         assert_eq!(home.wait(&id), 121, "{}", home.show(&id)["termination"]);
         home.wait_nobody(PATIENCE);

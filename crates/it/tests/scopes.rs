@@ -89,7 +89,7 @@ fn a_replacement_of_the_only_place_takes_that_place() {
 fn a_scope_whose_run_was_removed_is_free_when_it_has_ended() {
     let (install, api) = daemon();
     let first = api.start(&json!({"command": [install.actor(), "ignore-term", "sleep"], "scope": "build",
-        "graceMs": 500}));
+        "graceMs": 5000}));
     install.wait_for_output(&first, "ready");
     let _ = api.delete(&format!("/v1/runs/{first}")).is(204);
     api.post("/v1/runs", &json!({"command": ["true"], "scope": "build"})).refused(409, "scope-taken");

@@ -156,12 +156,13 @@ fn a_session_can_close_itself_from_within_its_own_run() {
 
 #[test]
 fn an_asker_that_goes_away_has_the_session_closed_all_the_same() {
-    let talks = Talks::with("", "[run]\ngrace = '300ms'");
+    let talks = Talks::with("", "[run]\ngrace = '2m'");
     talks.spawn_exec("root");
     let (_, run) = begin_stubborn(&talks, "root");
     let asker = talks.start(&["sessions", "close", "root"]);
     talks.wait_state("root", "closing");
     tenure_it::proc::send(asker.pid(), Signal::KILL);
+    talks.ask_to_cancel(&["--now", &run]);
     talks.wait_state("root", "closed");
     assert_eq!(talks.show(&run)["termination"]["reason"], "manual-cancel");
     talks.finish();

@@ -16,11 +16,11 @@ fn ended(turn: &Value, state: &str) -> String {
 
 #[test]
 fn a_silent_agent_is_ended_and_told_by_name_with_its_limit_and_what_to_check() {
-    let talks = Talks::with("no-output-timeout = '1s'", "");
+    let talks = Talks::with("no-output-timeout = '5s'", "");
     talks.spawn(KEY);
     let turn = talks.turn(KEY, "!silent");
     let error = ended(&turn, "timed-out");
-    for words in ["fake gave no output for 1.0 s", "logged in", "permission", "agents.fake.no-output-timeout"]
+    for words in ["fake gave no output for 5.0 s", "logged in", "permission", "agents.fake.no-output-timeout"]
     {
         assert!(error.contains(words), "{words}: {error}");
     }
@@ -55,7 +55,7 @@ fn a_conversation_that_the_agent_does_not_know_is_begun_anew_only_if_nothing_was
 #[test]
 fn a_turn_that_takes_too_long_is_ended_however_much_it_says() {
     let talks = Talks::new();
-    talks.spawn_with(KEY, json!({"agent": "fake", "timeoutMs": 700}));
+    talks.spawn_with(KEY, json!({"agent": "fake", "timeoutMs": 5000}));
     let turn = talks.turn(KEY, "!say so far\n!chatter");
     assert!(!ended(&turn, "timed-out").is_empty());
     assert_eq!(turn["text"], "so far", "what it said until then");

@@ -1,9 +1,11 @@
 //! Agents that are not as one would have them, and daemons that come and go: a turn ends all the same, once and truly.
 
 use serde_json::{Value, json};
+use std::time::Duration;
 use tenure_it::api::text;
 use tenure_it::conversation::{Talks, answered};
 use tenure_it::install::Install;
+use tenure_it::{eventually, lateness};
 
 const KEY: &str = "agent:fake:main";
 
@@ -22,20 +24,20 @@ fn an_agent_that_does_not_read_its_prompt_is_heard_all_the_same() {
 fn a_prompt_is_given_as_soon_as_the_agent_is_there() {
     let talks = Talks::new();
     talks.spawn(KEY);
-    let turns: Vec<Value> = (0..8).map(|n| talks.turn(KEY, &format!("message {n}"))).collect();
     let took = |turn: &Value| {
         let run = talks.show(&text(&turn["runId"]));
-        run["endedAtMs"]
-            .as_u64()
-            .zip(run["startedAtMs"].as_u64())
-            .map(|(end, start)| end - start)
-            .expect("both")
+        let ms = |field: &str| run[field].as_u64().expect("a time");
+        Duration::from_millis(ms("endedAtMs") - ms("startedAtMs"))
     };
+    let mut turns = 0;
     // A busy machine is slow now and then, not always.
-    let fastest = turns.iter().map(took).min().expect("turns");
-    assert!(fastest < 400, "{fastest} ms");
+    eventually("a turn without a pause", || {
+        turns += 1;
+        (took(&talks.turn(KEY, "message")) < lateness() + Duration::from_millis(400)).then_some(())
+    });
     let metrics = String::from_utf8_lossy(&talks.tenure(&["metrics"]).stdout).into_owned();
-    assert!(metrics.contains("tenure_run_start_seconds_count 8\n"), "each start is measured: {metrics}");
+    let measured = format!("tenure_run_start_seconds_count {turns}\n");
+    assert!(metrics.contains(&measured), "each start is measured: {metrics}");
     talks.finish();
 }
 

@@ -127,7 +127,7 @@ fn a_command_that_never_reads_does_not_keep_ctrl_c_from_working() {
 fn a_command_that_never_reads_is_still_heard_and_timed() {
     let install = Install::new();
     let script = "echo early; sleep 0.2; echo late; sleep 100";
-    let mut run = piped(&install, &["run", "--timeout", "1s", "--", "sh", "-c", script]);
+    let mut run = piped(&install, &["run", "--timeout", "5s", "--", "sh", "-c", script]);
     let writer = write_without_end(&mut run);
     run.wait_for("late\n");
     assert_eq!(run.code(), 124);

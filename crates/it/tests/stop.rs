@@ -122,7 +122,7 @@ fn sigterm_is_a_stop_that_keeps_the_runs_and_no_warden_starts_another() {
 fn a_stopped_daemon_is_not_started_again_by_a_warden_that_slept() {
     let home = Home::watched();
     // The warden of this one waits twice as long each time.
-    for _ in 0..3 {
+    for _ in 0..5 {
         let killed = home.kill();
         home.next_after(killed);
     }

@@ -88,7 +88,7 @@ fn who_was_to_be_cancelled_when_the_daemon_died_is() {
     becomes(&Api::of(&home), &run, "cancelled");
     home.finish();
 
-    let talks = Talks::new();
+    let talks = Talks::of(Install::new(), "", "");
     talks.spawn(KEY);
     let sent = talks.send(KEY, "!chatter");
     talks.wait_said(KEY, "delta");

@@ -114,7 +114,7 @@ fn what_a_command_leaves_behind_is_ended_with_it() {
 fn a_command_that_takes_too_long_is_ended_with_its_tree_and_tried_again() {
     let told = told(|name| {
         let hangs = "echo begun >> starts; [ $(wc -l < starts) -gt 1 ] && exit 0; sleep 1000 & sleep 1001";
-        channel(name, hangs, "timeout = '500ms'")
+        channel(name, hangs, "timeout = '4s'")
     });
     let run = told.task("owner", "exit 3");
     told.becomes(&run, "delivered");

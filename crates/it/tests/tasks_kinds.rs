@@ -113,7 +113,7 @@ fn a_turn_of_an_agent_is_a_task_and_one_that_waits_is_queued() {
 
 #[test]
 fn how_a_turn_ends_is_how_its_task_does() {
-    let talks = Talks::with("no-output-timeout = '1s'", "");
+    let talks = Talks::with("no-output-timeout = '5s'", "");
     talks.spawn(KEY);
     let sent = talks.send(KEY, "!silent");
     let id = text(&of_turn(&talks.api, &sent["turnId"])["taskId"]);
@@ -153,11 +153,12 @@ fn a_run_whose_end_nobody_saw_is_lost_and_told_so_once() {
             .expect("a keeper");
     let (_, nursery, ..) = proc::stat(keeper.pid).expect("a keeper");
     let nursery = Known::hold(nursery).expect("a nursery");
+    let root = home.root(&id);
     let daemon = home.daemon();
     let all = [&daemon, &nursery, &keeper];
     all.iter().for_each(|one| one.stop());
     all.iter().for_each(|one| one.send(Signal::KILL));
-    all.iter().for_each(|one| one.wait_dead(PATIENCE));
+    all.into_iter().chain([&root]).for_each(|one| one.wait_dead(PATIENCE));
     home.begin();
     let task = becomes(&api, &id, "lost");
     assert_eq!(task["outcome"]["reason"], "reconciled-stale", "{task}");

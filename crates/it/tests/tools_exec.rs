@@ -7,7 +7,6 @@ use tenure_it::agent::Agent;
 use tenure_it::api::text;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
 use tenure_it::ledger::Ledger;
 use tenure_it::{PATIENCE, eventually, proc};
 
@@ -82,7 +81,7 @@ fn a_timeout_is_never_a_success_whatever_the_command_makes_of_it() {
         assert_eq!(reply["exitReason"], "overall-timeout", "{reply}");
     }
     let reply = agent.exec(&json!({"command": "trap 'exit 0' TERM; echo word; while :; do sleep 0.05; done",
-        "noOutputTimeoutSeconds": 0.4, "yieldMs": 60_000}));
+        "noOutputTimeoutSeconds": 5, "yieldMs": 60_000}));
     assert_failed(&reply, "no-output-timeout");
     assert!(reply["output"].as_str().is_some_and(|said| said.starts_with("word\n")), "{reply}");
     home.finish();
@@ -91,7 +90,7 @@ fn a_timeout_is_never_a_success_whatever_the_command_makes_of_it() {
 #[test]
 fn a_timeout_ends_a_command_in_the_background_too() {
     let (home, agent) = daemon();
-    let run = agent.start_with(json!({"command": "sleep 600", "timeoutSeconds": 0.4}));
+    let run = agent.start_with(json!({"command": "sleep 600", "timeoutSeconds": 4}));
     let (_, last) = agent.poll_to_the_end(&run);
     assert_eq!((&last["status"], &last["failureKind"]), (&json!("failed"), &json!("overall-timeout")));
     home.finish();
@@ -172,7 +171,7 @@ fn what_was_printed_before_the_yield_is_its_tail() {
     // It prints before it can be waited for in vain: no window is too short for that.
     let gate = home.dir().join("gate");
     let command = format!("echo early; touch {0}; sleep 600", word(&gate));
-    let mut wire = agent.begin_exec(json!({"command": command, "yieldMs": 3_000}));
+    let mut wire = agent.begin_exec(json!({"command": command, "yieldMs": 6_000}));
     eventually("the command", || gate.exists().then_some(()));
     let reply = wire.answer().is(200).json();
     assert_eq!((&reply["status"], &reply["tail"]), (&json!("running"), &json!("early\n")), "{reply}");
@@ -349,8 +348,7 @@ fn a_scope_has_one_run_which_is_replaced_only_if_that_is_asked() {
     let (home, agent) = daemon();
     let first = agent.start_with(json!({"command": actor(&home, "ignore-term tree"), "scopeKey": "s"}));
     agent.wait_for(&first, "ready tree");
-    let root = Known::hold(i32::try_from(home.show(&first)["pid"].as_i64().expect("a pid")).expect("a pid"));
-    let root = root.expect("it lives");
+    let root = home.root(&first);
     let why = agent.ask_exec(&json!({"command": "true", "scopeKey": "s"})).refused(409, "scope-taken");
     assert!(why.contains(&first), "it names the run: {why}");
     assert!(!root.is_dead());

@@ -109,6 +109,7 @@ fn bash_has_job_control_and_no_job_outlives_the_run() {
     });
     run.types("fg");
     run.wait_for_line("sleep 1000");
+    proc::wait_in_background(shell);
     run.wait_until_waiting_is(&json!(false));
     run.keys(&["C-c"]);
     run.wait_for_screen("the prompt after ^C", |screen| lines_of(screen).iter().any(|line| line == "^C"));

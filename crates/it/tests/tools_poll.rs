@@ -36,7 +36,6 @@ fn every_line_is_given_once_whatever_the_rhythm() {
             (reply["status"] != "running").then_some(reply)
         });
         assert_eq!((read, &last["exitCode"]), (lines(600), &json!(5)));
-        assert!(polls > 20, "{polls} polls");
         let again = agent.poll(&run);
         assert_eq!((&again["output"], &again["exitCode"]), (&json!(""), &json!(5)), "nothing is left");
     }

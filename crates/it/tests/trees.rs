@@ -1,15 +1,19 @@
 //! Nothing is left: every kind of process tree × every way to end a run × with and without cgroup and rights.
 
 use rustix::process::Signal;
+use std::time::Duration;
 use tenure_it::install::Install;
-use tenure_it::proc;
 use tenure_it::started::Started;
 use tenure_it::witness::Witness;
+use tenure_it::{at_some_pace, proc};
+
+type Place = fn() -> Install;
+type Tree = &'static [&'static str];
 
 /// The trees, as the actor's words. The first word is what is ready when all are.
 #[allow(non_upper_case_globals, reason = "they name tests")]
 mod tree {
-    type Tree = &'static [&'static str];
+    use super::Tree;
     pub(super) const a_family: Tree = &["tree"];
     pub(super) const a_child_ignoring_term: Tree = &["child", "ignore-term", "sleep"];
     pub(super) const ones_ignoring_everything: Tree = &["ignore-all", "tree"];
@@ -28,7 +32,7 @@ mod tree {
 /// What roots leave behind when they exit with zero.
 #[allow(non_upper_case_globals, reason = "they name tests")]
 mod left {
-    type Tree = &'static [&'static str];
+    use super::Tree;
     pub(super) const a_sleeper: Tree = &["leave", "sleep"];
     pub(super) const a_family: Tree = &["leave", "tree"];
     pub(super) const one_ignoring_term: Tree = &["leave", "ignore-term", "sleep"];
@@ -47,18 +51,17 @@ mod left {
 
 /// How long the trees may take to leave when asked.
 const GRACE: &[&str] = &["--grace", "200ms"];
-/// A time limit that no tree is still growing at.
-const LIMIT: &str = "1500ms";
 
 /// One tree in one installation, with a witness of its death.
 struct Case {
     install: Install,
     witness: Witness,
-    tree: &'static [&'static str],
+    tree: Tree,
 }
 
 impl Case {
-    fn new(install: Install, tree: &'static [&'static str]) -> Self {
+    fn new(place: Place, tree: Tree) -> Self {
+        let install = place();
         let witness = Witness::new(install.dir());
         Self { install, witness, tree }
     }
@@ -86,13 +89,11 @@ impl Case {
         self.install.start(&[&["run"], GRACE, options, &["--"], &command[..]].concat())
     }
 
-    /// The tree under a background run, all of it there.
+    /// The tree under a background run, which may still grow.
     fn background(&self, options: &[&str]) -> String {
         let command = self.command();
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let id = self.install.start_in_background(&[GRACE, options].concat(), &command);
-        self.install.wait_for_output(&id, &self.ready());
-        id
+        self.install.start_in_background(&[GRACE, options].concat(), &command)
     }
 
     /// The end was told: in this very moment everybody is dead, and the record says why.
@@ -106,9 +107,10 @@ impl Case {
     }
 }
 
-fn cancelled(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
+fn cancelled(place: Place, tree: Tree) {
+    let case = Case::new(place, tree);
     let id = case.background(&[]);
+    case.install.wait_for_output(&id, &case.ready());
     let record = case.install.show(&id);
     assert_eq!(record["state"], "running");
     case.install.assert_boundary(&record);
@@ -116,65 +118,75 @@ fn cancelled(install: Install, tree: &'static [&'static str]) {
     case.is_over((case.install.wait(&id), 123), &id, "manual-cancel");
 }
 
-fn cancelled_in_the_foreground(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
+fn cancelled_in_the_foreground(place: Place, tree: Tree) {
+    let case = Case::new(place, tree);
     let mut run = case.foreground(&[]);
     let id = case.install.only_run();
     case.install.ask_to_cancel(&[&id]);
     case.is_over((run.code(), 123), &id, "manual-cancel");
 }
 
-fn its_caller_gets_sigterm(install: Install, tree: &'static [&'static str]) {
-    its_caller_gets(Signal::TERM, install, tree);
+fn its_caller_gets_sigterm(place: Place, tree: Tree) {
+    its_caller_gets(Signal::TERM, place, tree);
 }
 
-fn its_caller_gets_sigint(install: Install, tree: &'static [&'static str]) {
-    its_caller_gets(Signal::INT, install, tree);
+fn its_caller_gets_sigint(place: Place, tree: Tree) {
+    its_caller_gets(Signal::INT, place, tree);
 }
 
-fn its_caller_gets(signal: Signal, install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
+fn its_caller_gets(signal: Signal, place: Place, tree: Tree) {
+    let case = Case::new(place, tree);
     let mut run = case.foreground(&[]);
     proc::send(run.pid(), signal);
     case.is_over((run.code(), 123), &case.install.only_run(), "manual-cancel");
 }
 
-fn its_time_is_up(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
-    let mut run = case.foreground(&["--timeout", LIMIT]);
-    case.is_over((run.code(), 124), &case.install.only_run(), "overall-timeout");
+fn its_time_is_up(place: Place, tree: Tree) {
+    is_ended_by("--timeout", "overall-timeout", place, tree);
 }
 
-fn it_is_silent_for_too_long(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
-    let mut run = case.foreground(&["--no-output-timeout", "700ms"]);
-    case.is_over((run.code(), 124), &case.install.only_run(), "no-output-timeout");
+fn it_is_silent_for_too_long(place: Place, tree: Tree) {
+    is_ended_by("--no-output-timeout", "no-output-timeout", place, tree);
 }
 
-fn its_caller_is_killed(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
+/// The tree has to be there before the limit is.
+fn is_ended_by(limit: &str, reason: &str, place: Place, tree: Tree) {
+    at_some_pace(Duration::from_millis(1000), |time| {
+        let case = Case::new(place, tree);
+        let mut run = case.start(&[limit, &format!("{}ms", time.as_millis())]);
+        let (was_there, code) = (run.says(&case.ready()), run.code());
+        was_there.then(|| case.is_over((code, 124), &case.install.only_run(), reason))
+    });
+}
+
+fn its_caller_is_killed(place: Place, tree: Tree) {
+    let case = Case::new(place, tree);
     let run = case.foreground(&[]);
     let id = case.install.only_run();
     proc::kill(run.pid());
     case.is_over((case.install.wait(&id), 123), &id, "owner-lost");
 }
 
-fn nobody_owns_it_in_the_background(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
-    let id = case.background(&["--orphan-grace", "1s"]);
-    case.is_over((case.install.wait(&id), 123), &id, "owner-lost");
+fn nobody_owns_it_in_the_background(place: Place, tree: Tree) {
+    at_some_pace(Duration::from_millis(1000), |time| {
+        let case = Case::new(place, tree);
+        let id = case.background(&["--orphan-grace", &format!("{}ms", time.as_millis())]);
+        let was_there = case.install.start(&["logs", "-f", &id]).says(&case.ready());
+        let code = case.install.wait(&id);
+        was_there.then(|| case.is_over((code, 123), &id, "owner-lost"))
+    });
 }
 
 /// In-session leftovers are ended and counted.
-fn its_root_exits(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
+fn its_root_exits(place: Place, tree: Tree) {
+    let case = Case::new(place, tree);
     let mut run = case.foreground(&[]);
     case.is_over((run.code(), 0), &case.install.only_run(), "exit");
 }
 
 /// Whoever left the session is ended too, and makes the run a failure.
-fn its_root_exits_after_an_escape(install: Install, tree: &'static [&'static str]) {
-    let case = Case::new(install, tree);
+fn its_root_exits_after_an_escape(place: Place, tree: Tree) {
+    let case = Case::new(place, tree);
     let mut run = case.foreground(&[]);
     case.is_over((run.code(), 122), &case.install.only_run(), "ownership-escape");
 }
@@ -185,7 +197,7 @@ macro_rules! nothing_is_left_when {
         mod $tree { $(
             #[test]
             fn $place() {
-                crate::$how(tenure_it::place::$place(), crate::$from::$tree);
+                crate::$how(tenure_it::place::$place, crate::$from::$tree);
             }
         )+ }
     )+ })+ };

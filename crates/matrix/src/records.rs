@@ -60,6 +60,12 @@ impl Home {
         Known::recorded(&self.note(run).keeper).expect("a keeper that lives")
     }
 
+    /// A run's root, alive.
+    #[track_caller]
+    pub fn root(&self, run: &str) -> Known {
+        Known::recorded(&self.note(run).root).expect("a root that lives")
+    }
+
     /// The nursery of a run's keeper, alive: whoever started the keeper, and executes the same program.
     #[track_caller]
     pub fn nursery(&self, run: &str) -> Known {

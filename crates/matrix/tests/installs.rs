@@ -15,8 +15,9 @@ fn two_installations_with_runs_that_look_alike_leave_each_other_alone() {
     // Everybody who holds a run of ours is killed at once, then the daemon alone, then the keeper alone.
     let run = ours.play_tree(&ALIKE);
     let killed = [ours.daemon().expect("a daemon"), ours.nursery(&run), ours.keeper(&run)];
+    let root = ours.root(&run);
     killed.iter().for_each(Known::kill);
-    killed.iter().for_each(Known::wait_dead);
+    killed.iter().chain([&root]).for_each(Known::wait_dead);
     ours.begin();
     assert_eq!(ours.wait(&run), Some(121), "{}", ours.termination(&run));
     let run = ours.play_tree(&ALIKE);

@@ -10,8 +10,8 @@ use tenure_matrix::known::Known;
 fn sharing(registry: &Path) -> Home {
     let home = Home::with_env(&[
         ("TENURE_REGISTRY", &format!("sqlite:{}", registry.display())),
-        ("TENURE_LEASE_TTL", "2s"),
-        ("TENURE_HEARTBEAT", "250ms"),
+        ("TENURE_LEASE_TTL", "6s"),
+        ("TENURE_HEARTBEAT", "600ms"),
     ]);
     home.begin();
     home

@@ -4,7 +4,7 @@ use tenure_matrix::TRANSPORTS;
 use tenure_matrix::home::Home;
 
 /// Long enough for three programs to start on a busy machine.
-const LIMITS: [&str; 4] = ["--timeout", "2s", "--grace", "100ms"];
+const LIMITS: [&str; 4] = ["--timeout", "5s", "--grace", "100ms"];
 
 #[test]
 fn a_command_that_takes_too_long_is_ended_with_all_three_levels_of_its_tree() {

@@ -82,8 +82,9 @@ fn what_nobody_keeps_is_ended_and_nothing_is_invented() {
         let run = home.play(&[flags, &["--grace", "100ms"]].concat(), &["ignore-term", "tree", "3"]);
         let players = home.book().wait_for(&run, 3);
         let killed = [home.daemon().expect("a daemon"), home.nursery(&run), home.keeper(&run)];
+        let root = home.root(&run);
         killed.iter().for_each(Known::kill);
-        killed.iter().for_each(Known::wait_dead);
+        killed.iter().chain([&root]).for_each(Known::wait_dead);
         home.begin();
         let code = home.wait(&run);
         assert_eq!(code, Some(121), "{flags:?}: {}", home.termination(&run));

@@ -29,6 +29,7 @@ struct Turn {
 }
 
 fn main() -> ExitCode {
+    tenure_it::begin_late();
     // Whoever waits for the end of all processes of a test waits for this one.
     let _witness = std::env::var_os("ACTOR_WITNESS")
         .map(|fifo| std::fs::OpenOptions::new().write(true).open(fifo).expect("the witness"));

@@ -172,7 +172,7 @@ fn at_most_two_hundred_questions_wait_however_many_ask_and_whichever_daemon() {
 
 #[test]
 fn a_secret_in_a_command_is_shown_to_whoever_decides_and_not_afterwards() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "ask"), ("TENURE_EXEC_APPROVAL", "3s")]);
+    let desk = Desk::with(&[("TENURE_EXEC_MODE", "ask"), ("TENURE_EXEC_APPROVAL", "8s")]);
     desk.program("tool", "tool");
     let line = "tool --password=h1dden";
     let (denied, expired) = (desk.asks(line), desk.asks(&format!("{line} again")));

@@ -67,6 +67,7 @@ const VERBS: &[(&str, Play)] = &[
 
 #[unsafe(no_mangle)]
 extern "C" fn main() -> c_int {
+    tenure_it::begin_late();
     let mut words = Words::new(std::env::args().skip(1));
     code_of(Stage::open(&mut words).and_then(|mut stage| play(&mut stage, words)))
 }

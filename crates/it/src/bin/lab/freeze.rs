@@ -36,10 +36,10 @@ pub(crate) fn stops_everything_and_outruns_who_forks(hurried: bool) {
     let (idler, _out) = actor(&["sleep"]);
     let spared = idler.id().cast_signed();
     let forkers: [&[&str]; 4] = [
+        &["setsid", "ignore-all", "sleep"],
         &["hop", "--seconds", "90", "--births", "1000000"],
         &["hop", "--setsid", "--seconds", "90", "--births", "1000000", "--root-exits"],
         &["bomb", "--limit", "60", "--micros", "2000", "--seconds", "90", "--births", "1000000"],
-        &["setsid", "ignore-all", "sleep"],
     ];
     let _forkers = forkers.map(actor);
     let spared_set = HashSet::from([spared]);

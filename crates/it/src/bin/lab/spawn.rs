@@ -101,7 +101,7 @@ pub(crate) fn an_unopened_gate_lets_nobody_through() {
 pub(crate) fn an_ended_root_keeps_its_number() {
     reaper::become_subreaper().expect("a subreaper");
     // The orphan dies before the root does, and the root's zombie does not hide it.
-    let root = start(&["sh", "-c", "(sleep 0.01 & echo $! >/dev/null); sleep 0.1; exit 7"]);
+    let root = start(&["sh", "-c", "(sleep 0.01 & echo $! >/dev/null); sleep 3; exit 7"]);
     let pid = root.pid();
     let root = root.reap().expect_err("it has not ended");
     assert_eq!(eventually("its end", || root.exit()), Exit::Code(7));

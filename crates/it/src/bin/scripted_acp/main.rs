@@ -27,6 +27,7 @@ use tenure_it::{eventually, proc};
 const HOLD: &str = "hold";
 
 fn main() -> ExitCode {
+    tenure_it::begin_late();
     let argv: Vec<String> = std::env::args().skip(1).collect();
     let flags = Flags::read(&argv);
     if flags.has("--ignore-term") && std::env::var_os("SIGNALS_BLOCKED").is_none() {
