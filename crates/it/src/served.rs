@@ -133,6 +133,16 @@ impl Served {
         self.told(run, "reconciled").into_iter().map(name).collect()
     }
 
+    /// Waits until so many verdicts were passed on a run as these, and asserts that they are these. A daemon that begins
+    /// serves before it has heard from slow keepers.
+    #[track_caller]
+    pub fn assert_judged(&self, run: &str, verdicts: &[&str]) {
+        let passed = eventually("its verdicts", || {
+            Some(self.verdicts(run)).filter(|passed| passed.len() >= verdicts.len())
+        });
+        assert_eq!(passed, verdicts);
+    }
+
     /// Waits until the registry says that a run has ended; returns how.
     #[track_caller]
     pub fn ending(&self, run: &str) -> Value {

@@ -7,8 +7,8 @@ use tenure_it::bystander::Bystander;
 use tenure_it::forsake::Forsaken;
 use tenure_it::install::Install;
 use tenure_it::known::Known;
+use tenure_it::proc;
 use tenure_it::served::Served;
-use tenure_it::{eventually, proc};
 
 const SCRIPT: &str = "echo ready; sh -c 'setsid sleep 600 & sleep 600' & wait; :";
 
@@ -119,7 +119,7 @@ fn a_run_that_was_recorded_on_another_machine_is_left_alone() {
         note.root.place.machine_id = Some("0123456789abcdef0123456789abcdef".to_owned());
     });
     served.restart();
-    eventually("a verdict", || (served.verdicts(&run.run) == ["retry-later"]).then_some(()));
+    served.assert_judged(&run.run, &["retry-later"]);
     let told = served.told(&run.run, "reconciled").remove(0);
     assert!(told["detail"]["evidence"].as_str().expect("why").contains("another machine"), "{told}");
     assert_eq!((run.living(), &served.install.show(&run.run)["state"]), (1, &"running".into()));

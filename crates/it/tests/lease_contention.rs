@@ -108,7 +108,7 @@ fn a_run_that_is_to_be_kept_goes_on_with_its_thief_who_serves_all_of_it() {
     assert!(thief.install.tenure(&["write", &run, "--eof"]).status.success());
     assert_eq!(waiting.code(), 0);
     assert_eq!(thief.install.logs(&[&run]), b"before\nafter\n");
-    assert_eq!(thief.verdicts(&run), ["resume"]);
+    thief.assert_judged(&run, &["resume"]);
     owner.restart();
     let shown = owner.install.show(&run);
     assert_eq!((&shown["state"], &shown["ownerInstanceId"]), (&"exited".into(), &thief.instance().into()));

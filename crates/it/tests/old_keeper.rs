@@ -75,7 +75,7 @@ fn an_old_keeper_is_resumed_followed_cancelled_and_its_ending_taken() {
     let mut old = Old::start(&install, &[]);
     let mut served = Served::start(install);
     let run = old.run.clone();
-    assert_eq!(served.verdicts(&run), ["resume"]);
+    served.assert_judged(&run, &["resume"]);
     assert_eq!(served.install.show(&run)["state"], "running");
     follow(&served, &run, "followed");
     // That nobody follows any more is not said; the next word is.
@@ -83,7 +83,7 @@ fn an_old_keeper_is_resumed_followed_cancelled_and_its_ending_taken() {
     assert_eq!(served.install.tenure(&["send-keys", &run, "Enter"]).status.code(), Some(1));
     served.kill();
     served.restart();
-    assert_eq!(served.verdicts(&run), ["resume", "resume"]);
+    served.assert_judged(&run, &["resume", "resume"]);
     served.install.cancel(&run);
     let ending = served.ending(&run);
     assert_eq!((&ending["reason"], &ending["signal"]), (&"manual-cancel".into(), &15.into()), "{ending}");
@@ -101,7 +101,7 @@ fn an_old_keeper_of_a_lost_owner_is_asked_to_end_in_the_words_that_it_has() {
     let install = Served::sharing(&path).without_cgroup();
     let mut old = Old::start(&install, &["--orphan", "terminate"]);
     let mut owner = Served::start(install);
-    assert_eq!(owner.verdicts(&old.run), ["resume"]);
+    owner.assert_judged(&old.run, &["resume"]);
     owner.kill();
     assert_eq!(thief.ending(&old.run)["confirmed"], true);
     assert_eq!(thief.install.show(&old.run)["leaseEpoch"], 2);

@@ -40,7 +40,7 @@ fn a_pid_that_is_another_gateways_root_now_is_not_signalled() {
     let ending = ours.ending(&mine.run);
     assert_eq!(ending["reason"], "reconciled-stale");
     assert_eq!(ending["detail"], "its root is gone and its pid is another's");
-    assert_eq!(ours.verdicts(&mine.run), ["close-as-lost"]);
+    ours.assert_judged(&mine.run, &["close-as-lost"]);
     assert_eq!(theirs.install.show(&other)["state"], "running");
     theirs.install.cancel(&other);
     assert_eq!(ours.install.wait(&mine.run), 121);
@@ -56,7 +56,7 @@ fn a_command_that_reads_otherwise_than_it_was_asked_for_is_known_all_the_same() 
         served.restart();
         assert_eq!(served.ending(&run.run)["reason"], "owner-lost");
         run.wait_dead();
-        assert_eq!(served.verdicts(&run.run), ["end-tree"]);
+        served.assert_judged(&run.run, &["end-tree"]);
         bystander.assert_untouched();
     }
 }
@@ -107,7 +107,7 @@ fn whoever_does_not_leave_when_asked_is_killed_after_the_grace() {
             .count()
     };
     assert!(sent(signal::Signal::TERM) > 0 && sent(signal::Signal::KILL) > 0, "{journal:?}");
-    assert_eq!(thief.verdicts(&run), ["end-by-policy"]);
+    thief.assert_judged(&run, &["end-by-policy"]);
 }
 
 /// Somebody has put a mount over what `/proc` says of the root.
@@ -146,7 +146,7 @@ fn a_process_table_that_cannot_be_read_means_leave_it_alone_and_say_so() {
     served.restart();
     assert_eq!(served.ending(&run.run)["reason"], "owner-lost");
     run.wait_dead();
-    assert_eq!(served.verdicts(&run.run), ["retry-later", "end-tree"]);
+    served.assert_judged(&run.run, &["retry-later", "end-tree"]);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_stale_lease_on_a_process_that_is_gone_is_stolen_and_closed() {
     );
     let shown = thief.install.show(&run.run);
     assert_eq!((&shown["leaseEpoch"], &shown["leaseState"]), (&2.into(), &"lost".into()), "{shown}");
-    assert_eq!(thief.verdicts(&run.run), ["close-as-lost"]);
+    thief.assert_judged(&run.run, &["close-as-lost"]);
     assert_eq!(thief.told(&run.run, "lease-stolen").len(), 1);
     owner.restart();
     assert_eq!(owner.told(&run.run, "run-ended").len(), 1);
@@ -188,7 +188,7 @@ fn a_startup_orphan_of_a_wrapper_a_child_and_a_grandchild_is_ended_whole() {
         assert_eq!(ending["detail"], "its keeper and nursery were gone, so its processes were ended");
         assert!(ending["leftovers"].as_u64().expect("a count") >= 3, "{ending}");
         run.wait_dead();
-        assert_eq!(served.verdicts(&run.run), ["end-tree"]);
+        served.assert_judged(&run.run, &["end-tree"]);
         assert_eq!(served.told(&run.run, "run-ended").len(), 1);
         bystander.assert_untouched();
     }
@@ -264,7 +264,7 @@ fn a_caller_whose_daemon_keeper_and_nursery_fell_closes_its_run_and_the_next_dae
         served.bury();
         served.restart();
         assert_eq!(served.ending(&run)["reason"], "owner-lost");
-        assert_eq!(served.verdicts(&run), ["take-ending"]);
+        served.assert_judged(&run, &["take-ending"]);
         let journal = served.dir(&run).journal().expect("a journal");
         let told = |is: fn(&What) -> bool| journal.iter().filter(|entry| is(&entry.what)).count();
         assert_eq!(told(|what| matches!(what, What::Exiting { .. })), 1, "{journal:?}");

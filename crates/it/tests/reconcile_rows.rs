@@ -3,16 +3,16 @@
 
 use rustix::process::Signal;
 use serde_json::Value;
+use tenure_it::PATIENCE;
 use tenure_it::forsake::{Forsaken, killed_at, rewrite_note};
 use tenure_it::install::Install;
 use tenure_it::served::Served;
-use tenure_it::{PATIENCE, eventually};
 
 #[track_caller]
 fn assert_never_started(served: &Served, run: &str) {
     let ending = served.ending(run);
     assert_eq!((&ending["reason"], &ending["confirmed"]), (&"spawn-error".into(), &true.into()), "{ending}");
-    assert_eq!(served.verdicts(run), ["never-started"]);
+    served.assert_judged(run, &["never-started"]);
     assert_eq!(served.told(run, "run-ended").len(), 1);
     assert_eq!(served.told(run, "run-started"), Vec::<Value>::new());
     assert_eq!(served.install.wait(run), 126);
@@ -81,7 +81,7 @@ fn a_run_of_which_the_nursery_wrote_the_ending_is_closed_with_it() {
         (&"owner-lost".into(), &"keeper-killed".into()),
         "{ending}"
     );
-    assert_eq!(served.verdicts(&run), ["take-ending"]);
+    served.assert_judged(&run, &["take-ending"]);
     assert_eq!(served.told(&run, "run-ended").len(), 1);
 }
 
@@ -95,7 +95,7 @@ fn a_run_that_ended_while_there_was_no_daemon_has_its_own_ending() {
     keeper.wait_dead(PATIENCE);
     served.restart();
     assert_eq!(served.ending(&run)["exitCode"], 7);
-    assert_eq!(served.verdicts(&run), ["take-ending"]);
+    served.assert_judged(&run, &["take-ending"]);
     assert_eq!(served.install.wait(&run), 7);
     served.kill();
     served.restart();
@@ -143,7 +143,7 @@ fn after_a_reboot_a_run_is_lost_and_whoever_has_its_pids_is_not_touched() {
             (&true.into(), &Value::Null),
             "nobody outlives a boot"
         );
-        assert_eq!(served.verdicts(&run.run), ["close-as-lost"]);
+        served.assert_judged(&run.run, &["close-as-lost"]);
         assert!(run.living() > 0, "it is not of this record");
         run.end();
     }
@@ -157,12 +157,12 @@ fn a_keeper_that_stands_still_is_left_alone_and_taken_on_when_it_answers() {
     keeper.stop();
     served.kill();
     served.restart();
-    eventually("a verdict", || (served.verdicts(&run) == ["retry-later"]).then_some(()));
+    served.assert_judged(&run, &["retry-later"]);
     let plan = served.install.tenure(&["reap", "--dry-run"]);
     let plan = String::from_utf8_lossy(&plan.stdout).into_owned();
     assert!(plan.contains("retry-later: its keeper lives and does not answer"), "{plan}");
     keeper.send(Signal::CONT);
-    eventually("it is taken on", || (served.verdicts(&run) == ["retry-later", "resume"]).then_some(()));
+    served.assert_judged(&run, &["retry-later", "resume"]);
     let plan = served.install.tenure(&["reap", "--dry-run"]);
     assert_eq!(String::from_utf8_lossy(&plan.stdout), "every recorded run has ended or is held\n");
     served.install.cancel(&run);
@@ -177,7 +177,7 @@ fn a_run_whose_directory_was_removed_under_its_living_root_is_left_alone() {
     let aside = served.install.dir().join("aside");
     std::fs::rename(&path, &aside).expect("moved");
     served.restart();
-    eventually("a verdict", || (served.verdicts(&run.run) == ["retry-later"]).then_some(()));
+    served.assert_judged(&run.run, &["retry-later"]);
     assert_eq!((run.living(), &served.install.show(&run.run)["state"]), (1, &"running".into()));
     std::fs::rename(&aside, &path).expect("moved back");
     assert_eq!(served.ending(&run.run)["reason"], "owner-lost");

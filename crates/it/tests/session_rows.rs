@@ -59,7 +59,7 @@ fn a_run_that_lives_is_taken_in_although_its_session_is_closed() {
     let new = served.install.start_in_background(&["--session", "agent:a:2"], &["sleep", "600"]);
     served.restart();
     for run in [&lives, &new] {
-        eventually("it is taken in", || (served.verdicts(run) == ["resume"]).then_some(()));
+        served.assert_judged(run, &["resume"]);
         served.install.cancel(run);
         assert_eq!(served.ending(run)["reason"], "manual-cancel");
     }

@@ -26,6 +26,12 @@ impl Home {
         self.events().into_iter().filter(is).collect()
     }
 
+    /// The same once something was.
+    #[track_caller]
+    pub fn wait_told(&self, run: &str, kind: &str) -> Vec<Value> {
+        eventually(kind, || Some(self.told(run, kind)).filter(|told| !told.is_empty()))
+    }
+
     /// One value of the metrics.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {

@@ -4,7 +4,8 @@
 use crate::eventually;
 use crate::known::Known;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tenure_core::identity::Identity;
 
@@ -105,6 +106,13 @@ pub fn enter(words: &[String]) {
     let identity = tenure_os::process::own().expect("a process knows itself");
     let run = std::env::var("TENURE_RUN_ID").ok();
     let line = format!("{}\n", json!({ "run": run, "words": words, "identity": identity }));
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-    file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the book can be written");
+    write(Path::new(&path), &line).expect("the book can be written");
+}
+
+/// Wine looks where the end is before it writes there, so one writes at a time. The lock is beside the book, because on
+/// Windows what is locked cannot be read.
+fn write(book: &Path, line: &str) -> io::Result<()> {
+    let lock = File::create(book.with_extension("lock"))?;
+    lock.lock()?;
+    OpenOptions::new().create(true).append(true).open(book)?.write_all(line.as_bytes())
 }

@@ -135,10 +135,16 @@ impl Home {
         serde_json::from_str(&self.says(&["show", "--json", run])).expect("JSON")
     }
 
-    /// How a run ended, which it has.
+    /// How a run ended, if it has.
     #[track_caller]
     pub fn termination(&self, run: &str) -> Value {
         self.show(run)["termination"].clone()
+    }
+
+    /// How a run ended that has, once the daemon knows: one that begins serves before it has heard from slow keepers.
+    #[track_caller]
+    pub fn ended(&self, run: &str) -> Value {
+        eventually("an ending", || Some(self.termination(run)).filter(|ending| !ending.is_null()))
     }
 
     /// A run's output as it is kept.

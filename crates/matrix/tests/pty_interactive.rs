@@ -3,9 +3,9 @@
 use tenure_matrix::TRANSPORTS;
 use tenure_matrix::home::Home;
 
-/// Fifteen words in seven seconds: more than the limit, and never near it.
-const LIMIT: [&str; 2] = ["--no-output-timeout", "5s"];
-const WORDS: [&str; 3] = ["speak", "500", "15"];
+/// Twenty words in ten seconds: more than the limit, and never near it.
+const LIMIT: [&str; 2] = ["--no-output-timeout", "8s"];
+const WORDS: [&str; 3] = ["speak", "500", "20"];
 
 #[test]
 fn intermittent_output_is_no_silence() {
@@ -13,7 +13,7 @@ fn intermittent_output_is_no_silence() {
     let runs = TRANSPORTS.map(|flags| home.play(&[flags, &LIMIT].concat(), &WORDS));
     for run in &runs {
         assert_eq!(home.wait(run), Some(0), "{}", home.termination(run));
-        assert!(home.logs(run).contains("word 15"), "{:?}", home.logs(run));
+        assert!(home.logs(run).contains("word 20"), "{:?}", home.logs(run));
     }
     home.finish();
 }

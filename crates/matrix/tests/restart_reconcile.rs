@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tenure_matrix::home::Home;
 use tenure_matrix::known::Known;
-use tenure_matrix::{TRANSPORTS, eventually, exceptions};
+use tenure_matrix::{TRANSPORTS, exceptions};
 
 #[test]
 fn a_run_that_goes_on_is_held_by_the_next_daemon() {
@@ -16,7 +16,7 @@ fn a_run_that_goes_on_is_held_by_the_next_daemon() {
         home.begin();
         let record = home.show(&run);
         assert_eq!((&record["state"], &record["identity"]), (&"running".into(), &before["identity"]));
-        assert_eq!(home.told(&run, "reconciled").len(), 1, "one decision, told once");
+        assert_eq!(home.wait_told(&run, "reconciled").len(), 1, "one decision, told once");
         home.says(&["cancel", &run]);
         assert_eq!(home.wait(&run), Some(123), "{flags:?}");
         home.book().wait_nobody_of(&run);
@@ -37,7 +37,7 @@ fn an_ending_of_a_time_without_a_daemon_is_taken_as_it_is() {
         home.says(&["write", &run, line]);
         assert_eq!(home.wait(&run), Some(0), "{flags:?}");
         home.begin();
-        let ending = home.termination(&run);
+        let ending = home.ended(&run);
         assert_eq!((&ending["reason"], &ending["exitCode"]), (&"exit".into(), &0.into()), "{ending}");
     }
     home.finish();
@@ -60,8 +60,7 @@ fn a_keeper_that_is_killed_leaves_nothing_of_its_tree_and_is_accounted_for() {
             if !daemon_lives {
                 home.begin();
             }
-            let ending =
-                eventually("an ending", || Some(home.termination(&run)).filter(|ending| !ending.is_null()));
+            let ending = home.ended(&run);
             assert_eq!(ending["reason"], "owner-lost", "{flags:?}: {ending}");
             assert_eq!(ending["detail"], "keeper-killed", "{flags:?}: {ending}");
             assert_ne!(ending["exitCode"], 0, "nobody exited: {ending}");
@@ -92,7 +91,7 @@ fn what_nobody_keeps_is_ended_and_nothing_is_invented() {
         let ending = home.termination(&run);
         // Its root died with its keeper, and nobody saw how.
         assert_eq!((&ending["reason"], &ending["exitCode"]), (&"reconciled-stale".into(), &Value::Null));
-        assert_eq!(home.told(&run, "reconciled").len(), 1, "one decision, told once");
+        assert_eq!(home.wait_told(&run, "reconciled").len(), 1, "one decision, told once");
         home.finish();
     }
 }

@@ -72,7 +72,7 @@ async fn each_session_has_tools_of_its_own_until_it_is_deleted() {
     assert_eq!(log.seen().gone, 1, "the other is still there");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_that_nobody_uses_ends() {
     let log = Log::new();
     let service = serve(&log, Duration::from_millis(50));

@@ -84,7 +84,7 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
     wire.call("exec", json!({"command": "echo"})).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_of_the_connection_drops_the_calls_and_the_tools() {
     let log = Log::new();
     let mut wire = Wire::ready(Fake::new(&log), 1 << 16).await;

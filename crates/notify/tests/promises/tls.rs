@@ -73,7 +73,7 @@ fn whoever_does_not_speak_tls_is_tried_again() {
         let (why, _) = again(webhooks.deliver(&webhook(&url(clear.port)), &notice(), NOW_MS).await);
         assert!(why.contains("agreeing on TLS failed"), "{why}");
         let silent = Receiver::that(Does::Ignores).await;
-        let hurried = Webhook { timeout: Duration::from_secs(1), ..webhook(&url(silent.port)) };
+        let hurried = Webhook { timeout: Duration::from_secs(4), ..webhook(&url(silent.port)) };
         let (why, _) = again(webhooks.deliver(&hurried, &notice(), NOW_MS).await);
         assert!(why.contains("were over while agreeing on TLS"), "{why}");
     });
