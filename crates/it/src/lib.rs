@@ -67,6 +67,11 @@ pub fn at_some_pace<T>(unit: Duration, trial: impl FnMut(Duration) -> Option<T>)
     [1, 2, 4, 8, 16].map(|slower| slower * unit).into_iter().find_map(trial).expect("in time at some pace")
 }
 
+/// A duration as an option takes it.
+pub fn millis(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
+}
+
 /// How late programs of the tests begin, if that was asked for at the build, as by `just shake`: who does not wait until
 /// one is ready is found.
 pub fn lateness() -> Duration {

@@ -5,7 +5,7 @@ use tenure_core::ending::Reason;
 use tenure_it::background::Background;
 use tenure_it::bystander::Bystander;
 use tenure_it::install::Install;
-use tenure_it::{PATIENCE, at_some_pace, eventually, proc};
+use tenure_it::{PATIENCE, at_some_pace, eventually, millis, proc};
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::rundir::RunDir;
 
@@ -142,7 +142,7 @@ fn who_cleared_its_environment_and_has_no_cgroup_is_left_alone() {
 fn a_run_whose_owner_does_not_come_back_ends_after_the_orphan_grace() {
     at_some_pace(Duration::from_millis(500), |grace| {
         let install = Install::new();
-        let options = ["--orphan-grace", &format!("{}ms", grace.as_millis()), "--grace", "100ms"];
+        let options = ["--orphan-grace", &millis(grace), "--grace", "100ms"];
         let run = Background::start_in_time(&install, &options, &NASTY)?;
         let ending = run.wait_end(&install).termination;
         assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));

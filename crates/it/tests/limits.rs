@@ -4,9 +4,9 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use tenure_core::defaults::GRACE;
 use tenure_core::duration::show;
-use tenure_it::at_some_pace;
 use tenure_it::install::Install;
 use tenure_it::started::Started;
+use tenure_it::{at_some_pace, millis};
 
 /// A run that ends by itself or by a limit: its code, its ending, and how long the run itself took.
 struct Ended {
@@ -37,10 +37,6 @@ fn shell(options: &[&str], script: &str) -> Ended {
     let install = Install::new();
     let mut run = install.start(&[&["run"], options, &["--", "sh", "-c", script]].concat());
     ended(&install, &mut run)
-}
-
-fn millis(time: Duration) -> String {
-    format!("{}ms", time.as_millis())
 }
 
 fn ended(install: &Install, run: &mut Started) -> Ended {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_it::install::Install;
 use tenure_it::started::Started;
 use tenure_it::witness::Witness;
-use tenure_it::{at_some_pace, proc};
+use tenure_it::{at_some_pace, millis, proc};
 
 type Place = fn() -> Install;
 type Tree = &'static [&'static str];
@@ -153,7 +153,7 @@ fn it_is_silent_for_too_long(place: Place, tree: Tree) {
 fn is_ended_by(limit: &str, reason: &str, place: Place, tree: Tree) {
     at_some_pace(Duration::from_millis(1000), |time| {
         let case = Case::new(place, tree);
-        let mut run = case.start(&[limit, &format!("{}ms", time.as_millis())]);
+        let mut run = case.start(&[limit, &millis(time)]);
         let (was_there, code) = (run.says(&case.ready()), run.code());
         was_there.then(|| case.is_over((code, 124), &case.install.only_run(), reason))
     });
@@ -170,7 +170,7 @@ fn its_caller_is_killed(place: Place, tree: Tree) {
 fn nobody_owns_it_in_the_background(place: Place, tree: Tree) {
     at_some_pace(Duration::from_millis(1000), |time| {
         let case = Case::new(place, tree);
-        let id = case.background(&["--orphan-grace", &format!("{}ms", time.as_millis())]);
+        let id = case.background(&["--orphan-grace", &millis(time)]);
         let was_there = case.install.start(&["logs", "-f", &id]).says(&case.ready());
         let code = case.install.wait(&id);
         was_there.then(|| case.is_over((code, 123), &id, "owner-lost"))
