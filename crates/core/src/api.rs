@@ -5,7 +5,8 @@ mod approvals;
 mod import;
 
 pub use approvals::{
-    AllowRequest, Allowed, AllowedList, Approval, ApprovalList, ChooseRequest, PermissionJson,
+    AllowRequest, Allowed, AllowedList, Approval, ApprovalList, ChooseRequest, FileDiff, PermissionJson,
+    ToolDetails,
 };
 pub use import::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 
@@ -287,8 +288,11 @@ pub struct Health {
     pub queued_runs: usize,
     /// Until when its leases hold.
     pub lease_expires_at_ms: u64,
-    /// The loopback address, if it listens on one.
+    /// The configured loopback address, if there is one.
     pub listen: Option<String>,
+    /// The reason why the daemon does not listen there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_error: Option<String>,
 }
 
 /// Something that happened: one event of `GET /v1/events`.

@@ -20,12 +20,21 @@ pub const PTY_SIZE: (u16, u16) = (120, 30);
 pub const OUTPUT_HEAD: u64 = 1 << 20;
 /// How many of the last bytes of a run's output are kept.
 pub const OUTPUT_TAIL: u64 = 256 << 20;
+/// Minimum free disk space for keeping output, so that records can be written and removed; on a small disk a twentieth
+/// of its size.
+pub const OUTPUT_FREE_SPACE: u64 = 32 << 20;
+/// Disk space set aside for the registry, for when the disk is full.
+pub const DISK_RESERVE: u64 = 512 << 10;
 /// How long finished runs are kept.
 pub const KEEP_RUNS_FOR: Duration = Duration::from_hours(7 * 24);
 /// How many finished runs are kept.
 pub const KEEP_RUNS: u64 = 10_000;
 /// How much output of finished runs is kept, in bytes.
 pub const KEEP_RUN_BYTES: u64 = 10 << 30;
+/// Time that the wall clock must agree with the machine's own clock before anything is removed for its age.
+pub const CLOCKS_AGREE_FOR: Duration = Duration::from_hours(1);
+/// Maximum difference between two clocks that agree.
+pub const CLOCKS_MAY_DIFFER: Duration = Duration::from_mins(1);
 /// How often finished runs and old events are looked through.
 pub const TIDY_EVERY: Duration = Duration::from_mins(10);
 /// How long events are kept.
@@ -34,6 +43,20 @@ pub const KEEP_EVENTS_FOR: Duration = Duration::from_hours(7 * 24);
 pub const KEEP_EVENTS: u64 = 100_000;
 /// How many runs may wait for their turn where there is a limit to how many there may be at a time.
 pub const RUN_QUEUE: u64 = 1_000;
+/// Maximum number of clients connected to the daemon's socket.
+pub const CONNECTIONS: usize = 4096;
+/// Additional connections for clients that ask for the daemon's health, or end something.
+pub const SPARE_CONNECTIONS: usize = 64;
+/// Maximum number of clients that follow events, output, sessions and terminals.
+pub const FOLLOWERS: usize = 1024;
+/// Maximum number of clients with the token that are connected to the loopback address.
+pub const LOOPBACK_CONNECTIONS: usize = 256;
+/// Maximum number of loopback clients that have not shown the token yet.
+pub const LOOPBACK_STRANGERS: usize = 32;
+/// Time limit for a client to show the token.
+pub const LOOPBACK_HEAD: Duration = Duration::from_secs(2);
+/// Maximum number of open MCP sessions over HTTP.
+pub const MCP_HTTP_SESSIONS: usize = 256;
 /// How long one file of the daemon's log may become, in bytes.
 pub const LOG_BYTES: u64 = 10 << 20;
 /// How many files of the daemon's log are kept.
@@ -48,6 +71,16 @@ pub const STDIN_QUEUE: u64 = 256 << 10;
 pub const LEASE_TTL: Duration = Duration::from_secs(15);
 /// How often a holder renews all its leases at once, and looks at the others'.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Time without a sign of life after which a warden replaces its daemon.
+pub const REPLACE_AFTER: Duration = Duration::from_mins(1);
+/// Time that a client waits for an answer before it probes the daemon.
+pub const PROBE_AFTER: Duration = Duration::from_secs(2);
+/// Maximum time between two probes while a client goes on waiting.
+pub const PROBE_EVERY: Duration = Duration::from_secs(15);
+/// Time limit for a daemon to answer a client's probe.
+pub const PROBE_LIMIT: Duration = Duration::from_secs(8);
+/// Time limit, beyond one heartbeat, for a daemon to bind a removed socket again.
+pub const REBIND_MARGIN: Duration = Duration::from_secs(5);
 /// How long a command of the exec tool may take.
 pub const EXEC_TIMEOUT: Duration = Duration::from_mins(30);
 /// How long the exec tool waits for a command before it goes on in the background.

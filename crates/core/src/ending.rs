@@ -188,6 +188,12 @@ impl Termination {
         Self { exit_code: Some(code), ..Self::new(Reason::SpawnError, None, Some(error.detail.clone())) }
     }
 
+    /// The ending of a command that was never executed because a part of Tenure failed or was killed. That is not the
+    /// command's fault: it may be started again.
+    pub fn never_started(detail: String) -> Self {
+        Self { exit_code: Some(125), ..Self::new(Reason::SpawnError, None, Some(detail)) }
+    }
+
     /// A confirmed ending with nothing left over.
     pub fn new(reason: Reason, exit: Option<Exit>, detail: Option<String>) -> Self {
         let (exit_code, signal) = match exit {
@@ -313,6 +319,7 @@ mod tests {
         assert_eq!(Termination::not_started(&missing).code(), 127);
         let other = SpawnError { detail: String::new(), not_found: false };
         assert_eq!(Termination::not_started(&other).code(), 126);
+        assert_eq!(Termination::never_started(String::new()).code(), 125);
     }
 
     #[test]

@@ -72,10 +72,32 @@ ids! {
     InstanceId;
     /// One nursery process.
     NurseryId;
+    /// One registry file. A copy of the file gets another id.
+    RegistryId;
     /// One turn of a session: a message and what came of it. It has the id already while the message waits.
     TurnId;
     /// One task: the promise to tell an owner how background work went.
     TaskId;
+}
+
+/// Minimum length of an id prefix that may end, remove or decide something.
+pub const SHORTEST_PREFIX: usize = 4;
+
+/// A prefix that is too short to end, remove or decide anything by.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("id prefix {text:?} is too short: give at least {SHORTEST_PREFIX} characters")]
+pub struct PrefixTooShort {
+    text: String,
+}
+
+/// Refuses a prefix so short that a typo could mean another run. A text that no id begins with passes: the lookup finds
+/// nothing by it.
+pub fn check_prefix(text: &str) -> Result<(), PrefixTooShort> {
+    let begins_ids = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    if begins_ids && text.len() < SHORTEST_PREFIX {
+        return Err(PrefixTooShort { text: text.to_owned() });
+    }
+    Ok(())
 }
 
 fn check(text: &str) -> Result<(), NotAnId> {
@@ -95,6 +117,14 @@ mod tests {
     fn an_id_reads_back_as_itself() {
         let id = RunId::from_random([0xab; 12]);
         assert_eq!(id.as_str().parse::<RunId>().unwrap(), id);
+    }
+
+    #[test]
+    fn a_prefix_of_four_characters_is_the_shortest() {
+        assert_eq!(check_prefix("abcd"), Ok(()));
+        assert_eq!(check_prefix("zz"), Ok(()), "no id begins so");
+        let refused = check_prefix("abc").unwrap_err().to_string();
+        assert_eq!(refused, "id prefix \"abc\" is too short: give at least 4 characters");
     }
 
     #[test]

@@ -87,6 +87,16 @@ pub enum What {
         /// The one that holds.
         current: u64,
     },
+    /// Another daemon asked for the run, and the keeper asked the present holder whether it still holds it.
+    HolderAsked {
+        /// The other daemon's epoch.
+        epoch: u64,
+    },
+    /// The keeper refused a daemon that has neither the run's instance nor its registry.
+    HolderRefused {
+        /// The refused daemon's epoch.
+        epoch: u64,
+    },
     /// There is more, which is not written.
     MoreNotWritten,
 }

@@ -2,6 +2,7 @@
 //! holder counts as gone is decided by [`Observer`]; whether we ourselves may still act, by [`Tenancy`]. What
 //! becomes of a run whose holder is gone is `reconcile`'s to say; committing is the registry's.
 
+mod handover;
 mod observer;
 mod tenancy;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
+pub use handover::{Handover, KeptLease, PresentHolder, handover};
 pub use observer::{Expired, Observer};
 pub use tenancy::{NotTheNextBeat, Standing, Tenancy};
 

@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod daemon_lock;
 pub mod defaults;
 pub mod detach;
+pub mod diff;
 pub mod duration;
 pub mod ending;
 pub mod hash;
@@ -14,6 +16,7 @@ pub mod journal;
 pub mod keys;
 pub mod lease;
 pub mod limits;
+pub mod location;
 pub mod output;
 pub mod policy;
 pub mod reconcile;
@@ -28,6 +31,8 @@ pub mod state;
 pub mod talk;
 pub mod task;
 pub mod tools;
+pub mod visible;
+pub mod wall;
 pub mod watch;
 pub mod watchdog;
 pub mod wire;

@@ -58,6 +58,8 @@ pub enum LeaseView {
     OtherHealthy,
     /// Another instance's, which was watched being gone.
     Expired,
+    /// Another installation's: the record came here with a copy of its state root or registry.
+    Foreign,
     /// Nobody's: the record is older than leases, and this is how far the live process agrees with it.
     Legacy(Claim),
 }
@@ -93,6 +95,8 @@ pub enum KeeperEvidence {
     Answers,
     /// It lives, for its lock is held, but it does not answer.
     LockHeldButSilent,
+    /// The keeper answers, and refuses to hand us the run.
+    Refuses,
     /// It is dead, or there never was one.
     LockFree,
     /// It cannot be told.
@@ -159,6 +163,7 @@ pub fn decide(case: &Case) -> Verdict {
         State::Starting | State::Running | State::Exiting => {}
     }
     let steal = match case.lease {
+        LeaseView::Foreign => return Verdict::Leave { why: Settled::Foreign },
         LeaseView::OtherHealthy => return Verdict::Leave { why: Settled::HeldByAnother },
         LeaseView::Mine | LeaseView::Legacy(_) => false,
         LeaseView::Expired => true,
@@ -176,6 +181,7 @@ pub fn decide(case: &Case) -> Verdict {
     match &case.keeper {
         KeeperEvidence::Answers => return kept(case),
         KeeperEvidence::LockHeldButSilent => return later(Doubt::KeeperSilent),
+        KeeperEvidence::Refuses => return later(Doubt::KeeperRefuses),
         KeeperEvidence::Unreadable(why) => return later(Doubt::KeeperUnreadable(why.clone())),
         KeeperEvidence::LockFree => {}
     }
@@ -186,7 +192,9 @@ pub fn decide(case: &Case) -> Verdict {
     }
     match &case.lease {
         LeaseView::Legacy(claim) => legacy::decide(claim, &case.root, &case.leftovers),
-        LeaseView::Mine | LeaseView::Expired | LeaseView::OtherHealthy => forsaken(case, steal),
+        LeaseView::Mine | LeaseView::Expired | LeaseView::OtherHealthy | LeaseView::Foreign => {
+            forsaken(case, steal)
+        }
     }
 }
 
@@ -196,9 +204,10 @@ fn kept(case: &Case) -> Verdict {
         (LeaseView::Mine, Orphan::Keep | Orphan::Terminate) => Verdict::Resume { steal: false },
         (LeaseView::Expired, Orphan::Keep) => Verdict::Resume { steal: true },
         (LeaseView::Expired, Orphan::Terminate) => Verdict::EndByPolicy,
-        (LeaseView::OtherHealthy | LeaseView::Legacy(_), Orphan::Keep | Orphan::Terminate) => {
-            later(Doubt::KeeperWithoutLease)
-        }
+        (
+            LeaseView::OtherHealthy | LeaseView::Foreign | LeaseView::Legacy(_),
+            Orphan::Keep | Orphan::Terminate,
+        ) => later(Doubt::KeeperWithoutLease),
     }
 }
 

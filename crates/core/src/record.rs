@@ -5,7 +5,7 @@
 use crate::ending::{Kills, SpawnError, Termination};
 use crate::hash;
 use crate::identity::Identity;
-use crate::ids::{InstanceId, LeaseId, NurseryId, RunId};
+use crate::ids::{InstanceId, LeaseId, NurseryId, RegistryId, RunId};
 use crate::limits::Limits;
 use crate::output::{Keep, Totals};
 use crate::resources::Resources;
@@ -65,9 +65,45 @@ pub struct Ticket {
     /// The run whose escaped process this run took over, if it was made that way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escaped_from: Option<RunId>,
+    /// The registry that recorded the run first. Runs without a daemon have none, and older records do not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry_id: Option<RegistryId>,
+}
+
+/// Maximum length of a command, and of the names of its variables, in records and events, in bytes.
+pub const RECORD_BYTES: usize = 4 << 10;
+
+/// Cuts words for people to at most `most` bytes. A cut word says how long it was, and the last word says how many were
+/// left out.
+pub fn cut_words(words: Vec<String>, most: usize) -> Vec<String> {
+    if words.iter().map(|word| word.len() + 1).sum::<usize>() <= most {
+        return words;
+    }
+    let count = words.len();
+    let (mut kept, mut left) = (Vec::new(), most);
+    for word in words {
+        if left == 0 {
+            kept.push(format!("… ({} more words)", count - kept.len()));
+            break;
+        }
+        if word.len() <= left {
+            left = left.saturating_sub(word.len() + 1);
+            kept.push(word);
+        } else {
+            kept.push(format!("{}… ({} bytes)", &word[..word.floor_char_boundary(left)], word.len()));
+            left = 0;
+        }
+    }
+    kept
 }
 
 impl Ticket {
+    /// Returns true if the run belongs to neither this instance nor this registry. Its row came here with a copy:
+    /// Tenure must not connect to it, signal it, or look into its recorded directory.
+    pub fn is_foreign(&self, instance: &InstanceId, registry: &RegistryId) -> bool {
+        self.owner_instance_id != *instance && self.registry_id.as_ref() != Some(registry)
+    }
+
     /// The parts that decide how the run ends.
     pub fn policy(&self) -> Policy {
         Policy { limits: self.limits.clone(), on_escape: self.on_escape, orphan: self.orphan }
@@ -125,6 +161,12 @@ pub struct KeeperNote {
     /// The root's process group; a note of the first version means the root's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_group: Option<i32>,
+    /// The instance that the run belongs to; a note of the first version does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<InstanceId>,
+    /// The registry that recorded the run first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry_id: Option<RegistryId>,
 }
 
 /// How it ended.
@@ -166,6 +208,11 @@ impl Ending {
     /// The ending of a run whose command was never executed.
     pub fn not_started(run_id: RunId, error: &SpawnError, now_ms: u64) -> Self {
         Self::unseen(run_id, Termination::not_started(error), now_ms)
+    }
+
+    /// The ending of a run whose command was never executed because a part of Tenure failed.
+    pub fn never_started(run_id: RunId, why: String, now_ms: u64) -> Self {
+        Self::unseen(run_id, Termination::never_started(why), now_ms)
     }
 }
 

@@ -3,11 +3,13 @@
 //! is. It hides what looks like a secret by its name, its place or its shape; a secret without any of these is not known.
 
 mod names;
+mod programs;
 mod shapes;
 #[cfg(test)]
 mod tests;
 
 use names::{Name, is_name_char};
+use programs::{Options, Style};
 
 const HIDDEN: &str = "***";
 
@@ -15,9 +17,30 @@ const HIDDEN: &str = "***";
 pub fn command(words: &[String]) -> Vec<String> {
     let mut due: Option<Name> = None;
     let mut line_follows = false;
+    let mut options: Option<Options> = None;
+    let mut style_due: Option<Style> = None;
     let mut shown = Vec::with_capacity(words.len());
     for word in words {
         let name = due.take();
+        let style = style_due.take().filter(|_| !looks_like_an_option(word));
+        let option = options.and_then(|options| programs::option_in(options, word));
+        let of_program = match (style, option) {
+            (Some(style), _) => hidden_value(style, word).or_else(|| Some(word.clone())),
+            (None, Some((style, len))) if len < word.len() => {
+                hidden_value(style, &word[len..]).map(|value| format!("{}{value}", &word[..len]))
+            }
+            (None, Some((style, _))) => {
+                style_due = Some(style).filter(|style| *style != Style::Joined);
+                None
+            }
+            (None, None) => None,
+        };
+        options = programs::options_of(word).or(options);
+        if let Some(value) = of_program {
+            shown.push(value);
+            line_follows = false;
+            continue;
+        }
         let hidden = name.filter(|_| !looks_like_an_option(word));
         shown.push(match hidden {
             Some(name) if name.shows(word) => word.clone(),
@@ -31,9 +54,15 @@ pub fn command(words: &[String]) -> Vec<String> {
     shown
 }
 
+/// Returns a value with its secret hidden, if it has one.
+fn hidden_value(style: Style, value: &str) -> Option<String> {
+    programs::shown_of(style, value).map(|shown| format!("{}{HIDDEN}", &value[..shown]))
+}
+
 /// A text, perhaps a line for the shell, with its secrets hidden.
 pub fn text(text: &str) -> String {
-    let mut scan = Scan { text, at: 0, quote: None, shown: String::with_capacity(text.len()) };
+    let shown = String::with_capacity(text.len());
+    let mut scan = Scan { text, at: 0, quote: None, options: None, shown };
     while scan.at < text.len() {
         scan.step();
     }
@@ -90,6 +119,8 @@ struct Scan<'a> {
     at: usize,
     /// The quote that we are inside of.
     quote: Option<char>,
+    /// Options with secrets of the program that this part of the line starts.
+    options: Option<Options>,
     shown: String,
 }
 
@@ -130,6 +161,9 @@ impl<'a> Scan<'a> {
                 Some(_) => {}
             }
         }
+        if matches!(c, ';' | '|' | '&' | '\n') {
+            self.options = None;
+        }
         self.shown.push(c);
         self.at += c.len_utf8();
     }
@@ -143,10 +177,18 @@ impl<'a> Scan<'a> {
     fn name(&mut self) {
         let rest = self.rest();
         let run = &rest[..rest.find(|c| !is_name_char(c)).unwrap_or(rest.len())];
+        if self.program_option(run) {
+            return;
+        }
+        let in_query = self.shown.ends_with(['?', '&']);
         self.shown.push_str(&shapes::tokens(run));
         self.at += run.len();
         let name = Name::of(run);
-        if self.rest().starts_with('=') && name.is_secret() {
+        if self.rest().starts_with(char::is_whitespace) {
+            self.options = programs::options_of(run).or(self.options);
+        }
+        let is_secret = name.is_secret() || (in_query && programs::is_secret_parameter(run));
+        if self.rest().starts_with('=') && is_secret {
             self.show(1);
             self.value(&name, &[]);
         } else if self.closes_a_quoted_name() && name.is_secret() {
@@ -162,6 +204,34 @@ impl<'a> Scan<'a> {
                 self.value(&name, &[]);
             }
         }
+    }
+
+    /// Shows an option of the started program and hides its secret; returns false if the word is no such option.
+    fn program_option(&mut self, run: &str) -> bool {
+        let begins = self.shown.ends_with(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+        let option = self.options.filter(|_| begins && run.starts_with('-'));
+        let Some((style, len)) = option.and_then(|options| programs::option_in(options, run)) else {
+            return false;
+        };
+        let after = &self.rest()[len..];
+        let blank = blanks(after);
+        let next = &after[blank..];
+        let word = &next[..next.find(char::is_whitespace).unwrap_or(next.len())];
+        let apart = blank > 0 || after.is_empty();
+        if apart && (style == Style::Joined || looks_like_an_option(word)) {
+            return false;
+        }
+        self.show(len + blank);
+        let value = self.rest();
+        let Extent { open, closed, len } = self.extent(&[]);
+        let inner = open.len()..len - if closed && len > open.len() { open.len() } else { 0 };
+        if let Some(shown) = programs::shown_of(style, value.get(inner.clone()).unwrap_or_default()) {
+            self.shown.push_str(&value[..inner.start + shown]);
+            self.shown.push_str(HIDDEN);
+            self.shown.push_str(&value[inner.end..len]);
+            self.at += len;
+        }
+        true
     }
 
     /// Whether a quote and a colon follow, as in JSON; the quote may be escaped, in a line in quotes.

@@ -35,6 +35,8 @@ pub struct RunView {
     pub last_output_at_ms: Option<u64>,
     /// Where its records and its output are.
     pub directory: String,
+    /// True if the record is a copy of another installation's.
+    pub foreign: bool,
 }
 
 /// A run as JSON. Times are Unix milliseconds.
@@ -83,6 +85,10 @@ pub struct RunJson {
     /// Where its records and its output are: in the state root of the instance that started it.
     #[serde(default)]
     pub directory: String,
+    /// True if the record is a copy: the run belongs to the installation that it was copied from, and Tenure never
+    /// touches it from here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
 }
 
 impl RunView {
@@ -114,6 +120,7 @@ impl RunView {
             output,
             last_output_at_ms,
             directory,
+            foreign,
         } = self;
         let root = note.as_ref().map(|note| &note.root);
         let started_at_ms = note.as_ref().map(|note| note.started_at_ms);
@@ -152,6 +159,7 @@ impl RunView {
             output: *output,
             termination: ending.as_ref().map(|ending| ending.termination.clone()),
             directory: directory.clone(),
+            foreign: *foreign,
         }
     }
 }

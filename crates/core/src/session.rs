@@ -3,6 +3,7 @@
 
 mod a2a;
 mod close;
+mod grant;
 mod key;
 pub mod legacy;
 mod narrow;
@@ -15,6 +16,7 @@ mod words;
 
 pub use a2a::{AgentToAgent, BadRoute, Pattern, Route};
 pub use close::{Closing, LeftAlone, close_order};
+pub use grant::{is_cautious_mode, is_harmless_option};
 pub(crate) use key::is_unseen;
 pub use key::{AgentId, BadAgent, BadKey, KEY_BYTES, SessionKey};
 pub use narrow::{Narrowing, Term, narrow};

@@ -35,6 +35,18 @@ pub enum BadSpec {
         /// Rows asked for.
         rows: u16,
     },
+    /// A part is longer than this system can pass to a program.
+    #[error(
+        "{what} is too long: {bytes} bytes, and this system takes at most {most}; write it to a file instead"
+    )]
+    TooLong {
+        /// The part that is too long.
+        what: String,
+        /// The length of the part.
+        bytes: usize,
+        /// The maximum length.
+        most: usize,
+    },
     /// Limits that contradict each other.
     #[error(transparent)]
     Limits(#[from] BadLimits),
@@ -229,6 +241,42 @@ impl Spec {
     }
 }
 
+/// The system's size limits for starting a program, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecLimits {
+    /// Limit for one argument or variable, with the byte that ends it.
+    pub word: usize,
+    /// Limit for all of them, with the pointers to them.
+    pub total: usize,
+    /// Limit for a path, with the byte that ends it.
+    pub path: usize,
+}
+
+impl Spec {
+    /// Refuses sizes that no program of this system could be given. Passes those that only the system can judge.
+    pub fn check_size(&self, most: ExecLimits) -> Result<(), BadSpec> {
+        let within = |what: &dyn Fn() -> String, bytes: usize, most: usize| {
+            if bytes <= most { Ok(()) } else { Err(BadSpec::TooLong { what: what(), bytes, most }) }
+        };
+        let argv = self.transport.argv();
+        for (n, word) in argv.words().iter().enumerate() {
+            let what = || if n == 0 { "the program's name".to_owned() } else { format!("argument {n}") };
+            within(&what, word.len() + 1, most.word)?;
+        }
+        for entry in &self.env {
+            within(
+                &|| format!("the environment variable {}", shown_name(entry)),
+                entry.len() + 1,
+                most.word,
+            )?;
+        }
+        within(&|| "the working directory".to_owned(), self.cwd.len() + 1, most.path)?;
+        let words = argv.words().iter().chain(&self.env);
+        let total = words.map(|word| word.len() + 1 + size_of::<usize>()).sum();
+        within(&|| "the command with its environment".to_owned(), total, most.total)
+    }
+}
+
 /// Checks one `NAME=VALUE` that a caller sets on purpose.
 pub fn check_env(entry: &[u8]) -> Result<(), BadSpec> {
     if entry.contains(&0) {
@@ -242,9 +290,12 @@ pub fn check_env(entry: &[u8]) -> Result<(), BadSpec> {
 
 /// Names the variable, never its value.
 fn nul_in_env(entry: &[u8]) -> BadSpec {
+    BadSpec::Nul { what: format!("the environment variable {}", shown_name(entry)) }
+}
+
+fn shown_name(entry: &[u8]) -> String {
     let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-    let shown: String = String::from_utf8_lossy(name).chars().take(64).collect();
-    BadSpec::Nul { what: format!("the environment variable {shown}") }
+    String::from_utf8_lossy(&name[..name.len().min(256)]).chars().take(64).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ mod process;
 pub mod sessions;
 pub mod tasks;
 
-pub use client::{ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, is_made_by, mcp_session};
+pub use client::{
+    CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, is_made_by, mcp_session,
+};
 pub use exec::{ExecReply, ExecRequest, Notify};
 pub use outcome::{FailureKind, Outcome, Status, outcome};
 pub use process::{Action, Listed, ProcessReply, ProcessRequest, Waiting};

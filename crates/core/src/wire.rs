@@ -7,7 +7,7 @@ mod frame;
 pub mod refusal;
 
 use crate::ending::{Cause, ProcessNote, SpawnError};
-use crate::ids::RunId;
+use crate::ids::{InstanceId, RegistryId, RunId};
 use crate::output::{Stream, Totals};
 use crate::record::{Ending, KeeperNote};
 use crate::signal::Signal;
@@ -18,8 +18,11 @@ use serde::{Deserialize, Serialize};
 pub use frame::{BadFrame, Frame, MAX_BODY, MAX_HEAD, PREFIX, decode, encode};
 
 /// The version of the keeper's socket, which the first connections speak without a hello. The second added
-/// [`Tell::Leaving`] and [`Ask::Unfollow`], and keys: [`Ask::Type`], [`Tell::Typed`] and [`Tell::KeysTaken`].
-pub const VERSION: u32 = 2;
+/// [`Tell::Leaving`] and [`Ask::Unfollow`], and keys: [`Ask::Type`], [`Tell::Typed`] and [`Tell::KeysTaken`]. The third
+/// added [`Holder`] to the hello, and what a keeper asks the present holder when another comes: [`Tell::StillYours`],
+/// [`Ask::Mine`] and [`Ask::Yield`].
+pub const VERSION: u32 = 3;
+
 /// What a client says to a nursery. The descriptors of the keeper's first connections come with it, one for each
 /// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +57,19 @@ pub enum Role {
     Viewer,
 }
 
+/// The daemon that asks to hold a run's lease, sent with the hello. A keeper hands its run only to the run's own
+/// instance, or to one that shares the run's own registry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// The daemon's instance.
+    pub instance_id: InstanceId,
+    /// The registry that the daemon uses.
+    pub registry_id: RegistryId,
+    /// Time limit for a silent present holder to say that the run is still its own.
+    pub lease_ttl_ms: u64,
+}
+
 /// What a client says to a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -65,7 +81,14 @@ pub enum Ask {
         /// Who this is.
         #[serde(flatten)]
         role: Role,
+        /// The daemon that asks to be the holder; older versions do not send it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder: Option<Holder>,
     },
+    /// The present holder keeps the run: its lease is valid.
+    Mine,
+    /// The present holder gives up the run: its lease is lost, or it cannot tell.
+    Yield,
     /// How is it?
     Status,
     /// End the run.
@@ -220,6 +243,12 @@ pub enum Tell {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Box<Ending>>,
     },
+    /// Asks the present holder whether the run is still its own, because another daemon asks for it. The holder answers
+    /// [`Ask::Mine`] or [`Ask::Yield`]; without an answer the keeper hands over the run.
+    StillYours {
+        /// The other daemon's epoch.
+        epoch: u64,
+    },
     /// It has ended; the ending is on disk.
     Ended {
         /// The ending.
@@ -231,6 +260,7 @@ impl Ask {
     /// The version of the wire that brought it. A keeper of an older one would cut off whoever says it.
     pub fn since(&self) -> u32 {
         match self {
+            Ask::Mine | Ask::Yield => 3,
             Ask::Unfollow | Ask::Type | Ask::Abandon => 2,
             Ask::Hello { .. }
             | Ask::Status
@@ -261,6 +291,7 @@ impl Tell {
     /// The first version of the wire that has it.
     pub fn since(&self) -> u32 {
         match self {
+            Tell::StillYours { .. } => 3,
             Tell::Leaving { .. } | Tell::Typed { .. } | Tell::KeysTaken { .. } => 2,
             Tell::Welcome { .. }
             | Tell::Started { .. }
@@ -369,8 +400,26 @@ mod tests {
 
     #[test]
     fn hello_carries_its_role() {
-        let hello = Ask::Hello { version: 1, role: Role::Holder { epoch: 4 } };
+        let hello = Ask::Hello { version: 1, role: Role::Holder { epoch: 4 }, holder: None };
         let frame = encode(&hello, b"");
         assert_eq!(decode::<Ask>(&frame).unwrap().unwrap().0, hello);
+    }
+
+    #[test]
+    fn the_hello_of_version_two_is_still_read() {
+        let head = br#"{"ask":"hello","version":2,"role":"holder","epoch":4}"#;
+        let read: Ask = serde_json::from_slice(head).unwrap();
+        assert_eq!(read, Ask::Hello { version: 2, role: Role::Holder { epoch: 4 }, holder: None });
+    }
+
+    #[test]
+    fn a_holder_says_who_it_is() {
+        let holder = Holder {
+            instance_id: InstanceId::from_random([1; 12]),
+            registry_id: RegistryId::from_random([2; 12]),
+            lease_ttl_ms: 15_000,
+        };
+        let hello = Ask::Hello { version: 3, role: Role::Holder { epoch: 4 }, holder: Some(holder) };
+        assert_eq!(decode::<Ask>(&encode(&hello, b"")).unwrap().unwrap().0, hello);
     }
 }

@@ -1,4 +1,5 @@
-//! Two clocks: one for limits, which stops while the machine sleeps (I12), and one for people.
+//! Three clocks: one for limits, which stops while the machine sleeps (I12), one that counts on from the boot, and one
+//! for people.
 
 use crate::system;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,6 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The time since some fixed moment of this boot, not counting the machine's sleep.
 pub fn awake() -> Duration {
     system::awake()
+}
+
+/// Returns the time since the boot, including the machine's sleep.
+pub fn since_boot() -> Duration {
+    system::since_boot()
 }
 
 /// The time of day, in Unix milliseconds.

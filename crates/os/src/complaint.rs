@@ -3,9 +3,11 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use tenure_core::visible::visible_json;
 
-/// Says something on standard error, in one line and one piece.
+/// Writes one line to standard error, in one piece. The text may contain names that others chose, so it is escaped: a
+/// terminal would obey it.
 pub fn complain(what: impl Display) {
-    let line = format!("tenure: {what}\n");
+    let line = format!("tenure: {}\n", visible_json(&what.to_string()));
     let _ = std::io::stderr().write_all(line.as_bytes());
 }

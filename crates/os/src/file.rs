@@ -1,10 +1,12 @@
 //! Files of a directory that is held open: paths are looked up once, so a moved or very long directory does
-//! not matter. Nothing but [`sync_names`] syncs: these records must outlive a process, not a power cut.
+//! not matter. Only [`sync_names`] and [`Dir::write_synced`] sync: all other records must outlive a process, not a
+//! power cut.
 
 use crate::system::{self, Open};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use tenure_core::location::FileLocation;
 
 /// What is behind a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +53,17 @@ impl Dir {
     /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns a path that leads to the directory as long as it is held open, even if it is moved, where the system has
+    /// such a path. Valid only in this process.
+    pub fn lasting_path(&self) -> PathBuf {
+        system::lasting_path(&self.handle).filter(|path| path.is_dir()).unwrap_or_else(|| self.path.clone())
+    }
+
+    /// Returns the directory's current path, even if it was moved since it was opened, where the system tells.
+    pub fn current_path(&self) -> PathBuf {
+        real(&self.lasting_path()).unwrap_or_else(|_| self.path.clone())
     }
 
     /// The whole content of a file; `None` if there is none.
@@ -100,6 +113,13 @@ impl Dir {
         self.create(name)?.write_all(bytes)
     }
 
+    /// Writes a new file and syncs it to disk: for a file that is to replace another.
+    pub fn write_synced(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.create(name)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
     /// Adds to the end of a file for its owner alone, which is made if it is not there. What was cut off by an earlier
     /// failure stays a line of its own.
     pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -135,6 +155,11 @@ impl Dir {
         }
     }
 
+    /// Renames a file, and replaces whatever has the new name.
+    pub fn replace(&self, name: &str, as_name: &str) -> io::Result<()> {
+        system::rename(&self.handle, name, as_name)
+    }
+
     /// Removes a file; one that is not there is no error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match system::unlink(&self.handle, name) {
@@ -165,6 +190,29 @@ impl Reserved {
     }
 }
 
+/// Identifies a file as long as somebody holds it: another file at the same name has another id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileId(pub(crate) u64, pub(crate) u64);
+
+impl FileId {
+    /// Returns the id of the file at a path; `None` if there is none.
+    pub fn of(path: &Path) -> io::Result<Option<Self>> {
+        found(system::file_id(path))
+    }
+
+    /// Returns the id of the file with a name in a directory; `None` if there is none.
+    pub fn within(dir: &Dir, name: &str) -> io::Result<Option<Self>> {
+        found(system::file_id_in(&dir.handle, name))
+    }
+}
+
+fn found(id: io::Result<FileId>) -> io::Result<Option<FileId>> {
+    match id {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        id => id.map(Some),
+    }
+}
+
 /// The same options, by which a file that is made is its owner's alone. Where files have no mode, the directory that it
 /// is made in says whose it is.
 pub fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -181,7 +229,16 @@ pub fn real(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(system::plain)
 }
 
-/// Whether nobody but its owner, and who administers this machine, may use a file.
+/// Returns the current location of a file or directory, which tells it from a copy.
+pub fn location(path: &Path) -> io::Result<FileLocation> {
+    let path = real(path)?;
+    let facts = crate::executable::facts(&path)?;
+    let boot_id = crate::process::here().boot_id.clone();
+    let (device, inode) = (facts.device, facts.inode);
+    Ok(FileLocation { device, inode, path: path.to_string_lossy().into_owned(), boot_id })
+}
+
+/// Returns true if nobody but this user, and the machine's administrator, owns a file or may use it.
 pub fn is_private(path: &Path) -> io::Result<bool> {
     system::is_private(path)
 }

@@ -16,6 +16,7 @@ pub mod clock;
 pub mod command_line;
 pub mod complaint;
 pub mod emulator;
+pub mod exec_limits;
 pub mod family;
 pub mod file;
 pub mod flow;

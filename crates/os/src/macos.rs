@@ -2,6 +2,7 @@
 
 mod clock;
 pub mod enclosure;
+mod exec_limits;
 mod facts;
 pub mod filesystem;
 pub mod host;
@@ -19,6 +20,7 @@ mod this;
 
 pub(crate) use crate::unix::calls::*;
 pub(crate) use clock::*;
+pub(crate) use exec_limits::*;
 pub(crate) use facts::*;
 pub(crate) use memory::*;
 pub(crate) use process::*;

@@ -115,17 +115,28 @@ pub fn here() -> &'static Place {
 
 /// A process, its parent, and so on up, as far as can be read. For hints only: a pid may be reused meanwhile.
 pub fn ancestors(pid: i32) -> Vec<i32> {
+    settled_ancestors(pid).unwrap_or_else(|| above(pid))
+}
+
+/// Returns the same as [`ancestors`]; `None` if they changed with every look, so that one may have been missed.
+pub fn settled_ancestors(pid: i32) -> Option<Vec<i32>> {
     const LOOKS: usize = 16;
     let mut above = above(pid);
     // Whoever loses its parent while it is looked at has another one by then, so it is looked at until nothing changes.
     for _ in 0..LOOKS {
         let again = self::above(pid);
         if again == above {
-            break;
+            return Some(above);
         }
         above = again;
     }
-    above
+    None
+}
+
+/// Returns the value that a variable had when a process was executed, if it can be read. For hints only: a pid may be
+/// reused.
+pub fn environment_value(pid: i32, name: &str) -> Option<Vec<u8>> {
+    system::environment_value(pid, name)
 }
 
 fn above(pid: i32) -> Vec<i32> {

@@ -1,6 +1,7 @@
 //! What starts daemons on this system, and what such a one tells it.
 
 use crate::system;
+use std::time::Duration;
 
 /// What starts daemons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,7 @@ pub fn manager() -> Manager {
 pub(crate) enum News {
     Ready,
     Stopping,
+    Alive,
 }
 
 /// Tells whoever started this daemon that it serves. Where nobody listens, nothing happens.
@@ -33,4 +35,14 @@ pub fn ready() {
 /// Tells whoever started this daemon that it leaves.
 pub fn stopping() {
     system::tell_manager(News::Stopping);
+}
+
+/// Tells the service manager that this daemon is alive.
+pub fn alive() {
+    system::tell_manager(News::Alive);
+}
+
+/// Returns the time of silence after which the service manager takes this daemon for hung, if it watches.
+pub fn watchdog() -> Option<Duration> {
+    system::watchdog()
 }

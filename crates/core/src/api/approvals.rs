@@ -1,8 +1,10 @@
 //! What a person is asked before the exec tool runs it, and what needs no asking.
 
 use crate::ids::RunId;
+use crate::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Something that a person is asked about: a command, or what an agent wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +16,8 @@ pub struct Approval {
     pub id: RunId,
     /// `pending`, `allowed-once`, `allowed-always`, `denied` or `expired`.
     pub state: String,
-    /// The command line, or what the agent says that it wants to do.
+    /// The command line. For an agent's tool call: the agent's title, followed by the command unless the title is
+    /// exactly that.
     pub command: String,
     /// Where it is to run.
     pub cwd: String,
@@ -22,12 +25,19 @@ pub struct Approval {
     pub session_key: Option<String>,
     /// The names of the variables that it is given.
     pub env_names: Vec<String>,
+    /// These variables with their values, until the request is answered. Only the daemon's memory holds the values: a
+    /// restarted daemon does not know them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
     /// Why it is asked about.
     pub why: String,
     /// The programs that it executes, as far as that can be told; empty if it cannot.
     pub programs: Vec<String>,
     /// Why it can be allowed this time only; `null` if it can be allowed for always.
     pub once_only: Option<String>,
+    /// Details of an agent's tool call; a command has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<ToolDetails>,
     /// What an agent that asks offers as answers; a command has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<PermissionJson>,
@@ -42,6 +52,58 @@ pub struct Approval {
     pub answered_at_ms: Option<u64>,
     /// By whom.
     pub answered_by: Option<String>,
+}
+
+/// Details of a tool call, whatever the agent calls it. A text that is too long is cut in the middle and has
+/// `… (N bytes) …` there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToolDetails {
+    /// The kind of tool, as the agent says: `read`, `edit`, `execute` …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The command in the tool's input; words are quoted for a shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The files that the tool call names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// The file changes that the tool would make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<FileDiff>,
+    /// The whole input of the tool, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_input: Option<String>,
+}
+
+/// A change to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FileDiff {
+    /// The file's path.
+    pub path: String,
+    /// The changed lines: removed ones begin with `-`, added ones with `+`, the lines around them with a blank.
+    pub diff: String,
+}
+
+impl ToolDetails {
+    /// Returns a copy in which no text is longer than about this many bytes.
+    #[must_use]
+    pub fn cut(&self, most: usize) -> Self {
+        let cut = |text: &String| visible::cut(text, most).into_owned();
+        Self {
+            kind: self.kind.clone(),
+            command: self.command.as_ref().map(cut),
+            paths: self.paths.iter().map(cut).collect(),
+            diffs: self
+                .diffs
+                .iter()
+                .map(|it| FileDiff { path: cut(&it.path), diff: cut(&it.diff) })
+                .collect(),
+            raw_input: self.raw_input.as_ref().map(cut),
+        }
+    }
 }
 
 /// An answer that an agent offers.
@@ -105,6 +167,9 @@ pub struct Allowed {
     pub last_used_at_ms: Option<u64>,
     /// How often.
     pub uses: u64,
+    /// A note about what the entry covers, if it is added without a pattern of arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// `GET /v1/allowlist`: the oldest first.

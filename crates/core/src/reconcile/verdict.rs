@@ -61,6 +61,8 @@ pub enum Settled {
     Ended,
     /// Its lease is another instance's, and healthy.
     HeldByAnother,
+    /// The run is another installation's: this record is a copy.
+    Foreign,
     /// A record from before leases, whose pid has a process that does not agree with it.
     LegacyUnverified,
 }
@@ -76,6 +78,8 @@ pub enum Doubt {
     EndingUnreadable(String),
     /// The keeper lives and does not answer.
     KeeperSilent,
+    /// The keeper answers, and refuses to hand us the run.
+    KeeperRefuses,
     /// The keeper's lock cannot be read.
     KeeperUnreadable(String),
     /// A keeper answers for a run that has no lease.
@@ -225,6 +229,7 @@ impl fmt::Display for Settled {
         f.write_str(match self {
             Settled::Ended => "it has ended",
             Settled::HeldByAnother => "another instance holds it",
+            Settled::Foreign => "it belongs to the installation that this record was copied from",
             Settled::LegacyUnverified => {
                 "it has no lease, and the process with its pid is not known to be its"
             }
@@ -239,6 +244,7 @@ impl fmt::Display for Doubt {
             Doubt::Superseded => ("our own leases were lost", None),
             Doubt::EndingUnreadable(why) => ("its ending cannot be read", Some(why)),
             Doubt::KeeperSilent => ("its keeper lives and does not answer", None),
+            Doubt::KeeperRefuses => ("its keeper does not hand it to this daemon", None),
             Doubt::KeeperUnreadable(why) => ("its keeper cannot be read", Some(why)),
             Doubt::KeeperWithoutLease => ("it has no lease, and yet a keeper answers", None),
             Doubt::NurseryAtWork => ("its keeper is gone and its nursery is at work", None),

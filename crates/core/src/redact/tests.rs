@@ -277,3 +277,56 @@ fn a_long_text_takes_time_in_proportion() {
         assert!(text(&long).len() <= long.len() + HIDDEN.len());
     }
 }
+
+#[test]
+fn the_secrets_of_programs_short_options_are_hidden() {
+    for (line, hidden) in [
+        ("mysql -u root -pS3cret db", "mysql -u root -p*** db"),
+        ("/usr/bin/mariadb-dump -pS3cret --all", "/usr/bin/mariadb-dump -p*** --all"),
+        ("sshpass -p S3cret ssh -p 22 me@host", "sshpass -p *** ssh -p *** me@host"),
+        ("sshpass -pS3cret ssh host", "sshpass -p*** ssh host"),
+        ("curl -u me:S3cret https://h/", "curl -u me:*** https://h/"),
+        ("curl -ume:S3cret https://h/", "curl -ume:*** https://h/"),
+        ("curl -sSu me:S3cret https://h/", "curl -sSu me:*** https://h/"),
+        ("curl --user me:S3cret https://h/", "curl --user me:*** https://h/"),
+        ("docker login -u me -p S3cret reg", "docker login -u me -p *** reg"),
+        ("redis-cli -a S3cret ping", "redis-cli -a *** ping"),
+        ("smbclient -U me%S3cret //h/s", "smbclient -U me%*** //h/s"),
+        ("curl https://h/b?sv=1&sig=S3cret&key=S3cret", "curl https://h/b?sv=1&sig=***&key=***"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        // Behind sshpass, ssh's own -p is hidden too: better than a password shown.
+        assert_eq!(shown(&words), hidden.replace(' ', "␣"), "{line}");
+        assert_eq!(text(line), hidden, "{line}");
+        assert_eq!(text(&format!("cd x; {line}")), format!("cd x; {hidden}"), "{line}");
+        assert_eq!(shown(&["sh", "-c", line]), format!("sh␣-c␣{hidden}"), "{line}");
+    }
+    assert_eq!(text("curl -u 'me:S3 cret' h"), "curl -u 'me:***' h");
+    assert_eq!(text("mysql -p\"S3 cret\" db"), "mysql -p\"***\" db");
+    assert_eq!(shown(&["curl", "-u", "me:S3 cr;et", "h"]), "curl␣-u␣me:***␣h");
+}
+
+#[test]
+fn the_same_letters_are_harmless_elsewhere() {
+    for line in [
+        "ssh -p22 host",
+        "ssh -p 22 host",
+        "mkdir -p dir",
+        "docker run -p8080:80 -p 9090:90 image",
+        "serve -p8080",
+        "mysql -u root -p db",
+        "mysql -P3306 -h host",
+        "curl -u me https://h/",
+        "curl -o out -sSL https://h/p?page=2&sort=key",
+        "sort -u file:x",
+        "ps -u me:x",
+        "mysql -e x; mkdir -pv dir",
+        "echo key=5 sig=4",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert_eq!(text(line), line);
+        if !line.contains(';') {
+            assert_eq!(shown(&words), line.replace(' ', "␣"));
+        }
+    }
+}

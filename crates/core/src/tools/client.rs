@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 /// What the connection of an MCP client becomes: `POST /v1/mcp` with `Upgrade: tenure-mcp`, on the Unix socket.
 pub const MCP_PROTOCOL: &str = "tenure-mcp";
 
+/// Header by which our own command line marks a `process` in the body as its own. A body that a program forwards for
+/// somebody else comes without it.
+pub const CLI_HEADER: &str = "tenure-cli";
+
 /// What the key of a session begins with that an MCP client made for itself.
 pub const MCP_SESSION: &str = "mcp:";
 
@@ -42,7 +46,8 @@ pub struct ClientRequest {
     /// The session that it acts as; without it, a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Its process, whose directory and environment commands start from; its command has no words.
+    /// The client's process. Commands start in its directory, and with its environment where no policy judges them; its
+    /// command has no words. For our own command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Exact>,
 }

@@ -56,7 +56,8 @@ pub struct ExecRequest {
     /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The calling process, whose directory and environment the command starts from; for the command line.
+    /// The calling process. The command starts in its directory, and with its environment where no policy judges it.
+    /// For our own command line: refused from everybody else.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub process: Option<Exact>,

@@ -6,6 +6,8 @@ use super::VERSION;
 const SPEAKS: &str = "this keeper speaks version ";
 const TAKEN_OVER: &str = "the lease was taken over at epoch ";
 const OVER: &str = " is over: the lease is at ";
+const NOT_ENTITLED: &str = "this run belongs to another installation";
+const STILL_HELD: &str = "the present holder's lease stands";
 
 /// Said to one who says hello in a version that this keeper does not know. It may try an older one.
 pub fn other_version(theirs: u32) -> String {
@@ -22,9 +24,29 @@ pub fn epoch_over(epoch: u64, current: u64) -> String {
     format!("epoch {epoch}{OVER}{current}")
 }
 
+/// Reads the lease's epoch from a refusal, if it names one.
+pub fn current_epoch(why: &str) -> Option<u64> {
+    why.strip_prefix("epoch ")?.split_once(OVER)?.1.parse().ok()
+}
+
 /// Said to a holder when another comes with a newer epoch (I5).
 pub fn taken_over(epoch: u64) -> String {
     format!("{TAKEN_OVER}{epoch}")
+}
+
+/// Said to a holder that has neither the run's instance nor its registry: a copy, or a stranger.
+pub fn not_entitled() -> String {
+    format!("{NOT_ENTITLED}, and is held only by that one or by a daemon that shares its registry")
+}
+
+/// Said to a daemon that asks for a run that its present holder keeps.
+pub fn still_held() -> String {
+    STILL_HELD.to_owned()
+}
+
+/// Returns true if a refusal is one of the two above: the run is not ours to hold now.
+pub fn is_not_handed_over(why: &str) -> bool {
+    why.starts_with(NOT_ENTITLED) || why.starts_with(STILL_HELD)
 }
 
 /// Whether either was said: the lease is another's.
@@ -40,6 +62,9 @@ mod tests {
     fn what_one_side_says_the_other_recognises() {
         assert!(is_other_version(&other_version(9)));
         assert!(is_lease_lost(&epoch_over(1, 2)) && is_lease_lost(&taken_over(2)));
+        assert_eq!((current_epoch(&epoch_over(1, 20)), current_epoch(&taken_over(2))), (Some(20), None));
+        assert!(is_not_handed_over(&not_entitled()) && is_not_handed_over(&still_held()));
+        assert!(!is_lease_lost(&not_entitled()) && !is_not_handed_over(&taken_over(2)));
         for other in [epoch_over(1, 2), taken_over(2), "hello was said already".to_owned()] {
             assert!(!is_other_version(&other), "{other}");
         }

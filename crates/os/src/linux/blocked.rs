@@ -1,8 +1,8 @@
 //! What a process waits for, as the kernel shows it: the system call that each of its threads is in.
 
-use crate::linux::stat::Stat;
-use std::fs;
+use crate::linux::stat::{Stat, is_gone};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::{fs, io};
 use tenure_core::wire::BlockedView;
 
 /// Where a run's input comes from, as its processes see it.
@@ -26,7 +26,7 @@ pub(crate) fn look(pid: i32, input: Option<Input>) -> Option<BlockedView> {
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let (name, thread_waits) = match fs::read_to_string(thread.path().join("syscall")) {
             Ok(text) => judge(pid, &text, input, &stat),
-            Err(_) => ("unreadable".to_owned(), None),
+            Err(error) => ("unreadable".to_owned(), unread(&error)),
         };
         if syscall.is_empty() || thread_waits == Some(true) {
             syscall = name;
@@ -34,6 +34,11 @@ pub(crate) fn look(pid: i32, input: Option<Input>) -> Option<BlockedView> {
         waits = either(waits, thread_waits);
     }
     Some(BlockedView { pid, syscall, waits_for_input: waits })
+}
+
+/// Judges a thread whose call cannot be read. One that ended between the listing and the reading waits for nothing.
+fn unread(error: &io::Error) -> Option<bool> {
+    is_gone(error).then_some(false)
 }
 
 /// Somebody waits if one does; it cannot be told if one cannot be told.
@@ -151,3 +156,19 @@ const CALLS: &[Call] = &[
     call(libc::SYS_fcntl, "fcntl", Kind::Other),
     call(libc::SYS_fsync, "fsync", Kind::Other),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::{is_gone, unread};
+    use std::io;
+
+    #[test]
+    fn a_thread_that_ended_while_it_was_looked_at_waits_for_nothing() {
+        for gone in [libc::ESRCH, libc::ENOENT] {
+            let error = io::Error::from_raw_os_error(gone);
+            assert!(is_gone(&error));
+            assert_eq!(unread(&error), Some(false));
+        }
+        assert_eq!(unread(&io::Error::from_raw_os_error(libc::EPERM)), None);
+    }
+}

@@ -35,6 +35,35 @@ pub fn look_around() {
     let _ = mountinfo::unified_mount();
 }
 
+/// Returns the run whose group a process is in, and the run's instance, by the group's name; `None` if it is in none,
+/// or that cannot be read.
+pub fn run_of(pid: i32) -> Option<(InstanceId, RunId)> {
+    named_in(&fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?)
+}
+
+/// Returns the groups of an instance's runs below this process's own, occupied or not.
+pub fn all_of(instance: &InstanceId) -> Vec<(RunId, Enclosure)> {
+    let Ok(base) = mountinfo::own_cgroup() else { return Vec::new() };
+    let found = subdirectories(&base.directory.join(format!("tenure-{instance}"))).unwrap_or_default();
+    let group = |path: PathBuf| {
+        let run = path.file_name()?.to_str()?.parse().ok()?;
+        Some((run, Enclosure::at(&path).ok().flatten()?))
+    };
+    found.into_iter().filter_map(group).collect()
+}
+
+/// Parses the instance and the run from the name of a group.
+fn named_in(cgroups: &str) -> Option<(InstanceId, RunId)> {
+    let name = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    // The kernel marks a group that was removed while a process died in it.
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    let parts: Vec<&str> = name.split('/').collect();
+    parts.windows(2).find_map(|pair| {
+        let instance = pair[0].strip_prefix("tenure-")?.parse().ok()?;
+        Some((instance, pair[1].parse().ok()?))
+    })
+}
+
 impl Enclosure {
     /// What is said of a run that wanted more memory than it may have.
     pub const OUT_OF_MEMORY: &'static str = "killed by the OOM killer";
@@ -218,4 +247,28 @@ fn subdirectories(dir: &Path) -> io::Result<Vec<PathBuf>> {
         Err(error) => return Err(error),
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_known_by_the_name_of_its_group() {
+        let (instance, run) = ("0123456789abcdef01234567", "89abcdef0123456789abcdef");
+        let group = format!("0::/user.slice/tenure-{instance}/{run}");
+        let found = Some((instance.parse().unwrap(), run.parse().unwrap()));
+        for below in ["", "/below/it", " (deleted)"] {
+            assert_eq!(named_in(&format!("3:pids:/elsewhere\n{group}{below}\n")), found, "{below:?}");
+        }
+        for name in [
+            "0::/".to_owned(),
+            "0::/system.slice/tenure-daemon.service".to_owned(),
+            format!("0::/tenure-{instance}"),
+            format!("0::/tenure-{instance}/build"),
+            format!("3:pids:/tenure-{instance}/{run}"),
+        ] {
+            assert_eq!(named_in(&name), None, "{name}");
+        }
+    }
 }

@@ -24,6 +24,16 @@ pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> io::Result<bool> {
     Ok(all.split(|&b| b == 0).any(|one| one == entry))
 }
 
+/// Returns the value that a variable had when a process was executed, if it can be read.
+pub(crate) fn environment_value(pid: i32, name: &str) -> Option<Vec<u8>> {
+    let all = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    all.split(|&b| b == 0).find_map(|one| value_of(one, name))
+}
+
+fn value_of(entry: &[u8], name: &str) -> Option<Vec<u8>> {
+    entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec)
+}
+
 /// The path of a process's executable, as people are shown it.
 pub(crate) fn exe(pid: i32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;

@@ -1,6 +1,7 @@
 //! What `service.rs` promises, with systemd.
 
 use crate::service::{Manager, News};
+use std::time::Duration;
 
 pub(crate) const MANAGER: Manager = Manager::Systemd;
 
@@ -8,7 +9,12 @@ pub(crate) fn tell_manager(news: News) {
     let state = match news {
         News::Ready => sd_notify::NotifyState::Ready,
         News::Stopping => sd_notify::NotifyState::Stopping,
+        News::Alive => sd_notify::NotifyState::Watchdog,
     };
     // Whoever runs us under systemd waits for this; elsewhere nobody listens.
     let _ = sd_notify::notify(&[state]);
+}
+
+pub(crate) fn watchdog() -> Option<Duration> {
+    sd_notify::watchdog_enabled()
 }

@@ -46,10 +46,33 @@ pub(crate) fn at_address<T>(
     act(&SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", dir.as_fd().as_raw_fd()))?)
 }
 
-/// The user and the process at the other end, as they were when the connection was made.
+/// Error text for a process at the other end that has no pid here.
+pub(crate) const UNSEEN_PEER: &str = "is in another pid namespace, so the daemon cannot tell which process it is: \
+                                      use tenure in the pid namespace that the daemon runs in";
+
+/// Reads an option of a socket.
+///
+/// # Safety
+/// `T` is the option's own type, and any bytes are one.
+unsafe fn option<T>(socket: BorrowedFd<'_>, name: libc::c_int) -> Result<T, Errno> {
+    let mut value = std::mem::MaybeUninit::<T>::zeroed();
+    let mut length = libc::socklen_t::try_from(size_of::<T>()).map_err(|_| Errno::INVAL)?;
+    let into = value.as_mut_ptr().cast();
+    // SAFETY: the buffer is ours and as long as we say; bytes that the kernel does not write are zero.
+    unsafe {
+        match libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, into, &raw mut length) {
+            0 => Ok(value.assume_init()),
+            _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        }
+    }
+}
+
+/// Returns the user and the process at the other end, as they were when the connection was made. The process is zero if
+/// it is in a pid namespace that cannot be seen from here, which no type for pids can hold.
 pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> Result<(u32, i32), Errno> {
-    let credentials = net::sockopt::socket_peercred(socket)?;
-    Ok((credentials.uid.as_raw(), credentials.pid.as_raw_nonzero().get()))
+    // SAFETY: the structure is the option's, of numbers only.
+    let credentials: libc::ucred = unsafe { option(socket, libc::SO_PEERCRED)? };
+    Ok((credentials.uid, credentials.pid))
 }
 
 /// The process at the other end, held open.
@@ -66,18 +89,8 @@ impl PeerProcess {
 pub(crate) fn peer_process(socket: BorrowedFd<'_>, _: i32) -> Option<PeerProcess> {
     /// Not in the C library's headers everywhere yet.
     const SO_PEERPIDFD: libc::c_int = 77;
-    let mut fd: libc::c_int = -1;
-    let mut len = libc::socklen_t::try_from(size_of::<libc::c_int>()).ok()?;
-    // SAFETY: the option's value is one int, which is ours and as long as we say.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_PEERPIDFD,
-            (&raw mut fd).cast(),
-            &raw mut len,
-        )
-    };
+    // SAFETY: the option is one number.
+    let fd: libc::c_int = unsafe { option(socket, SO_PEERPIDFD) }.ok()?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
-    (result == 0 && fd >= 0).then(|| PeerProcess(unsafe { OwnedFd::from_raw_fd(fd) }))
+    (fd >= 0).then(|| PeerProcess(unsafe { OwnedFd::from_raw_fd(fd) }))
 }

@@ -76,7 +76,7 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// A process can vanish between the opening of its file and the reading.
-fn is_gone(error: &io::Error) -> bool {
+pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 

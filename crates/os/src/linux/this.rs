@@ -1,6 +1,6 @@
 //! This process, and what its system calls are given.
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RawMode, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -18,6 +18,12 @@ pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
 }
 
+/// Returns a path that follows an open directory.
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
+pub(crate) fn lasting_path(dir: &OwnedFd) -> Option<PathBuf> {
+    Some(PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd())))
+}
+
 /// Freed memory is joined at once instead of being kept in small pieces all over the heap: a fork pays for each page
 /// that it touches.
 pub(crate) const TUNABLES: Option<(&str, &str)> =
@@ -29,10 +35,29 @@ pub(crate) fn set_name(name: &std::ffi::CStr) {
     let _ = rustix::thread::set_name(name);
 }
 
-/// Whether a process goes under the name of keepers. For hints only.
-pub(crate) fn is_keeper(pid: i32) -> bool {
+/// Returns true if a process has the name of keepers or nurseries. For hints only: anybody may take such a name.
+pub(crate) fn is_keeper_or_nursery(pid: i32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_end() == "tenure-keeper"
+    matches!(name.trim_end(), "tenure-keeper" | "tenure-nursery")
+}
+
+/// Returns this process's pid as `/proc` shows it: in a pid namespace without a `/proc` of its own it differs from
+/// `getpid`.
+pub(crate) fn own_pid_in_proc() -> i32 {
+    let link = std::fs::read_link("/proc/self").ok();
+    let listed = link.and_then(|link| link.to_str()?.parse().ok());
+    listed.unwrap_or_else(|| rustix::process::getpid().as_raw_nonzero().get())
+}
+
+/// Returns true if this process can see every process above it, up to the machine's first: not from within a pid
+/// namespace, nor where `/proc` hides the processes of others.
+pub(crate) fn sees_all_ancestors() -> bool {
+    /// The inode of the machine's own pid namespace, on every kernel.
+    const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+    let own = own_pid_in_proc();
+    let top = crate::process::ancestors(own).last().copied();
+    rustix::fs::stat("/proc/self/ns/pid").is_ok_and(|stat| stat.st_ino == FIRST_PID_NAMESPACE)
+        && top.is_some_and(|top| super::process::parent_of(top).is_some())
 }
 
 /// How many descriptors this process may have at most, where the hard limit is this.

@@ -28,6 +28,14 @@ pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> io::Result<bool> {
     Ok(told.environment.contains(&entry))
 }
 
+/// Returns the value that a variable had when a process was executed, if it can be read.
+pub(crate) fn environment_value(pid: i32, name: &str) -> Option<Vec<u8>> {
+    let bytes = info::arguments(pid).ok()?;
+    let told = arguments::parse(&bytes)?;
+    let value = |entry: &[u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+    told.environment.into_iter().find_map(value)
+}
+
 /// How much of a command line people are shown.
 const LONGEST_COMMAND: usize = 4096;
 

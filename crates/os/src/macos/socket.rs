@@ -89,6 +89,9 @@ unsafe fn option<T>(socket: BorrowedFd<'_>, name: libc::c_int) -> Result<T, Errn
     }
 }
 
+/// Error text for a process at the other end that has no pid here.
+pub(crate) const UNSEEN_PEER: &str = "exited before the daemon could identify it: connect again";
+
 /// The user at the other end, as it was when the connection was made, and the process that used it last; zero if there is
 /// none any more.
 pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> Result<(u32, i32), Errno> {

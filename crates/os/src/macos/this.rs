@@ -30,11 +30,21 @@ pub(crate) fn set_name(name: &std::ffi::CStr) {
 }
 
 /// Whether a process was started as a nursery, as keepers were too. For hints only.
-pub(crate) fn is_keeper(pid: i32) -> bool {
+pub(crate) fn is_keeper_or_nursery(pid: i32) -> bool {
     command_words(pid).is_ok_and(|words| {
         words.first().is_some_and(|word| word == "tenure")
             && words.get(1).is_some_and(|word| word == "nursery")
     })
+}
+
+/// Returns this process's pid.
+pub(crate) fn own_pid_in_proc() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// Returns true if this process can see every process above it: a process's parent is no secret here.
+pub(crate) fn sees_all_ancestors() -> bool {
+    true
 }
 
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
@@ -60,4 +70,9 @@ pub(crate) fn bits(mode: RawMode) -> u32 {
 /// Opens what is below a directory; no link is followed.
 pub(crate) fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     stepwise::open(dir, path, flags)
+}
+
+/// Returns a path that follows an open directory: there is none here.
+pub(crate) fn lasting_path(_: &OwnedFd) -> Option<PathBuf> {
+    None
 }

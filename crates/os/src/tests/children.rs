@@ -78,7 +78,7 @@ pub(crate) fn do_errand() {
     let summary = format!("{} {:?}", letter.len(), std::env::var_os("TENURE_OS_SECRET"));
     conns[1].write(summary.as_bytes()).expect("it fits");
     program::set_name(c"tenure-keeper");
-    assert!(program::is_below_a_keeper());
+    assert!(program::is_inside_a_run());
     super::role::leave(9);
 }
 
@@ -95,7 +95,7 @@ fn a_child_is_born_with_its_letter_and_its_connections_and_nothing_else_of_ours(
     assert_eq!(all(&near[0]), b"born");
     assert_eq!(all(&near[1]), b"300000 None");
     assert_eq!(code_of(pid, &signals), 9);
-    assert!(!program::is_below_a_keeper(), "we are not");
+    assert!(!program::is_inside_a_run(), "we are not");
 }
 
 /// What a started program does: it answers on the connection that it got, and on the one that it is then passed.

@@ -47,11 +47,11 @@ impl Beneath {
     }
 
     /// Makes it a regular file with these bytes, and the directories above it. A file that was there keeps its mode, and is
-    /// whole at every moment.
+    /// whole at every moment. A new file has the mode that the user's umask leaves it, however private this process is.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let mode = match self.open(OFlags::WRONLY | OFlags::NONBLOCK) {
             Ok(file) => Some(Mode::from_raw_mode(fstat(&file)?.st_mode & 0o7777)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => system::user_mode(0o666),
             Err(error) => return Err(error),
         };
         let name = self.path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
@@ -86,11 +86,15 @@ impl Beneath {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY;
         let mut dir = at(&self.root, Path::new("."), flags)?;
         for part in self.path.parent().into_iter().flat_map(Path::components) {
-            match mkdirat(&dir, part.as_os_str(), Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            let is_new = match mkdirat(&dir, part.as_os_str(), Mode::from_raw_mode(0o777)) {
+                Ok(()) => true,
+                Err(rustix::io::Errno::EXIST) => false,
                 Err(error) => return Err(error.into()),
-            }
+            };
             dir = at(&dir, Path::new(part.as_os_str()), flags)?;
+            if let Some(mode) = system::user_mode(0o777).filter(|_| is_new) {
+                fchmod(&dir, mode)?;
+            }
         }
         Ok(dir)
     }

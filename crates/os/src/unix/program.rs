@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use tenure_core::ids::LeaseId;
 
 /// Executes this program again with these arguments, no environment of ours, the connection as its standard
 /// input and a log file as its standard error. Returns the pid of the new child.
@@ -40,11 +41,18 @@ pub fn inherited_conn() -> io::Result<Conn> {
     Conn::from_fd(copy)
 }
 
-/// Whether a process or one above it is a keeper, by the name that keepers go under. A hint for people's convenience:
-/// nothing is signalled by it.
-pub fn is_below_a_keeper() -> bool {
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
-    crate::process::ancestors(own).into_iter().any(system::is_keeper)
+/// Returns true if this process belongs to a run: a keeper or a nursery is above it, it is in a run's control group, or
+/// it carries a run's lease where its ancestors cannot be seen. Processes that are started here may end with that run.
+/// A hint: nothing is signalled by it, and a process that fakes it only does without a daemon.
+pub fn is_inside_a_run() -> bool {
+    let own = system::own_pid_in_proc();
+    crate::process::ancestors(own).into_iter().any(system::is_keeper_or_nursery)
+        || crate::enclosure::run_of(own).is_some()
+        || (carries_a_lease() && !system::sees_all_ancestors())
+}
+
+fn carries_a_lease() -> bool {
+    std::env::var("TENURE_LEASE_ID").is_ok_and(|lease| lease.parse::<LeaseId>().is_ok())
 }
 
 /// The name under which this process is listed.

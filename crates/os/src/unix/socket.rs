@@ -116,6 +116,10 @@ impl Passing {
     }
 }
 
+/// Error texts for a process at the other end that cannot be identified.
+const RESTLESS_PEER: &str = "got other parents while the daemon identified it: connect again";
+const GONE_PEER: &str = "exited before the daemon could identify it: connect again";
+
 /// Who is at the other end of a local connection, as it was when the connection was made.
 #[derive(Debug)]
 pub struct Peer {
@@ -143,16 +147,16 @@ impl Peer {
         self.uid != 0 && self.uid != rustix::process::geteuid().as_raw()
     }
 
-    /// Its process and those above it, or none of a process that cannot be seen from here; `None` if it is gone, so
-    /// that its number may be another's by now.
-    pub fn ancestors(&self) -> Option<Vec<i32>> {
-        let Some(pid) = self.pid else { return Some(Vec::new()) };
-        let above = process::ancestors(pid);
+    /// Returns the peer's process and those above it. The error says why they are unknown: the process cannot be seen
+    /// from here, or it is gone, so that its pid may be another's by now.
+    pub fn ancestors(&self) -> Result<Vec<i32>, &'static str> {
+        let pid = self.pid.ok_or(system::UNSEEN_PEER)?;
+        let above = process::settled_ancestors(pid).ok_or(RESTLESS_PEER)?;
         let lives = match &self.process {
             Some(process) => process.lives(),
             None => system::parent_of(pid).is_some(),
         };
-        lives.then_some(above)
+        lives.then_some(above).ok_or(GONE_PEER)
     }
 }
 
@@ -161,6 +165,9 @@ pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
     let (uid, pid) = system::peer_of(conn)?;
     Ok(Peer { uid, pid: (pid > 0).then_some(pid), process: system::peer_process(conn, pid) })
 }
+
+/// Maximum number of connections that wait to be accepted; the kernel's own limit may be lower (`somaxconn`).
+const BACKLOG: i32 = 4096;
 
 /// A socket that others connect to.
 #[derive(Debug)]
@@ -174,7 +181,7 @@ impl Listener {
         let fd = system::socket()?;
         system::at_address(dir, name, |address| net::bind(&fd, address))?;
         chmodat(dir, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-        net::listen(&fd, 64)?;
+        net::listen(&fd, BACKLOG)?;
         Ok(Self { fd })
     }
 

@@ -1,6 +1,7 @@
-//! The clock that stands still while the machine sleeps.
+//! The clock that stands still while the machine sleeps, and the one that does not.
 
 use std::time::Duration;
+use windows_sys::Win32::System::SystemInformation::GetTickCount64;
 use windows_sys::Win32::System::WindowsProgramming::QueryUnbiasedInterruptTime;
 
 /// Steps of the system's clocks.
@@ -11,4 +12,9 @@ pub(crate) fn awake() -> Duration {
     // SAFETY: the number is ours and written by the call.
     unsafe { QueryUnbiasedInterruptTime(&raw mut ticks) };
     Duration::from_micros(ticks / 10)
+}
+
+pub(crate) fn since_boot() -> Duration {
+    // SAFETY: the call only reads a counter. `QueryInterruptTime` is finer, but Wine lacks it.
+    Duration::from_millis(unsafe { GetTickCount64() })
 }

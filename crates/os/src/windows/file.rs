@@ -2,9 +2,10 @@
 
 use super::private::{self, Descriptor};
 use super::{check, wide};
+use crate::file::FileId;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::windows::fs::{FileExt, OpenOptionsExt};
+use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use windows_sys::Win32::Storage::FileSystem::{CreateDirectoryW, FILE_FLAG_OPEN_REPARSE_POINT};
 
@@ -89,6 +90,15 @@ pub(crate) fn link(dir: &Path, name: &str, as_name: &str) -> io::Result<()> {
     std::fs::hard_link(dir.join(name), dir.join(as_name))
 }
 
+/// Returns a path that follows an open directory: there is none here, and a directory with open files is not moved.
+pub(crate) fn lasting_path(_: &Path) -> Option<PathBuf> {
+    None
+}
+
+pub(crate) fn rename(dir: &Path, name: &str, as_name: &str) -> io::Result<()> {
+    std::fs::rename(dir.join(name), dir.join(as_name))
+}
+
 pub(crate) fn unlink(dir: &Path, name: &str) -> io::Result<()> {
     std::fs::remove_file(dir.join(name))
 }
@@ -140,4 +150,13 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usi
 
 pub(crate) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
     file.seek_write(bytes, at)
+}
+
+/// Identifies a file by its creation time: an open file cannot be replaced here, so only its removal has to be seen.
+pub(crate) fn file_id(path: &Path) -> io::Result<FileId> {
+    Ok(FileId(0, std::fs::metadata(path)?.creation_time()))
+}
+
+pub(crate) fn file_id_in(dir: &Path, name: &str) -> io::Result<FileId> {
+    file_id(&dir.join(name))
 }

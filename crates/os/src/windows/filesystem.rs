@@ -4,8 +4,17 @@
 use super::{check, wide};
 use std::io;
 use std::path::Path;
-use windows_sys::Win32::Storage::FileSystem::{GetDriveTypeW, GetVolumePathNameW};
+use std::ptr::null_mut;
+use windows_sys::Win32::Storage::FileSystem::{GetDiskFreeSpaceExW, GetDriveTypeW, GetVolumePathNameW};
 use windows_sys::Win32::System::WindowsProgramming::DRIVE_REMOTE;
+
+/// Returns the bytes that this user may still write to the file system of `path`, and its total size.
+pub fn space(path: &Path) -> io::Result<(u64, u64)> {
+    let (name, mut free, mut total) = (wide(path), 0, 0);
+    // SAFETY: the name ends in a zero; the counts are ours, and the pointer for the unused count is null.
+    check(unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, &raw mut total, null_mut()) })?;
+    Ok((free, total))
+}
 
 /// The name of the network file system that `path` lies on; `None` if it lies on a local one.
 pub fn remote(path: &Path) -> io::Result<Option<String>> {

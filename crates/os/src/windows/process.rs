@@ -204,3 +204,8 @@ pub(crate) fn stop_self() {
     // SAFETY: the handle of this process is always open; no memory is passed.
     unsafe { NtSuspendProcess(GetCurrentProcess()) };
 }
+
+/// Returns `None`: the environment of another process cannot be read here.
+pub(crate) fn environment_value(_: i32, _: &str) -> Option<Vec<u8>> {
+    None
+}

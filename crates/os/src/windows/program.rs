@@ -39,11 +39,12 @@ pub fn inherited_conn() -> io::Result<Conn> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this program was started with no connection"))
 }
 
-/// Whether a process or one above it is a keeper, by the mark that keepers set. A hint for people's convenience:
-/// nothing is signalled by it.
-pub fn is_below_a_keeper() -> bool {
+/// Returns true if this process belongs to a run: a keeper or a nursery is above it, by the mark that those set. A
+/// hint: nothing is signalled by it.
+pub fn is_inside_a_run() -> bool {
     let own = std::process::id().cast_signed();
-    crate::process::ancestors(own).into_iter().any(|pid| is_marked("tenure-keeper", pid))
+    let ours = ["tenure-keeper", "tenure-nursery"];
+    crate::process::ancestors(own).into_iter().any(|pid| ours.iter().any(|name| is_marked(name, pid)))
 }
 
 /// The name under which this process is known to others of ours. Windows lists processes by their file alone, so it is a

@@ -177,13 +177,14 @@ impl Peer {
         self.foreign
     }
 
-    /// Its process and those above it, or none of a process that cannot be seen from here; `None` if it is gone, so
-    /// that its number may be another's by now.
-    pub fn ancestors(&self) -> Option<Vec<i32>> {
-        let Some(pid) = self.pid else { return Some(Vec::new()) };
+    /// Returns the peer's process and those above it. The error says why they are unknown: the process is gone, so that
+    /// its pid may be another's by now.
+    pub fn ancestors(&self) -> Result<Vec<i32>, &'static str> {
+        const GONE_PEER: &str = "exited before the daemon could identify it: connect again";
+        let pid = self.pid.ok_or(GONE_PEER)?;
         let above = process::ancestors(pid);
         let lives = self.process.as_ref().is_some_and(system::lives);
-        lives.then_some(above)
+        lives.then_some(above).ok_or(GONE_PEER)
     }
 }
 

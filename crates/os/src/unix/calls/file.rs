@@ -1,14 +1,15 @@
 //! What `file.rs` promises, kept with calls that are relative to an open directory.
 
-use crate::file::Dir;
+use crate::file::{Dir, FileId};
 use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const PRIVATE_DIR: Mode = Mode::RWXU;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -104,6 +105,12 @@ pub(crate) fn link(dir: &OwnedFd, name: &str, as_name: &str) -> io::Result<()> {
     linkat(dir, name, dir, as_name, AtFlags::empty()).map_err(Into::into)
 }
 
+/// Renames a file after its content is on disk: a power cut leaves the old file or the new one.
+pub(crate) fn rename(dir: &OwnedFd, name: &str, as_name: &str) -> io::Result<()> {
+    open_file(dir, name, Open::Read)?.sync_all()?;
+    renameat(dir, name, dir, as_name).map_err(Into::into)
+}
+
 pub(crate) fn unlink(dir: &OwnedFd, name: &str) -> io::Result<()> {
     unlinkat(dir, name, AtFlags::empty()).map_err(Into::into)
 }
@@ -126,12 +133,26 @@ pub(crate) fn plain(path: PathBuf) -> PathBuf {
 pub(crate) const CLOSING: &str = "chmod 600 it";
 
 pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
-    let open_to_others = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
-    Ok(!open_to_others)
+    let file = std::fs::metadata(path)?;
+    // A file's owner knows its content and may open it to anybody.
+    let is_ours = file.uid() == rustix::process::geteuid().as_raw() || file.uid() == 0;
+    let open_to_others = file.permissions().mode() & 0o077 != 0;
+    Ok(is_ours && !open_to_others)
 }
 
+/// The umask that this process was started with, once it has another.
+static USER_UMASK: OnceLock<u32> = OnceLock::new();
+
 pub(crate) fn make_private() {
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // A second call would find our own umask.
+    let _ = USER_UMASK.set(system::bits(before.as_raw_mode()));
+}
+
+/// Returns the mode of a new file for the user: these bits, as far as the user's umask leaves them. `None` if this
+/// process has that umask itself.
+pub(crate) fn user_mode(bits: u32) -> Option<Mode> {
+    USER_UMASK.get().map(|umask| Mode::from_raw_mode(system::mode(bits & !umask)))
 }
 
 pub(crate) fn umask() -> u32 {
@@ -151,4 +172,19 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usi
 
 pub(crate) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
     file.write_at(bytes, at)
+}
+
+pub(crate) fn file_id(path: &Path) -> io::Result<FileId> {
+    id_of(&rustix::fs::stat(path)?)
+}
+
+pub(crate) fn file_id_in(dir: &OwnedFd, name: &str) -> io::Result<FileId> {
+    id_of(&rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Makes an id of device and inode. The type of a device differs between systems; its exact number does not matter.
+fn id_of(found: &rustix::fs::Stat) -> io::Result<FileId> {
+    let metadata = (i128::from(found.st_dev), i128::from(found.st_ino));
+    let number = |n: i128| u64::try_from(n & i128::from(u64::MAX)).map_err(io::Error::other);
+    Ok(FileId(number(metadata.0)?, number(metadata.1)?))
 }
