@@ -8,7 +8,6 @@
 //! sequence that never ends swallow all that follows.
 
 mod decoder;
-mod invisible;
 mod line;
 
 use decoder::Decoder;

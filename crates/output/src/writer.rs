@@ -9,8 +9,10 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use tenure_core::defaults;
 use tenure_core::output::{Entry, Keep, Stream, Totals};
 use tenure_core::spec::Size;
+use tenure_os::filesystem;
 
 /// A segment after the head holds at most this much.
 const MAX_SEGMENT: u64 = 16 << 20;
@@ -18,6 +20,10 @@ const MAX_SEGMENT: u64 = 16 << 20;
 const MIN_SEGMENT: u64 = 64 << 10;
 /// How long a disk that took nothing is left alone.
 const RETRY_MS: u64 = 10;
+
+/// Intervals between two checks of the disk's free space: in bytes of output, and in time.
+const LOOK_BYTES: u64 = 64 << 10;
+const LOOK_MS: u64 = 1000;
 
 /// What became of the bytes given to [`Writer::append`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +34,14 @@ pub struct Appended {
     pub to: u64,
     /// Those that the disk did not take, up to the last.
     pub lost: Option<Range<u64>>,
+}
+
+/// A check of the disk's free space: its time, the output's end at that time, and the room for output.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    at_ms: u64,
+    offset: u64,
+    room: u64,
 }
 
 /// How much there was at some moment.
@@ -51,6 +65,7 @@ pub struct Writer {
     lost: u64,
     dropped: u64,
     tried_at_ms: u64,
+    looked: Option<Look>,
     last_output_at_ms: Option<u64>,
 }
 
@@ -68,6 +83,7 @@ impl Writer {
             lost: 0,
             dropped: 0,
             tried_at_ms: 0,
+            looked: None,
             last_output_at_ms: None,
         };
         writer.enlist();
@@ -127,6 +143,11 @@ impl Writer {
 
     /// Keeps the beginning of `bytes`, in a new segment where it must be, and says how much that is.
     fn keep(&mut self, stream: Stream, bytes: &[u8], at_ms: u64) -> usize {
+        let room = self.room_on_disk(bytes.len(), at_ms);
+        if room == 0 {
+            return 0;
+        }
+        let bytes = &bytes[..room];
         if self.segment.is_open() {
             return self.segment.keep(stream, bytes, at_ms);
         }
@@ -146,6 +167,27 @@ impl Writer {
         self.segment = next;
         self.enlist();
         kept
+    }
+
+    /// Returns how many of `len` bytes the disk has room for: the last space is for records. Checks the disk now and
+    /// then.
+    fn room_on_disk(&mut self, len: usize, at_ms: u64) -> usize {
+        let (end, more) = (self.segment.end(), len as u64);
+        let is_fresh = |look: &Look| {
+            // After a full disk, the next attempt to write checks again.
+            let patience = if look.room > end - look.offset { LOOK_MS } else { RETRY_MS };
+            at_ms.abs_diff(look.at_ms) < patience && end + more - look.offset < LOOK_BYTES
+        };
+        let look = self.looked.filter(is_fresh).unwrap_or_else(|| {
+            // If the check fails, the writer just tries.
+            let room = filesystem::space(&self.dir).map_or(u64::MAX, |(free, total)| {
+                free.saturating_sub(defaults::OUTPUT_FREE_SPACE.min(total / 20))
+            });
+            Look { at_ms, offset: end, room }
+        });
+        self.looked = Some(look);
+        let room = look.room.saturating_sub(end - look.offset);
+        usize::try_from(room.min(more)).unwrap_or(len)
     }
 
     /// Notes the segment that has just begun, unless it is part of the head.

@@ -10,8 +10,9 @@ mod tests;
 
 pub use entry::{BadEntry, BadEntryWhy, Entry, Exact};
 
+use crate::environment::Unlisted;
 use crate::executable::{Bound, Executable};
-use crate::shell::{RunsOthers, quote, runs_others};
+use crate::shell::{Reaches, RunsOthers, quote, reaches, runs_others};
 use entry::Pattern;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,17 @@ pub struct Call<'a> {
     pub program: &'a Executable,
     /// The identity of its program's file, if that could be taken.
     pub bound: Option<&'a Bound>,
+}
+
+/// The caller of a command line, with its directory and variables.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// The agent, if the caller is one.
+    pub agent: Option<&'a str>,
+    /// The directory that the line is executed in.
+    pub cwd: &'a Path,
+    /// The variables of the call that are part of the decision.
+    pub env: &'a Unlisted,
 }
 
 /// A command that no entry allows.
@@ -65,6 +77,21 @@ pub enum MissWhy {
     /// One names it without a pattern, which is not enough.
     #[error("the entry that names this program has no pattern of its arguments, and {0}")]
     RunsOthers(RunsOthers),
+    /// An entry names it without a pattern, which is not enough for these arguments.
+    #[error("the entry that names this program has no pattern of its arguments, and {0}")]
+    Reaches(Reaches),
+    /// A glob of paths matches the program's path, but not the file that its links lead to.
+    #[error("the entry that matches its path does not match {real:?}, to which that leads")]
+    Link {
+        /// The file behind all links.
+        real: PathBuf,
+    },
+    /// An entry names it, but the call sets variables that are not listed.
+    #[error("the call sets {}, which no entry allows unless it is for this very command", names.join(", "))]
+    Variables {
+        /// The variables' names.
+        names: Vec<String>,
+    },
     /// One allows this very command, of a program that held something else.
     #[error("the program has changed since this command was allowed for always")]
     Changed,
@@ -81,9 +108,9 @@ impl Allowlist {
     }
 
     /// For each command the first entry that allows it, by its index.
-    pub fn matches(&self, agent: Option<&str>, cwd: &Path, calls: &[Call<'_>]) -> Result<Vec<usize>, Miss> {
+    pub fn matches(&self, caller: Caller<'_>, calls: &[Call<'_>]) -> Result<Vec<usize>, Miss> {
         let one = |(segment, call): (usize, &Call<'_>)| {
-            self.find(agent, cwd, *call).map_err(|why| Miss {
+            self.find(caller, *call).map_err(|why| Miss {
                 segment,
                 program: call.argv.first().cloned().unwrap_or_default(),
                 called: call.program.called.clone(),
@@ -93,11 +120,11 @@ impl Allowlist {
         calls.iter().enumerate().map(one).collect()
     }
 
-    fn find(&self, agent: Option<&str>, cwd: &Path, call: Call<'_>) -> Result<usize, MissWhy> {
-        let asked = Asked { call, cwd, text: joined(call.argv), runs_others: runner(call).err() };
+    fn find(&self, caller: Caller<'_>, call: Call<'_>) -> Result<usize, MissWhy> {
+        let asked = Asked { call, caller, text: joined(call.argv), wants_pattern: wants_pattern(call).err() };
         let mut closest = MissWhy::Program;
         for (index, (entry, pattern)) in self.entries.iter().zip(&self.patterns).enumerate() {
-            match allows(entry, pattern, agent, &asked) {
+            match allows(entry, pattern, &asked) {
                 Ok(()) => return Ok(index),
                 Err(why) => closest = closest.max(why),
             }
@@ -109,27 +136,36 @@ impl Allowlist {
 /// A command, with what every entry asks of it.
 struct Asked<'a> {
     call: Call<'a>,
-    cwd: &'a Path,
+    caller: Caller<'a>,
     /// Its arguments as one text; `None` if a pattern cannot be asked about them.
     text: Option<String>,
-    runs_others: Option<RunsOthers>,
+    /// The reason why an entry without a pattern of arguments is not enough.
+    wants_pattern: Option<MissWhy>,
 }
 
-fn allows(entry: &Entry, pattern: &Pattern, agent: Option<&str>, asked: &Asked<'_>) -> Result<(), MissWhy> {
+fn allows(entry: &Entry, pattern: &Pattern, asked: &Asked<'_>) -> Result<(), MissWhy> {
     if !pattern.names(asked.call) {
         return Err(MissWhy::Program);
     }
-    if entry.agent.is_some() && entry.agent.as_deref() != agent {
+    if !pattern.follows(asked.call) {
+        return Err(MissWhy::Link { real: asked.call.program.real.clone() });
+    }
+    let caller = asked.caller;
+    if entry.agent.is_some() && entry.agent.as_deref() != caller.agent {
         return Err(MissWhy::Agent);
     }
-    match (pattern, &asked.text, &asked.runs_others) {
+    match (pattern, &asked.text, &asked.wants_pattern) {
         (Pattern::Exact(exact), _, _) => {
-            if exact.argv != asked.call.argv || exact.cwd != asked.cwd {
+            if exact.argv != asked.call.argv || exact.cwd != caller.cwd {
                 return Err(MissWhy::Arguments);
+            }
+            if exact.env != *caller.env {
+                return Err(variables(caller.env));
             }
             let same = exact.sha256.is_empty() || exact.sha256 == asked.call.hashes();
             if same { Ok(()) } else { Err(MissWhy::Changed) }
         }
+        (Pattern::Glob { .. }, _, _) if !caller.env.is_empty() => Err(variables(caller.env)),
         (Pattern::Glob { args: Some(_), .. }, None, _) => Err(MissWhy::Control),
         (Pattern::Glob { args: Some(args), .. }, Some(text), _) => {
             if args.is_match(text) {
@@ -138,9 +174,13 @@ fn allows(entry: &Entry, pattern: &Pattern, agent: Option<&str>, asked: &Asked<'
                 Err(MissWhy::Arguments)
             }
         }
-        (Pattern::Glob { args: None, .. }, _, Some(runs)) => Err(MissWhy::RunsOthers(runs.clone())),
+        (Pattern::Glob { args: None, .. }, _, Some(why)) => Err(why.clone()),
         (Pattern::Glob { args: None, .. }, _, None) => Ok(()),
     }
+}
+
+fn variables(env: &Unlisted) -> MissWhy {
+    MissWhy::Variables { names: env.names().map(str::to_owned).collect() }
 }
 
 /// What a pattern is asked about: the arguments, joined by blanks. One that is empty, or holds a blank or a quote, stands in
@@ -160,9 +200,20 @@ fn joined(argv: &[String]) -> Option<String> {
     Some(text)
 }
 
-/// Whether a command runs others, by its word, by the name it is executed under and by the file behind that. A file that
-/// is many programs, and acts by its name, is what its name says.
+/// Fails if a command runs what its arguments say.
 fn runner(call: Call<'_>) -> Result<(), RunsOthers> {
+    by_every_name(call, runs_others)
+}
+
+/// Fails if an entry without a pattern of arguments is not enough for a command.
+fn wants_pattern(call: Call<'_>) -> Result<(), MissWhy> {
+    runner(call).map_err(MissWhy::RunsOthers)?;
+    by_every_name(call, reaches).map_err(MissWhy::Reaches)
+}
+
+/// Checks a command by its first word, by the name it is executed under and by the file behind that. A file that holds
+/// many programs acts by its name, so its name counts.
+fn by_every_name<E>(call: Call<'_>, ask: impl Fn(&[String]) -> Result<(), E>) -> Result<(), E> {
     let Executable { called, real, .. } = call.program;
     let by_name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let many = by_name(real).is_some_and(|name| matches!(name.as_str(), "busybox" | "toybox" | "coreutils"));
@@ -173,7 +224,7 @@ fn runner(call: Call<'_>) -> Result<(), RunsOthers> {
             Some(first) => *first = name,
             None => argv.push(name),
         }
-        runs_others(&argv)?;
+        ask(&argv)?;
     }
     Ok(())
 }

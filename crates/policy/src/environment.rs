@@ -1,13 +1,17 @@
 //! The environment of what an agent executes. Some variables make a program load or run other code; they are taken out of
 //! what is inherited and refused when given. Others decide whom a program trusts, where it looks and as whom it speaks;
-//! they may be inherited from the operator, and are refused when an agent gives them.
+//! they may be inherited from the operator, and are refused when an agent gives them. Of the rest [`judge`] says which a
+//! person has to be asked about.
 
 mod names;
+mod unlisted;
 
 #[cfg(test)]
 mod tests;
 
-use names::{CODE, CODE_PREFIXES, GUARDED, GUARDED_PREFIXES, SECRETS};
+pub use unlisted::{Unlisted, judge};
+
+use names::{CODE, CODE_PREFIXES, GUARDED, GUARDED_PREFIXES, GUARDED_SUFFIXES, SECRETS};
 use std::fmt;
 
 /// Variables that were given and must not be. The text names each of them and never a value.
@@ -41,9 +45,18 @@ pub enum Reason {
 }
 
 /// What a command has that was understood word by word: no pager and no editor, which would be a program that nobody
-/// named, and from which anything can be run.
-pub const TAME: [(&str, &str); 10] = [
+/// named, and from which anything can be run. Git uses no system configuration, no program that watches files, no
+/// commands as addresses, and no bare repository that it only happens to find in somebody else's files.
+pub const TAME: [(&str, &str); 18] = [
     ("EDITOR", "false"),
+    ("GIT_CONFIG_COUNT", "3"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_KEY_1", "protocol.ext.allow"),
+    ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_VALUE_1", "never"),
+    ("GIT_CONFIG_VALUE_2", "explicit"),
     ("GIT_EDITOR", "false"),
     ("GIT_PAGER", "cat"),
     ("GIT_SEQUENCE_EDITOR", "false"),
@@ -85,6 +98,7 @@ fn classify(name: &[u8]) -> Option<Reason> {
     let upper = name.to_ascii_uppercase();
     let is_in = |names: &[&str]| names.binary_search_by_key(&&upper[..], |name| name.as_bytes()).is_ok();
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| upper.starts_with(prefix.as_bytes()));
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| upper.ends_with(suffix.as_bytes()));
     if is_in(&CODE) || begins(&CODE_PREFIXES) {
         Some(Reason::Code)
     } else if is_in(&SECRETS) {
@@ -95,18 +109,11 @@ fn classify(name: &[u8]) -> Option<Reason> {
         Some(Reason::Path)
     } else if upper.starts_with(b"TENURE_") {
         Some(Reason::Identity)
-    } else if is_in(&GUARDED) || begins(&GUARDED_PREFIXES) || is_cargo_program(&upper) {
+    } else if is_in(&GUARDED) || begins(&GUARDED_PREFIXES) || ends(&GUARDED_SUFFIXES) {
         Some(Reason::Guarded)
     } else {
         None
     }
-}
-
-/// `CARGO_TARGET_<triple>_LINKER` and `…_RUNNER`: what cargo runs to link and to start a program.
-fn is_cargo_program(upper: &[u8]) -> bool {
-    let rest = upper.strip_prefix(b"CARGO_TARGET_");
-    let triple = rest.and_then(|it| it.strip_suffix(b"_LINKER").or_else(|| it.strip_suffix(b"_RUNNER")));
-    triple.is_some_and(|triple| !triple.is_empty())
 }
 
 fn is_name(name: &[u8]) -> bool {

@@ -5,7 +5,8 @@
 //!
 //! ```
 //! use std::{ffi::OsStr, path::Path};
-//! use tenure_policy::allowlist::{Allowlist, Call, Entry};
+//! use tenure_policy::allowlist::{Allowlist, Call, Caller, Entry};
+//! use tenure_policy::environment::judge;
 //! use tenure_policy::executable::{Bound, resolve};
 //! use tenure_policy::shell::{analyse, render};
 //!
@@ -17,7 +18,8 @@
 //! let find = |segment: &tenure_policy::shell::Segment| resolve(segment.program(), cwd, path);
 //! let programs = analysis.segments().iter().map(find).collect::<Result<Vec<_>, _>>()?;
 //! let calls: Vec<_> = analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at, None)).collect();
-//! assert_eq!(allowlist.matches(None, cwd, &calls)?, [0, 1]);
+//! let env = judge([("LANG", "C")])?;
+//! assert_eq!(allowlist.matches(Caller { agent: None, cwd, env: &env }, &calls)?, [0, 1]);
 //! let bounds = programs.iter().map(Bound::of_executable).collect::<Result<Vec<_>, _>>()?;
 //! // Somebody may be asked here. Then, right before it is executed:
 //! bounds.iter().try_for_each(Bound::check)?;

@@ -8,6 +8,7 @@
 mod agree;
 mod lex;
 mod parse;
+mod reach;
 mod refusal;
 mod render;
 mod runners;
@@ -18,6 +19,7 @@ mod words;
 #[cfg(unix)]
 mod tests;
 
+pub use reach::{Reaches, not_covered, reaches};
 pub use refusal::{Unanalysable, Why};
 pub use render::{Unrenderable, quote, render};
 pub use runners::{RunsOthers, runs_others};

@@ -6,6 +6,7 @@ use crate::table::{Env, Setting, TABLE};
 use crate::{Settings, file};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tenure_os::place::{self, Variables};
 
 /// The settings that these flags and variables give, with the file that the variables name.
@@ -52,6 +53,9 @@ pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<S
     Ok(settings)
 }
 
+/// Minimum of `replace_after`: a daemon shows a sign of life several times in this.
+const SHORTEST_REPLACEMENT: Duration = Duration::from_secs(1);
+
 impl Settings {
     fn set(
         &mut self,
@@ -78,6 +82,11 @@ impl Settings {
             let now = format!("they are {:?} and {:?}", lease.heartbeat, lease.ttl);
             return Err(BadSettings::Contradiction(format!(
                 "lease.heartbeat must be above 0 and at most half of lease.ttl ({now}): {because}"
+            )));
+        }
+        if self.daemon.replace_after.is_some_and(|limit| limit < SHORTEST_REPLACEMENT) {
+            return Err(BadSettings::Contradiction(format!(
+                "daemon.replace-after must be at least {SHORTEST_REPLACEMENT:?}, or off: a daemon that is only slow must live"
             )));
         }
         Ok(())

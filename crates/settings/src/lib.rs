@@ -52,6 +52,8 @@ pub struct Settings {
     pub log: Log,
     /// The HTTP API beyond its socket in the state root.
     pub api: Api,
+    /// Settings of the daemon itself.
+    pub daemon: DaemonLife,
     /// How the right to act on runs is renewed.
     pub lease: Lease,
     /// The limits of a run that was given none.
@@ -124,6 +126,13 @@ pub struct Api {
     pub listen: Option<SocketAddr>,
     /// The file with the token that callers on that address must show; `None`: in the state root.
     pub token: Option<PathBuf>,
+}
+
+/// Settings of the daemon itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaemonLife {
+    /// Time without a sign of life after which the warden replaces the daemon; `None` is "never".
+    pub replace_after: Option<Duration>,
 }
 
 /// How the right to act on runs is renewed.
@@ -233,6 +242,7 @@ impl Settings {
             runs: Capacity { max: None, queue: defaults::RUN_QUEUE },
             log: Log { bytes: defaults::LOG_BYTES, files: defaults::LOG_FILES },
             api: Api { listen: None, token: None },
+            daemon: DaemonLife { replace_after: Some(defaults::REPLACE_AFTER) },
             lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
             run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
             mcp: Mcp { on_leave: OnLeave::End },

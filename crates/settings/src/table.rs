@@ -78,6 +78,7 @@ settings! {
     "log.files"        Is("TENURE_LOG_FILES"), Count, log.files, "how many files of it are kept";
     "api.listen"       Is("TENURE_API_LISTEN"), Off<Loopback>, api.listen, "the API's address beside its socket";
     "api.token"        Is("TENURE_API_TOKEN"), OwnOr, api.token, "the file with that address's token; default: api-token in the state root";
+    "daemon.replace-after" Is("TENURE_DAEMON_REPLACE_AFTER"), Off<Length>, daemon.replace_after, "how long a daemon may show no sign of life before its warden replaces it";
     "lease.ttl"        Is("TENURE_LEASE_TTL"), Length, lease.ttl, "how long a lease holds after a heartbeat";
     "lease.heartbeat"  Is("TENURE_HEARTBEAT"), Length, lease.heartbeat, "how often leases are renewed";
     "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.timeout, "how long a run may take";

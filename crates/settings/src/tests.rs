@@ -289,6 +289,14 @@ fn a_lease_outlasts_two_heartbeats() {
 }
 
 #[test]
+fn a_daemon_is_not_replaced_for_being_slow() {
+    let after = |text| with("", &[("TENURE_DAEMON_REPLACE_AFTER", text)]);
+    assert!(refusal(after("999ms")).contains("at least 1s"));
+    assert_eq!(after("2s").unwrap().daemon.replace_after, Some(std::time::Duration::from_secs(2)));
+    assert_eq!(after("off").unwrap().daemon.replace_after, None);
+}
+
+#[test]
 fn zero_is_no_limit_where_there_need_be_none() {
     let settings = with("run.timeout = '0'\n[retention]\nage = '0s'\ncount = 0\nbytes = 'off'", &[]).unwrap();
     assert_eq!(settings.run.timeout, None);

@@ -1,9 +1,9 @@
 //! The machine that takes one byte of a stream at a time. It knows where in an escape sequence or a character the
 //! stream is, and nothing of the line that the text goes to.
 
-use super::invisible::is_invisible;
 use super::line::Line;
 use serde::{Deserialize, Serialize};
+use tenure_core::visible::is_format;
 
 /// A string sequence that is longer than this is taken for an accident, and what follows is shown.
 const LONGEST_STRING: u32 = 1 << 20;
@@ -199,7 +199,7 @@ fn character(c: char, line: &mut Line, out: &mut String) {
         '\r' => line.turn_back(),
         // The C1 control characters are those of one byte, too, as terminals see them.
         _ if c.is_control() && c != '\t' => code(u8::try_from(u32::from(c)).unwrap_or(b'?'), line, out),
-        _ if is_invisible(c) => {}
+        _ if is_format(c) => {}
         _ => {
             line.before_visible(out);
             out.push(c);

@@ -1,6 +1,7 @@
 //! One entry of the allowlist: how it is written, and what is wrong with one that cannot be used.
 
-use super::Call;
+use super::{Call, Caller};
+use crate::environment::Unlisted;
 use crate::executable::{Bound, Executable};
 use crate::shell::{RunsOthers, Segment};
 use globset::{GlobBuilder, GlobMatcher};
@@ -23,8 +24,8 @@ pub struct Entry {
     /// and found through the PATH.
     pub program: String,
     /// A regular expression for all arguments, joined by blanks. It must match from their beginning to their end. An argument
-    /// that is empty or holds a blank or a quote stands in single quotes. Without it all arguments are allowed, unless the
-    /// program runs others.
+    /// that is empty or holds a blank or a quote stands in single quotes. Without it all arguments are allowed, except
+    /// those that are known to run other programs, to write to files, or to have the program look elsewhere for what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
     /// This one command in this one directory, as "allow always" has it. Then `program` is a path and no glob.
@@ -47,6 +48,9 @@ pub struct Exact {
     /// whatever is at that path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sha256: Vec<String>,
+    /// The variables that the command is given and that are not listed.
+    #[serde(default, skip_serializing_if = "Unlisted::is_empty")]
+    pub env: Unlisted,
 }
 
 /// An entry that cannot be used.
@@ -102,12 +106,14 @@ pub enum BadEntryWhy {
 impl Entry {
     /// The entry for this command in this directory: what "allow always" records. A command that runs whatever its
     /// arguments say is refused.
-    pub fn allow_always(call: Call<'_>, cwd: &Path, agent: Option<&str>) -> Result<Self, RunsOthers> {
+    pub fn allow_always(call: Call<'_>, caller: Caller<'_>) -> Result<Self, RunsOthers> {
         super::runner(call)?;
+        let Caller { agent, cwd, env } = caller;
+        let (argv, sha256) = (call.argv.to_vec(), call.hashes());
         Ok(Self {
             program: call.program.called.to_string_lossy().into_owned(),
             args: None,
-            exact: Some(Exact { argv: call.argv.to_vec(), cwd: cwd.to_owned(), sha256: call.hashes() }),
+            exact: Some(Exact { argv, cwd: cwd.to_owned(), sha256, env: env.clone() }),
             agent: agent.map(str::to_owned),
         })
     }
@@ -128,7 +134,18 @@ impl<'a> Call<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     Exact(ExactPattern),
-    Glob { program: GlobMatcher, bare: bool, args: Option<Regex> },
+    Glob { program: GlobMatcher, place: Place, args: Option<Regex> },
+}
+
+/// The way in which an entry names its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A bare name.
+    Name,
+    /// One path.
+    Path,
+    /// A pattern of paths. Links in them must not extend it: anybody who can make one could add programs.
+    Paths,
 }
 
 #[derive(Debug, Clone)]
@@ -137,6 +154,7 @@ pub(super) struct ExactPattern {
     pub(super) argv: Vec<String>,
     pub(super) cwd: PathBuf,
     pub(super) sha256: Vec<String>,
+    pub(super) env: Unlisted,
 }
 
 impl Pattern {
@@ -152,8 +170,12 @@ impl Pattern {
             (Some(exact), None) => Self::exact(&entry.program, exact),
             (None, args) => {
                 let args = args.as_deref().map(regex).transpose()?;
-                let bare = !entry.program.contains('/');
-                Ok(Self::Glob { program: glob(&entry.program, bare)?, bare, args })
+                let place = match &entry.program {
+                    program if !program.contains('/') => Place::Name,
+                    program if program.contains(['*', '?', '[', '{']) => Place::Paths,
+                    _ => Place::Path,
+                };
+                Ok(Self::Glob { program: glob(&entry.program, place == Place::Name)?, place, args })
             }
         }
     }
@@ -163,19 +185,31 @@ impl Pattern {
         if !program.is_absolute() || !exact.cwd.is_absolute() || exact.argv.is_empty() {
             return Err(BadEntryWhy::Exact);
         }
-        let Exact { argv, cwd, sha256 } = exact.clone();
-        Ok(Self::Exact(ExactPattern { program, argv, cwd, sha256 }))
+        let Exact { argv, cwd, sha256, env } = exact.clone();
+        Ok(Self::Exact(ExactPattern { program, argv, cwd, sha256, env }))
     }
 
     /// Whether this is an entry for the program of `call`, whatever its arguments.
     pub(super) fn names(&self, call: Call<'_>) -> bool {
         match self {
             Self::Exact(exact) => exact.program == call.program.called,
-            Self::Glob { program, bare: false, .. } => program.is_match(&call.program.called),
-            Self::Glob { program, bare: true, .. } => {
+            Self::Glob { program, place: Place::Path | Place::Paths, .. } => {
+                program.is_match(&call.program.called)
+            }
+            Self::Glob { program, place: Place::Name, .. } => {
                 let word = call.argv.first().filter(|_| call.program.through_path);
                 word.is_some_and(|word| !word.contains('/') && program.is_match(word))
             }
+        }
+    }
+}
+
+impl Pattern {
+    /// Returns true if the pattern also covers the target of the links by which a program is called.
+    pub(super) fn follows(&self, call: Call<'_>) -> bool {
+        match self {
+            Self::Glob { program, place: Place::Paths, .. } => program.is_match(&call.program.real),
+            Self::Exact(_) | Self::Glob { place: Place::Name | Place::Path, .. } => true,
         }
     }
 }

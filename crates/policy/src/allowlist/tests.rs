@@ -1,8 +1,10 @@
 //! Entries as people write them, and commands that try to get past them.
 
 use super::*;
+use crate::environment::judge;
 use crate::shell::analyse;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 fn entry(program: &str, args: Option<&str>) -> Entry {
     Entry { program: program.into(), args: args.map(str::to_owned), exact: None, agent: None }
@@ -23,7 +25,13 @@ fn ask(list: &Allowlist, agent: Option<&str>, cwd: &str, line: &str) -> Result<V
     let programs: Vec<_> = analysis.segments().iter().map(|it| found(it.program())).collect();
     let calls: Vec<_> =
         analysis.segments().iter().zip(&programs).map(|(it, at)| Call::of(it, at, None)).collect();
-    list.matches(agent, Path::new(cwd), &calls)
+    list.matches(from(agent, Path::new(cwd)), &calls)
+}
+
+/// A caller that sets no variables.
+fn from<'a>(agent: Option<&'a str>, cwd: &'a Path) -> Caller<'a> {
+    static NONE: LazyLock<Unlisted> = LazyLock::new(Unlisted::default);
+    Caller { agent, cwd, env: &NONE }
 }
 
 fn why(list: &Allowlist, line: &str) -> MissWhy {
@@ -53,7 +61,7 @@ fn a_bare_name_allows_only_what_was_called_so_through_the_path() {
     }
     let elsewhere = Executable { through_path: false, ..found("git") };
     let call = Call { argv: &["git".into()], program: &elsewhere, bound: None };
-    assert_eq!(list.matches(None, Path::new("/"), &[call]).unwrap_err().why, MissWhy::Program);
+    assert_eq!(list.matches(from(None, Path::new("/")), &[call]).unwrap_err().why, MissWhy::Program);
 }
 
 #[test]
@@ -129,12 +137,11 @@ fn what_runs_others_needs_a_pattern() {
 
 #[test]
 fn what_runs_others_is_known_behind_a_link() {
-    let list = list(&[("/opt/*", None)]);
+    let list = list(&[("/{opt,bin,usr/bin}/*", None)]);
     let ask = |real: &str| {
         let program = Executable { called: "/opt/tool".into(), real: real.into(), through_path: false };
         list.matches(
-            None,
-            Path::new("/"),
+            from(None, Path::new("/")),
             &[Call { argv: &["/opt/tool".into()], program: &program, bound: None }],
         )
     };
@@ -149,7 +156,7 @@ fn allow_always_is_for_one_command_in_one_directory_of_one_agent() {
     let argv: Vec<String> = ["git", "commit", "-m", "a\nb"].map(str::to_owned).to_vec();
     let program = found("git");
     let call = Call { argv: &argv, program: &program, bound: None };
-    let entry = Entry::allow_always(call, Path::new("/repo"), Some("main")).unwrap();
+    let entry = Entry::allow_always(call, from(Some("main"), Path::new("/repo"))).unwrap();
     let text = serde_json::to_string(&entry).unwrap();
     assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
     let list = Allowlist::new(vec![entry]).unwrap();
@@ -172,25 +179,25 @@ fn allow_always_is_for_what_the_program_held_and_an_entry_without_that_is_for_it
     let program = Executable { called: path.clone(), real: path.clone(), through_path: true };
     let (cwd, bound) = (Path::new("/"), Bound::of(&path).unwrap());
     let call = Call { argv: &argv, program: &program, bound: Some(&bound) };
-    let entry = Entry::allow_always(call, cwd, None).unwrap();
+    let entry = Entry::allow_always(call, from(None, cwd)).unwrap();
     let list = Allowlist::new(vec![entry.clone()]).unwrap();
-    assert_eq!(list.matches(None, cwd, &[call]), Ok(vec![0]));
+    assert_eq!(list.matches(from(None, cwd), &[call]), Ok(vec![0]));
     // The same again is the same program, however new the file is.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "one").unwrap();
     let again = Bound::of(&path).unwrap();
-    assert_eq!(list.matches(None, cwd, &[Call { bound: Some(&again), ..call }]), Ok(vec![0]));
+    assert_eq!(list.matches(from(None, cwd), &[Call { bound: Some(&again), ..call }]), Ok(vec![0]));
     std::fs::write(&path, "two").unwrap();
     let other = Bound::of(&path).unwrap();
     for bound in [Some(&other), None] {
-        let miss = list.matches(None, cwd, &[Call { bound, ..call }]).unwrap_err();
+        let miss = list.matches(from(None, cwd), &[Call { bound, ..call }]).unwrap_err();
         assert_eq!(miss.why, MissWhy::Changed);
         assert!(miss.to_string().contains("has changed"), "{miss}");
     }
     let mut old = serde_json::to_value(entry).unwrap();
     old["exact"].as_object_mut().unwrap().remove("sha256").unwrap();
     let old = Allowlist::new(vec![serde_json::from_value(old).unwrap()]).unwrap();
-    assert_eq!(old.matches(None, cwd, &[Call { bound: Some(&other), ..call }]), Ok(vec![0]));
+    assert_eq!(old.matches(from(None, cwd), &[Call { bound: Some(&other), ..call }]), Ok(vec![0]));
 }
 
 #[test]
@@ -198,16 +205,19 @@ fn allow_always_is_refused_for_what_runs_others() {
     for argv in [&["sudo", "ls"][..], &["sh", "-c", "ls"], &["find", ".", "-exec", "x"]] {
         let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
         let program = found(&argv[0]);
-        let error =
-            Entry::allow_always(Call { argv: &argv, program: &program, bound: None }, Path::new("/"), None)
-                .unwrap_err();
+        let error = Entry::allow_always(
+            Call { argv: &argv, program: &program, bound: None },
+            from(None, Path::new("/")),
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("pattern of its arguments"), "{error}");
     }
 }
 
 #[test]
 fn a_glob_in_an_exact_entry_is_a_name() {
-    let exact = Exact { argv: vec!["x".into()], cwd: "/".into(), sha256: Vec::new() };
+    let exact =
+        Exact { argv: vec!["x".into()], cwd: "/".into(), sha256: Vec::new(), env: Unlisted::default() };
     let odd = Entry { exact: Some(exact), ..entry("/usr/bin/*", None) };
     assert_eq!(why(&Allowlist::new(vec![odd]).unwrap(), "x"), MissWhy::Program);
 }
@@ -216,7 +226,7 @@ fn a_glob_in_an_exact_entry_is_a_name() {
 fn an_entry_that_cannot_be_used_says_what_to_write() {
     let exact = |argv: &[&str], cwd: &str| {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
-        Some(Exact { argv, cwd: cwd.into(), sha256: Vec::new() })
+        Some(Exact { argv, cwd: cwd.into(), sha256: Vec::new(), env: Unlisted::default() })
     };
     let long = "a".repeat(5000);
     let table = [
@@ -254,4 +264,83 @@ fn an_entry_that_cannot_be_used_says_what_to_write() {
 fn an_unknown_field_is_refused() {
     assert!(serde_json::from_str::<Entry>(r#"{"program":"git","arg":"x"}"#).is_err());
     assert!(serde_json::from_str::<Entry>(r#"{"program":"git"}"#).is_ok());
+}
+
+fn giving<'a>(cwd: &'a Path, env: &'a Unlisted) -> Caller<'a> {
+    Caller { agent: None, cwd, env }
+}
+
+#[test]
+fn variables_that_are_not_listed_are_allowed_for_the_very_same_command_only() {
+    let mut entries = vec![entry("make", None), entry("git", Some("status")), entry("*", Some(".*"))];
+    let make = found("make");
+    let argv = ["make".to_owned()];
+    let call = Call { argv: &argv, program: &make, bound: None };
+    let cwd = Path::new("/repo");
+    let one = judge([("A", "1")]).unwrap();
+    let and_language = judge([("LANG", "C"), ("A", "1")]).unwrap();
+    let miss = Allowlist::new(entries.clone()).unwrap().matches(giving(cwd, &one), &[call]).unwrap_err();
+    assert_eq!(miss.why, MissWhy::Variables { names: vec!["A".into()] });
+    assert!(miss.to_string().contains("sets A"), "{miss}");
+
+    entries.clear();
+    entries.push(Entry::allow_always(call, giving(cwd, &one)).unwrap());
+    let list = Allowlist::new(entries).unwrap();
+    assert_eq!(list.matches(giving(cwd, &and_language), &[call]), Ok(vec![0]));
+    for other in
+        [vec![("A", "2")], vec![("B", "1")], vec![("A", "1"), ("B", "2")], vec![], vec![("LANG", "C")]]
+    {
+        let other = judge(other).unwrap();
+        assert!(matches!(
+            list.matches(giving(cwd, &other), &[call]).unwrap_err().why,
+            MissWhy::Variables { .. }
+        ));
+    }
+}
+
+#[test]
+fn an_entry_of_an_earlier_version_reads_back_and_is_for_no_variables() {
+    let old = r#"{"program":"/usr/bin/make","exact":{"argv":["make"],"cwd":"/repo"}}"#;
+    let entry: Entry = serde_json::from_str(old).unwrap();
+    assert_eq!(serde_json::to_string(&entry).unwrap(), old);
+    let list = Allowlist::new(vec![entry]).unwrap();
+    let make = found("make");
+    let call = Call { argv: &["make".to_owned()], program: &make, bound: None };
+    let cwd = Path::new("/repo");
+    assert!(list.matches(from(None, cwd), &[call]).is_ok());
+    let env = judge([("A", "1")]).unwrap();
+    assert!(list.matches(Caller { agent: None, cwd, env: &env }, &[call]).is_err());
+}
+
+#[test]
+fn a_link_that_a_glob_matches_is_allowed_if_its_target_is_matched_too() {
+    let ask = |list: &Allowlist, real: &str| {
+        let program = Executable { called: "/opt/tools/x".into(), real: real.into(), through_path: false };
+        let call = Call { argv: &["/opt/tools/x".into()], program: &program, bound: None };
+        list.matches(from(None, Path::new("/")), &[call]).map_err(|miss| miss.why)
+    };
+    for glob in ["/opt/tools/*", "/opt/tools/?", "/opt/*/x", "/opt/tools/[x]", "/opt/tools/{x,y}"] {
+        for args in [None, Some(".*")] {
+            let real = PathBuf::from("/bin/rm");
+            assert_eq!(ask(&list(&[(glob, args)]), "/bin/rm"), Err(MissWhy::Link { real }), "{glob}");
+        }
+    }
+    assert_eq!(ask(&list(&[("/opt/tools/*", None)]), "/opt/tools/x-1.2"), Ok(vec![0]));
+    // The entry names this one link.
+    assert_eq!(ask(&list(&[("/opt/tools/x", None)]), "/opt/x-1.2/bin/x"), Ok(vec![0]));
+}
+
+#[test]
+fn an_entry_without_a_pattern_does_not_cover_arguments_that_reach_further() {
+    let bare = list(&[("git", None), ("find", None), ("sort", None)]);
+    for line in ["git -C evil status", "git --git-dir=/evil x", "find . -fprintf f x", "sort -o f x"] {
+        assert!(matches!(why(&bare, line), MissWhy::Reaches(_)), "{line}");
+        let text = ask(&bare, None, "/", line).unwrap_err().to_string();
+        assert!(text.contains("pattern of its arguments"), "{text}");
+    }
+    assert!(allows(&list(&[("git", Some("-C [a-z]+ status"))]), "git -C sub status"));
+    // Such a command can be allowed by itself: its words say what it does.
+    let (program, argv) = (found("sort"), ["sort", "-o", "f", "x"].map(str::to_owned));
+    let call = Call { argv: &argv, program: &program, bound: None };
+    assert!(Entry::allow_always(call, from(None, Path::new("/"))).is_ok());
 }

@@ -24,39 +24,43 @@ const SHELLS: [&str; 29] = [
 ];
 
 #[rustfmt::skip]
-const WRAPPERS: [&str; 166] = [
-    "abduco", "alacritty", "ansible", "apptainer", "asdf", "at", "autossh", "batch", "buildah", "busctl", "bwrap",
-    "byobu", "capsh", "catatonit", "catchsegv", "cgexec", "choom", "chpst", "chroot", "chrt", "clush",
-    "concurrently", "cpulimit", "crictl", "crontab", "crun", "ctr", "daemonize", "dbclient", "dbus-launch",
-    "dbus-run-session", "dbus-send", "direnv", "distrobox", "doas", "docker", "docker-compose", "dsh", "dtach",
-    "dumb-init", "entr", "env", "envdir", "expect", "fakechroot", "fakeroot", "faketime", "firejail", "flatpak",
-    "flock", "foot", "foreman", "fzf", "gdb", "gdbus", "gnome-terminal", "gosu", "gpg-agent", "heaptrack",
-    "hyperfine", "i386", "ionice", "kitty", "konsole", "kubectl", "ldd", "linux32", "linux64", "lldb", "logsave",
-    "lsh", "ltrace", "lxc", "lxc-attach", "lxc-execute", "machinectl", "mise", "mosh", "multipass", "nerdctl",
-    "newgrp", "nice", "nix", "nix-shell", "nodemon", "nohup", "nsenter", "numactl", "oc", "parallel", "pdsh", "perf",
-    "pkexec", "podman", "prlimit", "proot", "pssh", "qemu-aarch64", "qemu-arm", "qemu-i386", "qemu-x86_64", "reflex",
-    "rlwrap", "rr", "rsh", "run-parts", "runc", "runcon", "runuser", "rxvt", "s6-applyuidgid", "s6-setuidgid",
-    "screen", "script", "scriptlive", "setarch", "setpriv", "setsid", "setuidgid", "sg", "singularity", "slogin",
-    "snap", "socat", "softlimit", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "startx", "stdbuf", "strace",
-    "su", "su-exec", "sudo", "supervisord", "systemd-inhibit", "systemd-nspawn", "systemd-run", "taskset", "tenure",
-    "terminator", "tilix", "time", "timeout", "tini", "tmux", "toolbox", "uname26", "unbuffer", "unshare", "urxvt",
-    "vagrant", "valgrind", "watch", "watchexec", "wezterm", "wine", "wine64", "x86_64", "xargs", "xdg-open", "xinit",
-    "xterm", "xvfb-run", "zellij",
+const WRAPPERS: [&str; 204] = [
+    "aa-exec", "abduco", "alacritty", "ansible", "ansible-console", "ansible-playbook", "ansible-pull", "apptainer",
+    "asdf", "at", "autossh", "batch", "buildah", "busctl", "bwrap", "byobu", "caffeinate", "capsh", "catatonit",
+    "catchsegv", "celery", "cgexec", "choom", "chpst", "chronic", "chroot", "chrt", "clush", "concurrently",
+    "cpulimit", "crictl", "crontab", "crun", "ctr", "daemonize", "dbclient", "dbus-launch", "dbus-run-session",
+    "dbus-send", "dex", "direnv", "distrobox", "django-admin", "doas", "docker", "docker-compose", "dsh", "dtach",
+    "dumb-init", "entr", "env", "envdir", "expect", "fab", "fakechroot", "fakeroot", "faketime", "firejail", "flask",
+    "flatpak", "flock", "foot", "foreman", "fzf", "gdb", "gdbus", "gio", "gnome-terminal", "gosu", "gpg-agent",
+    "gpg-connect-agent", "gtk-launch", "gunicorn", "heaptrack", "hyperfine", "i386", "ifne", "inv", "invoke",
+    "ionice", "kitty", "konsole", "kubectl", "lckdo", "ldd", "linux32", "linux64", "lldb", "locust", "logsave", "lsh",
+    "ltrace", "lxc", "lxc-attach", "lxc-execute", "machinectl", "mise", "mispipe", "mosh", "multipass", "nerdctl",
+    "newgrp", "nice", "nix", "nix-shell", "nodemon", "nohup", "nsenter", "numactl", "oc", "parallel", "pdsh", "pee",
+    "perf", "pkexec", "podman", "prlimit", "proot", "proxychains", "pssh", "pydoc", "qemu-aarch64", "qemu-arm",
+    "qemu-i386", "qemu-x86_64", "reflex", "rlwrap", "rr", "rsh", "run-one", "run-parts", "runc", "runcon", "runsv",
+    "runuser", "rxvt", "s6-applyuidgid", "s6-setuidgid", "sandbox-exec", "screen", "script", "scriptlive", "setarch",
+    "setlock", "setpriv", "setsid", "setuidgid", "sg", "singularity", "slogin", "snap", "socat", "softlimit", "ssh",
+    "ssh-agent", "sshpass", "start-stop-daemon", "startx", "stdbuf", "strace", "su", "su-exec", "sudo", "supervisord",
+    "systemd-cat", "systemd-inhibit", "systemd-nspawn", "systemd-run", "taskset", "tenure", "terminator", "tilix",
+    "time", "timeout", "tini", "tmux", "toolbox", "torify", "torsocks", "trial", "tsocks", "uname26", "unbuffer",
+    "unshare", "urxvt", "uvicorn", "vagrant", "valgrind", "vidir", "vipe", "watch", "watchexec", "watchman",
+    "wezterm", "wine", "wine64", "x86_64", "xargs", "xdg-open", "xinit", "xterm", "xvfb-run", "zellij", "zrun",
 ];
 
 #[rustfmt::skip]
-const INTERPRETERS: [&str; 126] = [
+const INTERPRETERS: [&str; 139] = [
     "awk", "bb", "bpftrace", "bpython", "bun", "bunx", "clisp", "clj", "clojure", "crystal", "dart", "dc", "deno",
-    "dotnet", "ecl", "ed", "elixir", "emacs", "emacsclient", "erb", "erl", "escript", "esno", "evim", "ex", "exim",
-    "frawk", "gawk", "gforth", "ghci", "gnuplot", "goawk", "groovy", "guile", "gview", "gvim", "hx", "iex",
-    "ipython", "irb", "java", "jed", "jjs", "joe", "jrunscript", "jshell", "julia", "jupyter", "kak", "kotlin",
-    "lftp", "lua", "luajit", "m4", "mail", "mailx", "mawk", "maxima", "mc", "micro", "micropython", "mongo",
-    "mongosh", "mono", "more", "most", "mutt", "mysql", "nano", "nawk", "nim", "node", "nodejs", "npx", "nvim",
-    "ocaml", "octave", "original-awk", "osascript", "perl", "perl6", "pg", "php", "pico", "pipx", "pnpx", "pry",
-    "psql", "py", "pypy", "python", "r", "racket", "raku", "rdmd", "rscript", "ruby", "runghc", "runhaskell",
-    "rview", "rvim", "sage", "sbcl", "scala", "sed", "sqlite", "ssed", "swift", "swipl", "tclsh", "telnet",
-    "ts-node", "tsx", "utop", "uv", "uvx", "vi", "view", "vim", "vim.basic", "vim.gtk", "vim.nox", "vim.tiny",
-    "vimdiff", "wasmtime", "wish",
+    "dotnet", "duckdb", "ecl", "ed", "elinks", "elixir", "emacs", "emacsclient", "erb", "erl", "escript", "esno",
+    "evim", "ex", "exim", "frawk", "ftp", "gawk", "gforth", "ghc", "ghci", "gnuplot", "goawk", "groovy", "guile",
+    "gview", "gvim", "hx", "iex", "ipython", "irb", "java", "jed", "jjs", "joe", "jrunscript", "jshell", "julia",
+    "jupyter", "kak", "kotlin", "lftp", "links", "lua", "luajit", "lynx", "m4", "mail", "mailx", "mariadb", "mawk",
+    "maxima", "mc", "mcedit", "micro", "micropython", "mongo", "mongosh", "mono", "more", "most", "mutt", "mysql",
+    "mysqlsh", "nano", "nawk", "ncftp", "nim", "node", "nodejs", "npx", "nvi", "nvim", "ocaml", "octave",
+    "original-awk", "osascript", "perl", "perl6", "pg", "php", "pico", "pipx", "pnpx", "pry", "psql", "py", "pypy",
+    "python", "r", "racket", "raku", "rdmd", "rscript", "ruby", "runghc", "runhaskell", "rview", "rvim", "sage",
+    "sbcl", "scala", "sed", "sqlite", "ssed", "swift", "swipl", "tclsh", "telnet", "ts-node", "tsx", "utop", "uv",
+    "uvx", "vi", "view", "vim", "vim.basic", "vim.gtk", "vim.nox", "vim.tiny", "vimdiff", "vimtutor", "w3m",
+    "wasmtime", "wish",
 ];
 
 /// Programs that do so with these arguments: see [`has`].
@@ -109,7 +113,7 @@ const WITH: [(&str, &[&str]); 83] = [
     ("ncat", &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
     ("netcat", &["-e", "-c"]),
     ("nmap", &["--script"]),
-    ("npm", &["exec", "x", "explore", "config", "--script-shell"]),
+    ("npm", &["exec", "x", "explore", "config", "c", "--script-shell"]),
     ("op", &["run"]),
     ("openssl", &["-engine", "-provider"]),
     ("pandoc", &["-F", "-L", "--filter", "--lua-filter", "--pdf-engine"]),
@@ -150,6 +154,9 @@ const WITH: [(&str, &[&str]); 83] = [
 const TAR: &[&str] = &[
     "-I",
     "-F",
+    // Each line of such a file may be an option.
+    "-T",
+    "--files-from",
     "--to-command",
     "--checkpoint-action",
     "--use-compress-program",
@@ -204,16 +211,32 @@ const GIT_VERBS: [(&str, &[&str]); 33] = [
 /// Whether `argv` runs what its arguments say. The first word may be a path.
 pub fn runs_others(argv: &[String]) -> Result<(), RunsOthers> {
     let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
-    let name = program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let among = |table: &[&str]| [bare, &name].iter().any(|it| table.binary_search(it).is_ok());
+    let name = name_of(program);
+    let bare = without_version(&name);
+    let names = [bare, &name, gnu_name(bare)];
+    let among = |table: &[&str]| names.iter().any(|it| table.binary_search(it).is_ok());
     let always = among(&SHELLS) || among(&WRAPPERS) || among(&INTERPRETERS) || is_loader(&name);
     let runs = always
         || (bare == "git" && git(arguments))
         || (bare.ends_with("tar") && old_tar(arguments))
         || (bare.ends_with("make") && sets_a_variable(arguments))
-        || WITH.iter().any(|(program, with)| *program == bare && has(arguments, with));
+        || WITH.iter().any(|(program, with)| names.contains(program) && has(arguments, with));
     if runs { Err(RunsOthers { program: name }) } else { Ok(()) }
+}
+
+/// Returns the bare name of a program, in lower case.
+pub(super) fn name_of(program: &str) -> String {
+    program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Returns `python` for `python3.11`.
+pub(super) fn without_version(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+}
+
+/// Returns `sed` for `gsed`, the name of the GNU program where the system has its own `sed`.
+pub(super) fn gnu_name(bare: &str) -> &str {
+    bare.strip_prefix('g').unwrap_or(bare)
 }
 
 /// The dynamic linker runs the program that it is given.
@@ -222,23 +245,26 @@ fn is_loader(name: &str) -> bool {
 }
 
 /// Whether some argument is one of `these`: a word, or an option.
-fn has(arguments: &[String], these: &[&str]) -> bool {
+pub(super) fn has(arguments: &[String], these: &[&str]) -> bool {
     arguments.iter().any(|argument| these.iter().any(|this| is(argument, this)))
 }
 
-/// A long option may be shortened as far as anybody would understand it. A short one, of one letter, may be anywhere
-/// among others (`-avze`). Other options, with one dash and a long name, may have their value in the same word.
+/// Returns true if an argument is the option `this`. A long option may be shortened as far as anybody would understand
+/// it; with a final `-` or `.`, `this` is a prefix. An option of one letter may be anywhere among others (`-avze`). A
+/// `+` or `@` is the beginning of a word. Other options, with one dash and a long name, may have their value in the
+/// same word.
 fn is(argument: &str, this: &str) -> bool {
     if let Some(long) = this.strip_prefix("--") {
         let name = argument.strip_prefix("--").and_then(|rest| rest.split('=').next());
-        return name.is_some_and(|name| !name.is_empty() && long.starts_with(name));
+        let begins = |name: &str| long.ends_with(['-', '.']) && name.starts_with(long);
+        return name.is_some_and(|name| !name.is_empty() && (long.starts_with(name) || begins(name)));
     }
     match this.strip_prefix('-') {
         Some(letter) if letter.len() == 1 => {
             argument.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letter))
         }
         Some(_) => argument.starts_with(this),
-        None => argument == this || (this == "+" && argument.starts_with(this)),
+        None => argument == this || (matches!(this, "+" | "@") && argument.starts_with(this)),
     }
 }
 
@@ -249,7 +275,7 @@ fn sets_a_variable(arguments: &[String]) -> bool {
 
 /// The first argument of tar may be options without a dash.
 fn old_tar(arguments: &[String]) -> bool {
-    arguments.first().is_some_and(|first| !first.starts_with('-') && first.contains(['I', 'F']))
+    arguments.first().is_some_and(|first| !first.starts_with('-') && first.contains(['I', 'F', 'T']))
 }
 
 fn git(arguments: &[String]) -> bool {
