@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
-use tenure_core::wire::{self, Ask, BadFrame, Role, Tell, refusal};
+use tenure_core::wire::{self, Ask, BadFrame, Holder, Role, Tell, refusal};
 use tenure_os::clock;
 use tenure_os::poll::{self, Awaited, Interest};
 use tenure_os::socket::{Conn, Got};
@@ -168,9 +168,19 @@ impl Frames {
     /// Says hello to a keeper in the newest version that both speak, and returns its answer: a keeper that is
     /// older than this program refuses what it does not know, and listens on.
     pub fn hello(&mut self, role: Role, patience: Duration) -> Result<Tell, Broken> {
+        self.hello_as(role, None, patience)
+    }
+
+    /// Says hello as [`Self::hello`] does, and names the daemon that asks to hold the run.
+    pub fn hello_as(
+        &mut self,
+        role: Role,
+        holder: Option<&Holder>,
+        patience: Duration,
+    ) -> Result<Tell, Broken> {
         let mut version = wire::VERSION;
         loop {
-            self.send(&Ask::Hello { version, role }, &[]);
+            self.send(&Ask::Hello { version, role, holder: holder.cloned() }, &[]);
             let (answer, _) = self.receive(patience)?;
             match &answer {
                 Tell::Refused { why } if version > 1 && refusal::is_other_version(why) => version -= 1,
@@ -221,7 +231,7 @@ mod tests {
             let mut frames = Frames::new(theirs);
             loop {
                 match frames.receive::<Ask>(PATIENCE).expect("hello").0 {
-                    Ask::Hello { version: 1, role: Role::Viewer } => {
+                    Ask::Hello { version: 1, role: Role::Viewer, .. } => {
                         let run_id = RunId::from_random([1; 12]);
                         return frames.send(&Tell::Welcome { version: 1, run_id }, &[]);
                     }

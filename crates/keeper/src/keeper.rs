@@ -220,7 +220,7 @@ impl Keeper {
         let now = clock::awake();
         let draining = self.draining.as_ref().map(|draining| draining.until);
         let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
-        let ours = [self.outlet.wake_at(), self.journal.wake_at(), self.door_opens_at];
+        let ours = [self.outlet.wake_at(), self.journal.wake_at(), self.door_opens_at, self.hands_over_at()];
         [self.watch.wake_at(), draining, hunting]
             .into_iter()
             .chain(ours)

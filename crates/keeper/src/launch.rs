@@ -9,11 +9,10 @@ use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
-use tenure_core::ending::SpawnError;
 use tenure_core::hash::command_hash;
-use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RunId};
+use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RegistryId, RunId};
 use tenure_core::output::Keep;
-use tenure_core::record::{Ending, Ticket};
+use tenure_core::record::{Ending, RECORD_BYTES, Ticket, cut_words};
 use tenure_core::redact;
 use tenure_core::spec::{Spec, Transport};
 use tenure_core::wire::{self, Launch, Role};
@@ -66,13 +65,15 @@ pub struct Lease {
     pub epoch: u64,
     /// Whose it is.
     pub owner: InstanceId,
+    /// The registry that records the run, if there is one.
+    pub registry: Option<RegistryId>,
 }
 
 impl Lease {
     /// The first epoch of a new lease on a new run.
     pub fn new(owner: InstanceId) -> io::Result<Self> {
         let (run_id, lease_id) = (state_root::new_run_id()?, state_root::new_lease()?);
-        Ok(Self { run_id, lease_id, epoch: 1, owner })
+        Ok(Self { run_id, lease_id, epoch: 1, owner, registry: None })
     }
 
     /// What is asked for.
@@ -89,10 +90,10 @@ impl Lease {
             session_id: spec.session.clone(),
             scope: spec.scope.clone(),
             label: spec.label.clone(),
-            command: redact::command(&words),
+            command: cut_words(redact::command(&words), RECORD_BYTES),
             command_hash: command_hash(argv.words()),
             cwd: text(&spec.cwd),
-            env_names: spec.env_names.clone(),
+            env_names: cut_words(spec.env_names.clone(), RECORD_BYTES),
             pty_size: spec.transport.size(),
             stdin: matches!(spec.transport, Transport::Pty { .. } | Transport::Pipes { stdin: true, .. }),
             limits: spec.limits.clone(),
@@ -102,6 +103,7 @@ impl Lease {
             keep: terms.keep,
             created_at_ms: clock::unix_ms(),
             escaped_from: None,
+            registry_id: self.registry,
         }
     }
 }
@@ -129,11 +131,19 @@ impl Order<'_> {
     /// The first half of a launch, which needs no nursery: the run's directory and its ticket.
     pub fn prepare(&self, state: &StateRoot, peers: Vec<(Role, Conn)>) -> io::Result<Prepared> {
         let &Self { ticket, spec, cgroup } = self;
+        let argv = spec.transport.argv();
+        let body = body(spec, argv.words(), ticket);
+        if body.len() > wire::MAX_BODY {
+            // The nursery would drop the connection, and be lost.
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the command and its environment are too long",
+            ));
+        }
         let dir = state.make_run(ticket.run_id.clone())?;
         dir.write_ticket(ticket)?;
         pause::point("caller-before-launch");
         let (roles, conns) = peers.into_iter().unzip();
-        let argv = spec.transport.argv();
         let launch = Launch {
             directory: path_text(dir.path())?,
             roles,
@@ -142,7 +152,7 @@ impl Order<'_> {
             argc: argv.words().len(),
             cgroup,
         };
-        let frame = wire::encode(&launch, &body(spec, argv.words(), ticket));
+        let frame = wire::encode(&launch, &body);
         Ok(Prepared { dir, frame, conns })
     }
 }
@@ -212,10 +222,10 @@ impl Nursery {
         let Prepared { dir, frame, conns } = prepared;
         if let Err(error) = self.send(&frame, &conns, clock::awake() + PATIENCE) {
             // The nursery has no whole launch and gets no more of it, so there will be no keeper to say this.
-            let why =
-                SpawnError { detail: format!("the nursery cannot be asked: {error}"), not_found: false };
-            dir.write_ending(&Ending::not_started(dir.id().clone(), &why, clock::unix_ms()), None)?;
-            return Err(io::Error::new(error.kind(), why.detail));
+            let why = format!("the nursery cannot be asked: {error}");
+            let ending = Ending::never_started(dir.id().clone(), why.clone(), clock::unix_ms());
+            dir.write_ending(&ending, None)?;
+            return Err(io::Error::new(error.kind(), why));
         }
         Ok(dir)
     }

@@ -16,5 +16,6 @@ pub mod nursery;
 pub mod rundir;
 pub mod salvage;
 pub mod state_root;
+pub mod sweep;
 
 pub use keeper::keeper_main;

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::ending::Exit;
 use tenure_core::ids::NurseryId;
@@ -35,6 +35,8 @@ const READ_AT_ONCE: usize = 16 << 10;
 struct Nursery {
     alone: Alone,
     id: NurseryId,
+    /// The directory of the nurseries' locks in the state root, held open.
+    nurseries: Dir,
     signals: Signals,
     /// Whoever started us; `None` once it is gone.
     client: Option<Client>,
@@ -83,6 +85,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     let mut nursery = Nursery {
         alone: Alone::check()?,
         id: id.clone(),
+        nurseries,
         signals,
         client: Some(client),
         keepers: HashMap::new(),
@@ -90,7 +93,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
         unwritten: Vec::new(),
     };
     let result = nursery.serve();
-    nurseries.remove(id.as_str())?;
+    nursery.nurseries.remove(id.as_str())?;
     drop(lock);
     result
 }
@@ -142,14 +145,25 @@ impl Nursery {
                 // It leaves like this only after the ending was written, or its holder took it.
                 Some(_) if ended.exit == Exit::Code(keeper::DONE.into()) => {}
                 Some(directory) if ended.exit == Exit::Code(keeper::UNRECORDED.into()) => {
-                    self.fallen.extend(Fallen::read_unrecorded(Path::new(&directory)));
+                    self.fallen.extend(Fallen::read_unrecorded(&self.current_path(&directory)));
                 }
                 Some(directory) => {
-                    salvage::tidy(Path::new(&directory));
-                    self.fallen.extend(Fallen::read(Path::new(&directory)));
+                    let directory = self.current_path(&directory);
+                    salvage::tidy(&directory);
+                    self.fallen.extend(Fallen::read(&directory));
                 }
                 None => self.fallen.iter_mut().for_each(|fallen| fallen.reaped(ended)),
             }
+        }
+    }
+
+    /// Returns the current path of a run's directory: the state root may have been moved since the launch named it.
+    fn current_path(&self, directory: &str) -> PathBuf {
+        let launched = Path::new(directory);
+        let (before, now) = (self.nurseries.path(), self.nurseries.current_path());
+        match (before.parent().and_then(|root| launched.strip_prefix(root).ok()), now.parent()) {
+            (Some(below), Some(root)) => root.join(below),
+            _ => launched.to_owned(),
         }
     }
 
@@ -198,7 +212,7 @@ impl Nursery {
             }
             Err(error) => {
                 let why = format!("the nursery cannot make a keeper: {error}");
-                salvage::never_kept(Path::new(&launch.directory), &why);
+                salvage::never_kept(&self.current_path(&launch.directory), &why);
                 for conn in conns {
                     Frames::new(conn).send(&Tell::Refused { why: why.clone() }, &[]);
                 }
@@ -249,6 +263,17 @@ impl Client {
         let conns = self.passed.drain(..count).collect();
         Ok(Some(Asked { launch, body, conns }))
     }
+}
+
+/// Returns true if a process is a live nursery of this state root, or was forked from one: a keeper has its nursery's
+/// command line.
+pub fn is_of(state: &Path, pid: i32) -> bool {
+    let words = process::Process::open(pid).ok().flatten().and_then(|process| process.words().ok());
+    let named = words.as_deref().and_then(|words| match words {
+        [_, role, id, ..] if role == "nursery" || role == "keeper" => id.parse().ok(),
+        _ => None,
+    });
+    named.is_some_and(|id| lives(state, &id).unwrap_or(true))
 }
 
 /// Whether the nursery of a run lives.

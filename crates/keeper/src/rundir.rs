@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::{Path, PathBuf};
+use tenure_core::identity::Evidence;
 use tenure_core::ids::RunId;
 use tenure_core::journal::{self, Entry};
 use tenure_core::lease::Hold;
@@ -12,6 +13,7 @@ use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_os::file::{Dir, Reserved};
 use tenure_os::lock::{self, Holder, Lock};
+use tenure_os::process;
 use tenure_os::socket::{Conn, Listener};
 
 const TICKET: &str = "ticket";
@@ -83,9 +85,19 @@ impl RunDir {
         self.dir.path()
     }
 
+    /// Returns the directory's current path, which differs once the state root was moved.
+    pub(crate) fn current_path(&self) -> PathBuf {
+        self.dir.current_path()
+    }
+
     /// Where the output is.
     pub fn output(&self) -> PathBuf {
         self.dir.path().join(OUTPUT)
+    }
+
+    /// Returns the output's path for the keeper, which stays valid if the directory is moved.
+    pub(crate) fn lasting_output(&self) -> PathBuf {
+        self.dir.lasting_path().join(OUTPUT)
     }
 
     /// Where the last checkpoint of a pty run's screen is, if there is one.
@@ -186,6 +198,18 @@ impl RunDir {
         Ok(lock::holder(&self.dir, KEEPER)? == Holder::Somebody)
     }
 
+    /// Returns true if the run's keeper lives and keeps another directory, so that this one is a copy. A keeper holds
+    /// its lock until it dies, or has written the ending. The keeper itself must not call this.
+    pub fn is_kept_elsewhere(&self) -> bool {
+        let Ok(Some(note)) = self.note() else { return false };
+        let lives =
+            || matches!(process::look(&note.keeper), (Evidence::Same(_), Some(keeper)) if keeper.is_alive());
+        matches!(self.kept(), Ok(false))
+            && lives()
+            && matches!(self.ending(), Ok(None))
+            && self.heir().is_none()
+    }
+
     /// Makes the control socket.
     pub(crate) fn listen(&self) -> io::Result<Listener> {
         Listener::bind(&self.dir, SOCKET)
@@ -223,6 +247,26 @@ impl RunDir {
         Ok(first)
     }
 
+    /// Removes the old socket and drafts that were left beside an ending.
+    pub(crate) fn sweep(&self, is_old: impl Fn(&Path) -> bool) {
+        let is_draft = |name: &str| {
+            let number = name.strip_prefix(ENDING).and_then(|rest| rest.strip_prefix('.'));
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let Ok(entries) = std::fs::read_dir(self.path()) else { return };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut left =
+            names.filter(|name| (name == SOCKET || is_draft(name)) && is_old(&self.path().join(name)));
+        let Some(first) = left.next() else { return };
+        if !matches!(self.kept(), Ok(false)) || !matches!(self.ending(), Ok(Some(_))) {
+            return;
+        }
+        for name in [first].into_iter().chain(left) {
+            // The next sweep tries again.
+            let _ = self.dir.remove(&name);
+        }
+    }
+
     /// Removes an ending that a power failure tore: it is linked whole, so it will not become whole by waiting.
     pub(crate) fn discard_torn_ending(&self) -> io::Result<()> {
         match self.ending() {
@@ -235,8 +279,11 @@ impl RunDir {
     pub fn view(&self) -> Result<RunView, Unread> {
         let ticket = self.ticket()?;
         let note = self.note()?;
-        // The keeper is asked for before the ending: one that left in between has written it.
-        let kept = self.kept().map_err(|source| Unread::Io { path: self.path().join(KEEPER), source })?;
+        let io = |source| Unread::Io { path: self.path().join(KEEPER), source };
+        let foreign = !crate::state_root::is_at_home(self).map_err(io)?;
+        // Look for the keeper before the ending: a keeper that left in between has written it. A foreign run's keeper
+        // is not looked for at all.
+        let kept = !foreign && self.kept().map_err(io)?;
         let ending = self.ending()?;
         let state = match (&ending, &note) {
             (Some(_), _) => State::Exited,
@@ -260,6 +307,7 @@ impl RunDir {
             output,
             last_output_at_ms,
             directory: self.path().to_string_lossy().into_owned(),
+            foreign,
         })
     }
 

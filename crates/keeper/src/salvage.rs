@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
-use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
+use tenure_core::ending::{Cause, Exit, ProcessNote, Reason, Termination};
 use tenure_core::journal::What;
 use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::signal::Signal;
@@ -48,7 +48,7 @@ impl Unwritten {
     /// Tries again; whether that is done with.
     pub(crate) fn write(&self) -> bool {
         // A run whose directory was removed has nobody left who would read it.
-        self.dir.write_ending(&self.ending, None).is_ok() || !self.dir.path().exists()
+        self.dir.write_ending(&self.ending, None).is_ok() || !self.dir.current_path().exists()
     }
 }
 
@@ -182,16 +182,13 @@ const UNRECORDED: &str = "ending-unrecorded";
 
 /// How a run ended whose keeper fell before it noted a root.
 pub(crate) fn never_executed() -> Termination {
-    let detail = "the keeper was killed before the command could be started".to_owned();
-    let never = Termination::not_started(&SpawnError { detail, not_found: false });
-    Termination { exit_code: Some(125), ..never }
+    Termination::never_started("the keeper was killed before the command could be started".to_owned())
 }
 
 /// Closes a run that no keeper could be had for.
 pub(crate) fn never_kept(directory: &Path, why: &str) {
-    let error = SpawnError { detail: why.to_owned(), not_found: false };
     let written = RunDir::open(directory).and_then(|dir| {
-        let ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
+        let ending = Ending::never_started(dir.id().clone(), why.to_owned(), clock::unix_ms());
         dir.write_ending(&ending, None)
     });
     if let Err(error) = written {

@@ -1,18 +1,38 @@
 //! The state root: the directory of one installation. It is its owner's alone.
 
-use crate::rundir::RunDir;
+use crate::rundir::{RunDir, Unread};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RunId};
-use tenure_os::file::Dir;
-use tenure_os::{process, random};
+use tenure_core::location::{FileLocation, Origin};
+use tenure_os::file::{self, Dir};
+use tenure_os::lock::Lock;
+use tenure_os::{clock, pause, poll, process, random};
+
+/// Name of the file that identifies the installation.
+const INSTANCE: &str = "instance-id";
+/// Name of the directory that holds the runs' directories.
+const RUNS: &str = "runs";
+/// Name of that file's draft, until it is complete.
+const INSTANCE_DRAFT: &str = "instance-id.draft";
+/// Lock for changes to that file.
+const INSTANCE_LOCK: &str = "instance.lock";
+/// Lock between threads: the file's lock does not exclude threads of one process.
+static INSTANCE_MUTEX: Mutex<()> = Mutex::new(());
+/// Time limit for another process to change the file, which is small.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two attempts to take the lock.
+const LOCK_RETRY: Duration = Duration::from_millis(2);
 
 /// One installation's directory.
 #[derive(Debug)]
 pub struct StateRoot {
     dir: Dir,
     runs: PathBuf,
+    /// The state root's location when it was opened.
+    opened_at: FileLocation,
 }
 
 /// A state root that cannot be used.
@@ -28,7 +48,7 @@ impl StateRoot {
     pub fn open(path: &Path) -> Result<Self, Unusable> {
         let unusable = |source| Unusable { path: path.to_owned(), source };
         let path = std::path::absolute(path).map_err(unusable)?;
-        let runs = path.join("runs");
+        let runs = path.join(RUNS);
         let open = || {
             let dir = Dir::ensure(&path)?;
             dir.claim()?;
@@ -36,7 +56,9 @@ impl StateRoot {
             Dir::ensure(&path.join("nurseries"))?;
             Ok(dir)
         };
-        Ok(Self { dir: open().map_err(unusable)?, runs })
+        let dir = open().map_err(unusable)?;
+        let opened_at = file::location(&path).map_err(unusable)?;
+        Ok(Self { dir, runs, opened_at })
     }
 
     /// It, held open.
@@ -49,43 +71,23 @@ impl StateRoot {
         self.dir.path()
     }
 
+    /// Returns true if the state root was moved or removed since it was opened: its path leads elsewhere, or nowhere.
+    pub fn is_moved(&self) -> bool {
+        match file::location(self.path()) {
+            Ok(now) => self.opened_at.origin(&now) == Origin::Copy,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
     /// Where its nurseries hold their locks.
     pub fn nurseries(&self) -> PathBuf {
         self.dir.path().join("nurseries")
     }
 
-    /// The installation's stable identity on this machine, made at the first use. A copy of the state root on another
-    /// machine is another installation: two that called themselves the same would each hold the other's runs.
+    /// Returns the installation's stable id, created at the first use. A copy of the state root, here or on another
+    /// machine, is another installation: two with the same id would each hold the other's runs.
     pub fn instance(&self) -> io::Result<InstanceId> {
-        const NAME: &str = "instance-id";
-        let machine = process::here().machine_id.as_deref();
-        match (self.instance_in(NAME, machine)?, machine) {
-            ((_, Some(made_on)), Some(here)) if made_on != here => {
-                let (id, _) = self.instance_in(&format!("{NAME}@{here}"), machine)?;
-                Ok(id)
-            }
-            ((id, _), _) => Ok(id),
-        }
-    }
-
-    /// The identity in a file, which is made if it is not there, and the machine that it was made on, where one is named.
-    fn instance_in(&self, name: &str, machine: Option<&str>) -> io::Result<(InstanceId, Option<String>)> {
-        if let Some(bytes) = self.dir.read(name)? {
-            let text = String::from_utf8_lossy(&bytes);
-            let mut lines = text.lines().map(str::trim);
-            let id = lines.next().unwrap_or_default().parse();
-            let id = id.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            return Ok((id, lines.next().map(str::to_owned)));
-        }
-        let id = InstanceId::from_random(random::bytes()?);
-        let draft = format!("instance-id.{id}");
-        let text =
-            [id.as_str()].into_iter().chain(machine).fold(String::new(), |text, line| text + line + "\n");
-        let written = self.dir.write_new(&draft, text.as_bytes());
-        let first = written.and_then(|()| self.dir.publish(&draft, name));
-        self.dir.remove(&draft)?;
-        // Whoever was first has made it for both.
-        if first? { Ok((id, machine.map(str::to_owned))) } else { self.instance_in(name, machine) }
+        instance_in(&self.dir)
     }
 
     /// Where a run's directory is, or would be.
@@ -118,6 +120,11 @@ impl StateRoot {
         entries.flatten().filter_map(marked).collect()
     }
 
+    /// Returns true if a run is marked as started without a daemon.
+    pub fn is_marked(&self, id: &RunId) -> bool {
+        self.unregistered_path().join(id.as_str()).exists()
+    }
+
     /// A run is in the registry now.
     pub fn registered(&self, id: &RunId) {
         // One that stays is looked at once more.
@@ -132,6 +139,160 @@ impl StateRoot {
     pub fn runs(&self) -> io::Result<Vec<RunId>> {
         let entries = std::fs::read_dir(&self.runs)?;
         Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    }
+}
+
+/// Returns true if a run's directory lies in the state root of the installation that made it. In a copy of that root it
+/// does not: then neither its lock nor its socket nor its pids may be looked at.
+pub fn is_at_home(run: &RunDir) -> io::Result<bool> {
+    let owner = match run.ticket() {
+        Ok(ticket) => ticket.owner_instance_id,
+        // A run without a ticket has started nothing.
+        Err(Unread::Missing { .. }) => return Ok(true),
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    let root = run.path().parent().and_then(Path::parent);
+    let root = root.ok_or_else(|| io::Error::other("a run's directory lies in no state root"))?;
+    let root = Dir::open(root)?;
+    // A root without an installation is no copy of one.
+    Ok(root.read(INSTANCE)?.is_none() || instance_in(&root)? == owner)
+}
+
+/// The content of an installation's file.
+struct InstanceFile {
+    id: InstanceId,
+    /// The machine that the installation was made on, where one is named.
+    machine: Option<String>,
+    /// The state root's location when it was last opened; older files do not name it.
+    location: Option<FileLocation>,
+}
+
+impl InstanceFile {
+    fn new(machine: Option<&str>, location: &FileLocation) -> io::Result<Self> {
+        let id = InstanceId::from_random(random::bytes()?);
+        Ok(Self { id, machine: machine.map(str::to_owned), location: Some(location.clone()) })
+    }
+
+    /// Reads the file; `None` if there is none.
+    fn read(dir: &Dir, name: &str) -> io::Result<Option<Self>> {
+        let Some(bytes) = dir.read(name)? else { return Ok(None) };
+        let malformed =
+            |error: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let text = String::from_utf8_lossy(&bytes);
+        let mut lines = text.lines().map(str::trim);
+        let id = lines.next().unwrap_or_default().parse().map_err(|error| malformed(&error))?;
+        let (mut machine, mut location) = (None, None);
+        for line in lines.filter(|line| !line.is_empty()) {
+            if line.starts_with('{') {
+                location = Some(serde_json::from_str(line).map_err(|error| malformed(&error))?);
+            } else {
+                machine = machine.or(Some(line.to_owned()));
+            }
+        }
+        Ok(Some(Self { id, machine, location }))
+    }
+
+    fn text(&self) -> String {
+        let location = self.location.as_ref().and_then(|location| serde_json::to_string(location).ok());
+        let lines = [Some(self.id.to_string()), self.machine.clone(), location];
+        lines.into_iter().flatten().map(|line| line + "\n").collect()
+    }
+
+    /// Replaces the file. A process that dies here leaves the old file or the new one, and at most a draft that the
+    /// next writer removes; a power failure leaves one of them, too.
+    fn write(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        dir.remove(INSTANCE_DRAFT)?;
+        let written = dir.write_synced(INSTANCE_DRAFT, self.text().as_bytes()).and_then(|()| {
+            pause::point("instance-drafted");
+            dir.replace(INSTANCE_DRAFT, name)
+        });
+        if written.is_err() {
+            let _ = dir.remove(INSTANCE_DRAFT);
+        }
+        pause::point("instance-written");
+        written
+    }
+
+    /// Returns the file for a root that is at `now`: unchanged, with the new location, or with a new id.
+    fn after_look(
+        self,
+        root: &Dir,
+        machine: Option<&str>,
+        now: &FileLocation,
+    ) -> io::Result<(Self, Changed)> {
+        let is_copy = match &self.location {
+            Some(location) if location == now => return Ok((self, Changed::No)),
+            Some(location) => location.origin(now) == Origin::Copy,
+            None => has_copied_runs(root),
+        };
+        if is_copy {
+            return Ok((Self::new(machine, now)?, Changed::Id));
+        }
+        Ok((Self { location: Some(now.clone()), ..self }, Changed::Location))
+    }
+}
+
+/// Returns true if a root of an older Tenure, which did not record its location, is a copy: the keepers of its live
+/// runs keep other directories.
+fn has_copied_runs(root: &Dir) -> bool {
+    let Ok(entries) = std::fs::read_dir(root.path().join(RUNS)) else { return false };
+    entries.flatten().any(|entry| RunDir::open(&entry.path()).is_ok_and(|run| run.is_kept_elsewhere()))
+}
+
+/// The part of the file that has to be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    No,
+    Location,
+    Id,
+}
+
+/// Returns the id of the installation in a directory.
+fn instance_in(dir: &Dir) -> io::Result<InstanceId> {
+    let machine = process::here().machine_id.as_deref();
+    let now = file::location(dir.path())?;
+    let elsewhere = |file: &InstanceFile| matches!((file.machine.as_deref(), machine), (Some(made_on), Some(here)) if made_on != here);
+    let mut name = INSTANCE.to_owned();
+    let mut found = InstanceFile::read(dir, &name)?;
+    if found.as_ref().is_some_and(elsewhere) {
+        name = format!("{INSTANCE}@{}", machine.unwrap_or_default());
+        found = InstanceFile::read(dir, &name)?;
+    }
+    if let Some(file) = found {
+        let (file, changed) = file.after_look(dir, machine, &now)?;
+        if changed == Changed::No {
+            return Ok(file.id);
+        }
+    }
+    // Two processes or threads that look at a copy at once must give it one id.
+    let _turn = INSTANCE_MUTEX.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lock = lock_instance(dir)?;
+    let (file, changed) = match InstanceFile::read(dir, &name)? {
+        Some(file) => file.after_look(dir, machine, &now)?,
+        None => (InstanceFile::new(machine, &now)?, Changed::Id),
+    };
+    match changed {
+        Changed::No => {}
+        // The original's id is known even if the root cannot be written.
+        Changed::Location => drop(file.write(dir, &name)),
+        Changed::Id => file.write(dir, &name)?,
+    }
+    Ok(file.id)
+}
+
+fn lock_instance(dir: &Dir) -> io::Result<Option<Lock>> {
+    let deadline = clock::awake() + LOCK_TIMEOUT;
+    loop {
+        match Lock::take(dir, INSTANCE_LOCK) {
+            Ok(Some(lock)) => return Ok(Some(lock)),
+            Ok(None) if clock::awake() < deadline => {
+                poll::wait(&[], Some(LOCK_RETRY))?;
+            }
+            Ok(None) => return Err(io::Error::new(io::ErrorKind::TimedOut, "instance.lock is held")),
+            // A read-only file system needs no lock: nobody can write to it.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(None),
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ mod tools;
 mod turns;
 
 pub use rows::{
-    Beat, Change, Count, Cursor, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
+    Beat, Change, Count, Cursor, EventRow, Hold, Home, InstanceRow, NewEvent, NewRun, Page, Query, Retention,
     RunRow, Unfinished, Unreadable,
 };
 pub use sessions::{
@@ -37,7 +37,7 @@ pub use turns::{FinalText, Message, NewTurn, Outcome, Side, Turn, TurnEnd, TurnP
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use tenure_core::ids::{InstanceId, RunId, TurnId};
+use tenure_core::ids::{InstanceId, RegistryId, RunId, TurnId};
 use tenure_core::session::{Refused, SessionKey, SessionState};
 
 /// What a registry answers, later.
@@ -131,6 +131,12 @@ pub enum Failed {
 /// The registry. Every call is one transaction. What must outlive a power cut (endings) is flushed to disk before
 /// the answer; the rest outlives a crash of the process.
 pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry {
+    /// Returns the registry's own id. Every daemon that shares the registry sees the same; a copy of it has another.
+    fn id(&self) -> RegistryId;
+
+    /// Sets the installation that uses the registry. From now on, rows are adapted to it.
+    fn settle_in(&self, home: Home);
+
     /// An instance comes to life: its incarnation is raised, so that whoever acted as it before is superseded.
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat>;
     /// Renews an instance's heartbeat; `None` if it was superseded: its leases may be others'.
@@ -159,6 +165,9 @@ pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry
         to: InstanceId,
         at_ms: u64,
     ) -> Reply<Option<Hold>>;
+    /// Raises a run's epoch above one that its keeper has obeyed: the record was lost or restored, and is older than
+    /// the lease. Returns `None` if the run is not held that way any more, or has ended.
+    fn raise_epoch(&self, run: RunId, from: Hold, above: u64) -> Reply<Option<Hold>>;
     /// Hides a live run from lists: its record goes when it has ended.
     fn hide(&self, run: RunId) -> Reply<()>;
     /// Removes records of runs that have ended.
@@ -166,6 +175,8 @@ pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry
 
     /// One run.
     fn run(&self, run: RunId) -> Reply<Option<RunRow>>;
+    /// Returns those of these runs that have no row.
+    fn unknown(&self, runs: Vec<RunId>) -> Reply<Vec<RunId>>;
     /// Up to `limit` ids that begin with this text; hidden runs are not found.
     fn find(&self, prefix: String, limit: usize) -> Reply<Vec<RunId>>;
     /// A page of runs, the newest first; those that cannot be read are left out.

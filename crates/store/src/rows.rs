@@ -5,8 +5,9 @@ pub use tenure_core::lease::Hold;
 use crate::tasks::NewTask;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::path::PathBuf;
 use tenure_core::ending::{Cause, Reason};
-use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::ids::{InstanceId, RegistryId, RunId};
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::session::SessionKey;
 use tenure_core::state::State;
@@ -94,6 +95,30 @@ pub struct RunRow {
     pub hidden: bool,
     /// When this row last changed.
     pub updated_at_ms: u64,
+    /// True if the run belongs to neither our instance nor our registry: the row is a copy of another installation's.
+    pub foreign: bool,
+}
+
+/// The installation that uses the registry. It determines where runs are, and which are its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The installation's id.
+    pub instance: InstanceId,
+    /// The directory that holds its runs' directories.
+    pub runs: PathBuf,
+}
+
+impl Home {
+    /// Adapts a row to this installation. Only a run of another instance that shares the registry lies where its row
+    /// says.
+    pub(crate) fn place(&self, registry: &RegistryId, row: RunRow) -> RunRow {
+        let foreign = row.ticket.is_foreign(&self.instance, registry);
+        if !foreign && row.ticket.owner_instance_id != self.instance {
+            return row;
+        }
+        let directory = self.runs.join(row.ticket.run_id.as_str());
+        RunRow { directory: directory.to_string_lossy().into_owned(), foreign, ..row }
+    }
 }
 
 /// Which runs are meant. Hidden ones never are.

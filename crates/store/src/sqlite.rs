@@ -6,6 +6,7 @@
 
 mod columns;
 mod events;
+mod identify;
 mod instances;
 mod lists;
 mod migrate;
@@ -19,9 +20,10 @@ mod upkeep;
 mod writer;
 
 pub use open::OpenFailed;
+pub use upkeep::{RecordedRun, recorded};
 
 use crate::rows::{
-    Beat, Change, Count, EventRow, Hold, InstanceRow, NewEvent, NewRun, Page, Query, Retention, RunRow,
+    Beat, Change, Count, EventRow, Hold, Home, InstanceRow, NewEvent, NewRun, Page, Query, Retention, RunRow,
     Unfinished,
 };
 use crate::tasks::NewTask;
@@ -30,10 +32,10 @@ use crate::{Failed, Registry, Reply, ToolRegistry};
 use rusqlite::{Connection, ErrorCode};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 use std::thread;
-use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::ids::{InstanceId, RegistryId, RunId};
 use tokio::sync::oneshot;
 use writer::{Operation, Pending, Writer};
 
@@ -47,6 +49,8 @@ pub struct Sqlite {
 
 struct Threads {
     path: PathBuf,
+    id: RegistryId,
+    home: OnceLock<Home>,
     writer: Sender<Box<dyn Operation>>,
     reader: Sender<Question>,
     closing: Option<thread::JoinHandle<()>>,
@@ -112,12 +116,20 @@ impl Sqlite {
     /// Opens the registry in this file, which is made if there is none. The directory must exist.
     pub fn open(path: &Path) -> Result<Self, OpenFailed> {
         let writing = open::writer(path)?;
+        let id = identify::identify(&writing, path)?;
         let reading = open::reader(path).map_err(|error| OpenFailed::of_sql(path, error))?;
         let (writer, operations) = mpsc::channel();
         let (reader, questions) = mpsc::channel();
         let closing = Self::start(writing, operations, reading, questions)
             .map_err(|error| OpenFailed::of_system(path, error))?;
-        let threads = Threads { path: path.to_owned(), writer, reader, closing: Some(closing) };
+        let threads = Threads {
+            path: path.to_owned(),
+            id,
+            home: OnceLock::new(),
+            writer,
+            reader,
+            closing: Some(closing),
+        };
         Ok(Self { threads: Arc::new(threads) })
     }
 
@@ -173,6 +185,16 @@ impl Sqlite {
         later(answer)
     }
 
+    /// Returns a function that adapts a row to this installation.
+    fn placing(&self) -> impl Fn(RunRow) -> RunRow + Send + 'static {
+        let home = self.threads.home.get().cloned();
+        let id = self.threads.id.clone();
+        move |row| match &home {
+            Some(home) => home.place(&id, row),
+            None => row,
+        }
+    }
+
     /// On a thread of its own, which keeps the registry open until it is done.
     fn aside<T, W>(&self, work: W) -> Reply<T>
     where
@@ -208,6 +230,15 @@ fn later<T: Send + 'static>(answer: oneshot::Receiver<Result<T, Failed>>) -> Rep
 }
 
 impl Registry for Sqlite {
+    fn id(&self) -> RegistryId {
+        self.threads.id.clone()
+    }
+
+    fn settle_in(&self, home: Home) {
+        // One daemon opens a registry, and calls this once.
+        let _ = self.threads.home.set(home);
+    }
+
     fn enrol(&self, instance: InstanceId, about: String, expires_at_ms: u64) -> Reply<Beat> {
         self.write(move |db| instances::enrol(db, &instance, &about, expires_at_ms))
     }
@@ -245,6 +276,10 @@ impl Registry for Sqlite {
         self.write(move |db| runs::steal(db, &theft))
     }
 
+    fn raise_epoch(&self, run: RunId, from: Hold, above: u64) -> Reply<Option<Hold>> {
+        self.write(move |db| runs::raise_epoch(db, &run, &from, above))
+    }
+
     fn hide(&self, run: RunId) -> Reply<()> {
         self.write(move |db| runs::hide(db, &run))
     }
@@ -254,7 +289,12 @@ impl Registry for Sqlite {
     }
 
     fn run(&self, run: RunId) -> Reply<Option<RunRow>> {
-        self.read(move |db| runs::run(db, &run))
+        let place = self.placing();
+        self.read(move |db| Ok(runs::run(db, &run)?.map(&place)))
+    }
+
+    fn unknown(&self, runs: Vec<RunId>) -> Reply<Vec<RunId>> {
+        self.read(move |db| runs::unknown(db, &runs))
     }
 
     fn find(&self, prefix: String, limit: usize) -> Reply<Vec<RunId>> {
@@ -262,19 +302,31 @@ impl Registry for Sqlite {
     }
 
     fn runs(&self, query: Query) -> Reply<Page> {
-        self.read(move |db| lists::page(db, &query))
+        let place = self.placing();
+        self.read(move |db| {
+            let Page { runs, next } = lists::page(db, &query)?;
+            Ok(Page { runs: runs.into_iter().map(&place).collect(), next })
+        })
     }
 
     fn unfinished(&self) -> Reply<Unfinished> {
-        self.read(lists::unfinished)
+        let place = self.placing();
+        self.read(move |db| {
+            let Unfinished { runs, unreadable } = lists::unfinished(db)?;
+            Ok(Unfinished { runs: runs.into_iter().map(&place).collect(), unreadable })
+        })
     }
 
     fn live_in_scope(&self, scope: String) -> Reply<Option<RunRow>> {
-        self.read(move |db| lists::live_in_scope(db, &scope))
+        let place = self.placing();
+        self.read(move |db| Ok(lists::live_in_scope(db, &scope)?.map(&place)))
     }
 
     fn outlived(&self, of: InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Reply<Vec<RunRow>> {
-        self.read(move |db| lists::outlived(db, &of, (keep, now_ms), limit))
+        let place = self.placing();
+        self.read(move |db| {
+            Ok(lists::outlived(db, &of, (keep, now_ms), limit)?.into_iter().map(&place).collect())
+        })
     }
 
     fn tell(&self, event: NewEvent) -> Reply<u64> {

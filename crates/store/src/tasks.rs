@@ -179,6 +179,8 @@ pub struct Sweep {
     pub grace_ms: u64,
     /// How many tasks of each list at most.
     pub limit: usize,
+    /// True if tasks that were kept for long enough are removed.
+    pub removes: bool,
 }
 
 /// A task with which something is wrong.

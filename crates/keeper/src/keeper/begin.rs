@@ -84,12 +84,13 @@ pub(super) fn begin(
     };
     // The root has its own ends. A terminal that we still held would not hang up when the root closes it.
     let ours = made.stdio.into_ours();
+    // The command may check at once whether a keeper is above it.
+    program::set_name(c"tenure-keeper");
     let (root, report) = made.gated.release()?;
     pause::point("keeper-released");
     // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
     fork::new_session()?;
-    program::set_name(c"tenure-keeper");
-    let (outlet, inlet) = Outlet::connect(ours, Writer::create(&dir.output(), ticket.keep))?;
+    let (outlet, inlet) = Outlet::connect(ours, Writer::create(&dir.lasting_output(), ticket.keep))?;
     let mut keeper = Box::new(Keeper {
         watch: Watch::new(ticket.policy()),
         note: made.note,
@@ -102,7 +103,11 @@ pub(super) fn begin(
         start: Some((made.plan, report)),
         outlet,
         inlet,
-        peers: first.into_iter().zip(&launch.roles).map(|(one, &role)| Peer::first(one, role)).collect(),
+        peers: first
+            .into_iter()
+            .zip(&launch.roles)
+            .map(|(one, &role)| Peer::first(one, role).of(&ticket.owner_instance_id))
+            .collect(),
         listener: listen(&dir),
         door_opens_at: None,
         signals,
@@ -174,6 +179,8 @@ fn make(
         started_at_ms: clock::unix_ms(),
         exe: plan.executable(),
         process_group: Some(gated.root().group()),
+        instance_id: Some(ticket.owner_instance_id.clone()),
+        registry_id: ticket.registry_id.clone(),
     };
     if let Err(error) = lock.write(&record::encode(&note)) {
         gated.abandon();

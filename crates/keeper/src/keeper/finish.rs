@@ -76,6 +76,8 @@ impl Keeper {
             handed_over_to: heir.iter().map(|heir| heir.id().clone()).collect(),
             kills: self.journal.kills(),
         };
+        // An enclosure that is still occupied stays, and the ending says who is in it.
+        let is_confirmed = ending.termination.confirmed;
         self.journal.write(&self.dir);
         pause::point("keeper-before-ending");
         let told = match self.dir.write_ending(&ending, self.ending_space.take()) {
@@ -91,16 +93,27 @@ impl Keeper {
         pause::point("keeper-after-ending");
         self.listener = None;
         self.dir.unlisten();
-        if let (Some(enclosure), None) = (&self.enclosure, &heir) {
-            // One that is still occupied stays, and the ending says who is in it.
-            let _ = enclosure.remove();
-        }
+        let is_removed = heir.is_some() || self.enclosure.as_ref().is_none_or(|group| group.remove().is_ok());
         self.tell_growth();
         self.peers.iter_mut().for_each(|peer| peer.tell(&told));
         // What the heir's peers ask is not to wait for the old run's.
         let with_holder = self.take_leave(heir.is_none());
         self.unrecorded |= matches!(told, Tell::Unrecorded { .. }) && !with_holder;
+        if !is_removed && is_confirmed {
+            self.remove_enclosure();
+        }
         heir
+    }
+
+    /// Removes the enclosure of a tree that is gone. The last process may still be exiting: the keeper cannot wait for
+    /// a process that is not its child.
+    fn remove_enclosure(&self) {
+        let deadline = clock::awake() + COURTESY;
+        while clock::awake() < deadline
+            && self.enclosure.as_ref().is_some_and(|group| group.remove().is_err())
+        {
+            self.wait_for_a_death();
+        }
     }
 
     /// Waits until everybody has heard, for a moment; for a foreground caller that is owed bytes which are

@@ -8,7 +8,6 @@ use crate::journal::Journal;
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
 use std::io;
-use tenure_core::ending::SpawnError;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
 use tenure_core::record::{self, Ending, KeeperNote, Ticket};
@@ -52,7 +51,9 @@ impl Keeper {
         }) else {
             return Ok(None);
         };
-        let state = self.dir.path().ancestors().nth(2).ok_or_else(|| io::Error::other("no state root"))?;
+        // A moved state root must not be created again at its old path.
+        let path = self.dir.current_path();
+        let state = path.ancestors().nth(2).ok_or_else(|| io::Error::other("no state root"))?;
         let state = StateRoot::open(state).map_err(io::Error::other)?;
         let id = state_root::new_run_id()?;
         self.dir.name_heir(&id)?;
@@ -64,11 +65,13 @@ impl Keeper {
             started_at_ms: clock::unix_ms(),
             exe,
             process_group: Some(root.group()),
+            instance_id: Some(self.ticket.owner_instance_id.clone()),
+            registry_id: self.ticket.registry_id.clone(),
             ..self.note.clone()
         };
         match self.furnish(&dir, command, &note) {
             Ok((ticket, lock)) => {
-                let log = Writer::create(&dir.output(), ticket.keep);
+                let log = Writer::create(&dir.lasting_output(), ticket.keep);
                 let listener = listen(&dir);
                 Ok(Some(Heir { dir, ticket, note, lock, log, root, session, listener }))
             }
@@ -146,9 +149,8 @@ impl Keeper {
 
 /// A run that could not be made is not left as one that is about to start.
 fn unmake(dir: &RunDir, error: &io::Error) {
-    let error =
-        SpawnError { detail: format!("what escaped could not be taken over: {error}"), not_found: false };
+    let why = format!("what escaped could not be taken over: {error}");
     // A disk that took no record takes no ending either; then whoever looks finds no keeper.
-    let _ = dir.write_ending(&Ending::not_started(dir.id().clone(), &error, clock::unix_ms()), None);
+    let _ = dir.write_ending(&Ending::never_started(dir.id().clone(), why, clock::unix_ms()), None);
     dir.discard_unticketed();
 }

@@ -2,13 +2,17 @@
 
 use super::{Keeper, RootState};
 use crate::frames::Frames;
+use std::time::Duration;
+use tenure_core::ids::InstanceId;
 use tenure_core::journal::What;
+use tenure_core::lease::{self, Handover, KeptLease, PresentHolder};
 use tenure_core::record::KeeperNote;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Size;
 use tenure_core::state::State;
 use tenure_core::watch::Seen;
-use tenure_core::wire::{self, Ask, Role, Tell, refusal};
+use tenure_core::wire::{self, Ask, Holder, Role, Tell, refusal};
+use tenure_os::clock;
 use tenure_os::poll::Ready;
 use tenure_os::process::Sent;
 use tenure_os::tree;
@@ -30,6 +34,19 @@ pub(super) struct Peer {
     told: u64,
     /// Up to where it has taken the output.
     taken: u64,
+    /// The holder's instance, if its hello named one.
+    instance: Option<InstanceId>,
+    /// Set while the peer asks for the run and the present holder has not answered.
+    waiting: Option<Waiting>,
+}
+
+/// A daemon that asks for the run while another holds it.
+struct Waiting {
+    version: u32,
+    epoch: u64,
+    holder: Holder,
+    /// Deadline after which the run is handed over without an answer.
+    until: Duration,
 }
 
 /// How much may wait to be sent to one peer.
@@ -42,9 +59,25 @@ impl Peer {
         Self { role: Some(role), version: wire::VERSION, follows, ..Self::unknown(frames) }
     }
 
+    /// Sets the instance of a first connection: the one that started the run.
+    pub(super) fn of(self, instance: &InstanceId) -> Self {
+        Self { instance: Some(instance.clone()), ..self }
+    }
+
     /// Somebody who has not said hello yet.
     pub(super) fn unknown(frames: Frames) -> Self {
-        Self { frames, role: None, version: 1, follows: false, types: false, keys: false, told: 0, taken: 0 }
+        Self {
+            frames,
+            role: None,
+            version: 1,
+            follows: false,
+            types: false,
+            keys: false,
+            told: 0,
+            taken: 0,
+            instance: None,
+            waiting: None,
+        }
     }
 
     pub(super) fn stays(&self) -> bool {
@@ -140,6 +173,7 @@ impl Keeper {
                 Some(Role::Holder { .. } | Role::Viewer) | None => {}
             }
         }
+        self.settle_waiting();
     }
 
     /// Whether a foreground caller types, and it is somebody else.
@@ -171,7 +205,17 @@ impl Keeper {
             return self.refuse(at, "say hello first".to_owned());
         }
         match *ask {
-            Ask::Hello { version, role } => self.welcome(at, version, role),
+            Ask::Hello { version, role, ref holder } => self.greet(at, version, role, holder.clone()),
+            Ask::Mine => {
+                if self.peers[at].is_holder() {
+                    self.refuse_waiting();
+                }
+            }
+            Ask::Yield => {
+                if self.peers[at].is_holder() {
+                    self.yielded(at);
+                }
+            }
             Ask::Status => self.tell_status(at),
             Ask::Cancel { now } => {
                 self.see(Seen::Cancel { now });
@@ -218,35 +262,137 @@ impl Keeper {
         }
     }
 
-    /// A new connection says who it is. The holder of an older epoch has lost its lease (I5).
-    fn welcome(&mut self, at: usize, version: u32, role: Role) {
-        if self.peers[at].role.is_some() {
+    /// Handles the hello of a new connection.
+    fn greet(&mut self, at: usize, version: u32, role: Role, holder: Option<Holder>) {
+        if self.peers[at].role.is_some() || self.peers[at].waiting.is_some() {
             return self.refuse(at, "hello was said already".to_owned());
         }
         if version > wire::VERSION {
             return self.refuse(at, refusal::other_version(version));
         }
-        if let Role::Holder { epoch } = role {
-            if epoch < self.epoch {
-                self.journal.note(What::EpochRefused { epoch, current: self.epoch });
-                return self.refuse(at, refusal::epoch_over(epoch, self.epoch));
-            }
-            self.epoch = epoch;
-            self.journal.note(What::HolderBack { epoch });
-            for peer in &mut self.peers {
-                if matches!(peer.role, Some(Role::Holder { epoch: older }) if older < epoch) {
-                    peer.tell(&Tell::Refused { why: refusal::taken_over(epoch) });
-                    // It is let go, and not missed.
-                    peer.role = None;
-                    peer.frames.end();
+        match role {
+            Role::Holder { epoch } => self.asked_to_hand_over(at, version, epoch, holder),
+            Role::Caller | Role::Viewer => self.welcome(at, version, role),
+        }
+    }
+
+    /// Handles a daemon's request for the run.
+    fn asked_to_hand_over(&mut self, at: usize, version: u32, epoch: u64, holder: Option<Holder>) {
+        let present = self.peers.iter().find(|peer| peer.stays() && peer.is_holder());
+        let lease = KeptLease {
+            owner: &self.ticket.owner_instance_id,
+            registry: self.ticket.registry_id.as_ref(),
+            epoch: self.epoch,
+            present: present.map(|peer| PresentHolder {
+                instance: peer.instance.as_ref(),
+                can_answer: peer.version >= (Tell::StillYours { epoch }).since(),
+            }),
+        };
+        match (lease::handover(&lease, epoch, holder.as_ref()), holder) {
+            (Handover::Now, holder) => {
+                // A run that was started without a daemon belongs to the first registry that its own instance brings.
+                if let Some(holder) = &holder
+                    && holder.instance_id == self.ticket.owner_instance_id
+                {
+                    self.ticket.registry_id.get_or_insert_with(|| holder.registry_id.clone());
                 }
+                self.hand_over(at, version, epoch, holder.map(|holder| holder.instance_id));
+            }
+            (Handover::AskHolder, Some(holder)) => {
+                self.journal.note(What::HolderAsked { epoch });
+                let until = clock::awake() + Duration::from_millis(holder.lease_ttl_ms);
+                self.peers[at].waiting = Some(Waiting { version, epoch, holder, until });
+                let asked = Tell::StillYours { epoch };
+                self.peers.iter_mut().filter(|peer| peer.is_holder()).for_each(|peer| peer.tell(&asked));
+            }
+            (Handover::EpochOver, _) => {
+                self.journal.note(What::EpochRefused { epoch, current: self.epoch });
+                self.refuse(at, refusal::epoch_over(epoch, self.epoch));
+            }
+            (Handover::NotEntitled, _) => {
+                self.journal.note(What::HolderRefused { epoch });
+                self.refuse(at, refusal::not_entitled());
+            }
+            (Handover::StillHeld | Handover::AskHolder, _) => self.refuse(at, refusal::still_held()),
+        }
+    }
+
+    /// Hands over the run. Holders of an older epoch, or of another instance, lose their lease (I5).
+    fn hand_over(&mut self, at: usize, version: u32, epoch: u64, instance: Option<InstanceId>) {
+        self.epoch = epoch;
+        self.journal.note(What::HolderBack { epoch });
+        for peer in &mut self.peers {
+            let Some(Role::Holder { epoch: older }) = peer.role else { continue };
+            if older < epoch || peer.instance != instance {
+                peer.tell(&Tell::Refused { why: refusal::taken_over(epoch) });
+                // Without a role, its disconnect does not count as a lost holder.
+                peer.role = None;
+                peer.frames.end();
             }
         }
+        self.peers[at].instance = instance;
+        self.welcome(at, version, Role::Holder { epoch });
+    }
+
+    fn welcome(&mut self, at: usize, version: u32, role: Role) {
         self.peers[at].role = Some(role);
         self.peers[at].version = version.max(1);
         let run_id = self.dir.id().clone();
         self.peers[at].tell(&Tell::Welcome { version, run_id });
         self.take_in(role);
+    }
+
+    /// Hands over the run that the present holder gives up.
+    fn yielded(&mut self, at: usize) {
+        let Some(epoch) =
+            self.peers.iter().filter_map(|peer| peer.waiting.as_ref()).map(|one| one.epoch).max()
+        else {
+            return;
+        };
+        let peer = &mut self.peers[at];
+        peer.tell(&Tell::Refused { why: refusal::taken_over(epoch) });
+        // Without a role, its disconnect does not count as a lost holder: the next one is here.
+        peer.role = None;
+        peer.frames.end();
+        self.settle_waiting();
+    }
+
+    /// Refuses all waiting daemons: the present holder keeps the run.
+    fn refuse_waiting(&mut self) {
+        for peer in &mut self.peers {
+            if peer.waiting.take().is_some() {
+                peer.tell(&Tell::Refused { why: refusal::still_held() });
+            }
+        }
+    }
+
+    /// Returns the time at which the next waiting daemon gets the run without an answer.
+    pub(super) fn hands_over_at(&self) -> Option<Duration> {
+        self.peers.iter().filter_map(|peer| peer.waiting.as_ref()).map(|waiting| waiting.until).min()
+    }
+
+    /// Hands over the run if nobody holds it any more, or the holder has not answered in time. The waiting daemon with
+    /// the newest epoch gets it; the others are judged anew.
+    fn settle_waiting(&mut self) {
+        let now = clock::awake();
+        let held = self.has_holder();
+        let due = |peer: &Peer| peer.waiting.as_ref().is_some_and(|one| !held || one.until <= now);
+        if !self.peers.iter().any(due) {
+            return;
+        }
+        let mut waiting: Vec<(usize, Waiting)> = Vec::new();
+        for (at, peer) in self.peers.iter_mut().enumerate() {
+            waiting.extend(peer.waiting.take().map(|one| (at, one)));
+        }
+        waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.epoch));
+        for (nth, (at, one)) in waiting.into_iter().enumerate() {
+            let Waiting { version, epoch, holder, .. } = one;
+            if nth == 0 && epoch >= self.epoch {
+                self.hand_over(at, version, epoch, Some(holder.instance_id));
+            } else {
+                self.asked_to_hand_over(at, version, epoch, Some(holder));
+            }
+        }
     }
 
     /// Somebody is there who may own the run.

@@ -53,6 +53,8 @@ fn a_job_that_cannot_be_opened_is_not_one_that_is_gone() {
         started_at_ms: 0,
         exe: None,
         process_group: None,
+        instance_id: None,
+        registry_id: None,
     };
     assert!(leaves_nobody_unseen(Some(&in_job("tenure-of-nobody")), None));
     assert!(!leaves_nobody_unseen(Some(&in_job(r"no-such-place\job")), None));

@@ -82,6 +82,7 @@ pub(super) fn run_row(row: &Row<'_>) -> Result<RunRow, Trouble> {
         ending,
         hidden: row.get(11)?,
         updated_at_ms: number(row.get(12)?),
+        foreign: false,
     })
 }
 

@@ -154,8 +154,9 @@ pub(super) fn live_in_scope(db: &Connection, scope: &str) -> Result<Option<RunRo
     db.prepare_cached(&sql)?.query([scope])?.next()?.map(run_row).transpose()
 }
 
-/// Hidden runs go first; then the oldest, while there is one that is too old, one too many, or too much output. Only
-/// the instance's own are looked at and counted.
+/// Lists the runs to remove. Hidden runs go first; then the oldest, while one is too old, or there are too many, or too
+/// much output. A run that ended in the future ended before the wall clock was set back, so it counts as older than
+/// those that ended since. Only the instance's own runs are looked at and counted.
 pub(super) fn outlived(
     db: &Connection,
     of: &InstanceId,
@@ -164,12 +165,13 @@ pub(super) fn outlived(
 ) -> Result<Vec<RunRow>, Trouble> {
     let sql = format!(
         "{} INDEXED BY runs_ended CROSS JOIN instances i ON i.id = r.owner
-         WHERE r.state = 'exited' AND r.hidden = ?1 AND r.owner = ?2 ORDER BY r.ended_at_ms, r.run_id",
+         WHERE r.state = 'exited' AND r.hidden = ?1 AND r.owner = ?2 AND r.ended_at_ms BETWEEN ?3 AND ?4
+         ORDER BY r.ended_at_ms, r.run_id",
         select()
     );
     let of = of.as_str();
     let moment = db.unchecked_transaction()?;
-    let mut gone = rows(&moment, &sql, (1, of), limit)?;
+    let mut gone = rows(&moment, &sql, (1, of, 0, i64::MAX), limit)?;
     let (count, bytes): (i64, i64) = moment
         .prepare_cached(
             "SELECT count(*), coalesce(sum(kept_bytes), 0) FROM runs INDEXED BY runs_ended
@@ -179,20 +181,22 @@ pub(super) fn outlived(
     let (mut count, mut bytes) = (columns::number(count), columns::number(bytes));
     let oldest = now_ms.saturating_sub(keep.age_ms);
     let mut statement = moment.prepare_cached(&sql)?;
-    let mut shown = statement.query((0, of))?;
-    while gone.len() < limit
-        && let Some(row) = shown.next()?
-    {
-        let Some(run) = unless_unreadable(row)? else { continue };
-        let Some(ending) = &run.ending else { continue };
-        if ending.ended_at_ms >= oldest && count <= keep.count && bytes <= keep.bytes {
-            break;
+    let now = i64::try_from(now_ms).unwrap_or(i64::MAX);
+    for (from, to) in [(now.saturating_add(1), i64::MAX), (0, now)] {
+        let mut shown = statement.query((0, of, from, to))?;
+        while gone.len() < limit
+            && let Some(row) = shown.next()?
+        {
+            let Some(run) = unless_unreadable(row)? else { continue };
+            let Some(ending) = &run.ending else { continue };
+            if ending.ended_at_ms >= oldest && count <= keep.count && bytes <= keep.bytes {
+                break;
+            }
+            count = count.saturating_sub(1);
+            bytes = bytes.saturating_sub(ending.output.bytes.saturating_sub(ending.output.dropped_bytes));
+            gone.push(run);
         }
-        count = count.saturating_sub(1);
-        bytes = bytes.saturating_sub(ending.output.bytes.saturating_sub(ending.output.dropped_bytes));
-        gone.push(run);
     }
-    drop(shown);
     drop(statement);
     moment.finish()?;
     Ok(gone)

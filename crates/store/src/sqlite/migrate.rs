@@ -7,19 +7,20 @@ use std::path::Path;
 use tenure_core::hash;
 
 /// Each file brings the one before it one version further. None is edited once it is shipped.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../../migrations/0001.sql"),
     include_str!("../../migrations/0002.sql"),
     include_str!("../../migrations/0003.sql"),
     include_str!("../../migrations/0004.sql"),
     include_str!("../../migrations/0005.sql"),
+    include_str!("../../migrations/0006.sql"),
 ];
 
 /// "Tenu": written in the file's header, so that another program's database is not taken for ours.
 const APPLICATION_ID: i64 = 0x5465_6e75;
 
 /// The version that this Tenure writes.
-const KNOWN: u32 = 5;
+const KNOWN: u32 = 6;
 const _: () = assert!(MIGRATIONS.len() == KNOWN as usize);
 
 /// What a file says it is.

@@ -162,6 +162,40 @@ pub(super) fn steal(db: &Connection, theft: &Theft) -> Result<Option<Hold>, Trou
     Ok(Some(hold))
 }
 
+pub(super) fn raise_epoch(
+    db: &Connection,
+    run: &RunId,
+    from: &Hold,
+    above: u64,
+) -> Result<Option<Hold>, Trouble> {
+    let epoch = above.max(from.epoch).saturating_add(1);
+    let raised = db
+        .prepare_cached(
+            "UPDATE runs SET epoch = ?4, updated_at_ms = ?5
+             WHERE run_id = ?1 AND owner = ?2 AND epoch = ?3 AND state <> 'exited'",
+        )?
+        .execute((
+            run.as_str(),
+            from.instance.as_str(),
+            stored(from.epoch),
+            stored(epoch),
+            stored(unix_ms()),
+        ))?;
+    Ok((raised == 1).then(|| Hold { instance: from.instance.clone(), epoch }))
+}
+
+/// Returns those of these runs that have no row.
+pub(super) fn unknown(db: &Connection, runs: &[RunId]) -> Result<Vec<RunId>, Trouble> {
+    let mut statement = db.prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)")?;
+    let mut unknown = Vec::new();
+    for run in runs {
+        if !statement.query_row([run.as_str()], |row| row.get::<_, bool>(0))? {
+            unknown.push(run.clone());
+        }
+    }
+    Ok(unknown)
+}
+
 /// A run that has ended meanwhile is hidden as well: then it is the next to go.
 pub(super) fn hide(db: &Connection, id: &RunId) -> Result<(), Trouble> {
     let Some(row) = run(db, id)?.filter(|row| !row.hidden) else { return Ok(()) };

@@ -1,11 +1,12 @@
 //! What takes long and reads everything: a copy of the registry, and a look whether it is sound. Each has its own
 //! connection and thread, so that lists and writes go on meanwhile.
 
-use super::{Trouble, open};
+use super::{OpenFailed, Trouble, open};
 use crate::Failed;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use tenure_core::ids::{InstanceId, RunId};
 use tenure_os::file::{privately, sync_names};
 
 /// Writes a whole copy, on the disk when this returns. A file that exists is refused, whatever it is.
@@ -51,4 +52,34 @@ pub(super) fn check(path: &Path) -> Result<Option<String>, Trouble> {
         wrong.push(line?);
     }
     Ok((!wrong.is_empty()).then(|| wrong.join("; ")))
+}
+
+/// One run as the registry records it, for a comparison with the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedRun {
+    /// The run.
+    pub run: RunId,
+    /// The instance that started it.
+    pub owner: InstanceId,
+    /// True if the run's ending is recorded.
+    pub has_ended: bool,
+}
+
+/// Reads every run of a registry. Never changes the file, even while others use it.
+pub fn recorded(path: &Path) -> Result<Vec<RecordedRun>, OpenFailed> {
+    let sql = |error| OpenFailed::of_sql(path, error);
+    let db = open::reader(path).map_err(sql)?;
+    let mut statement = db
+        .prepare("SELECT run_id, json_extract(ticket, '$.ownerInstanceId'), state = 'exited' FROM runs")
+        .map_err(sql)?;
+    let mut rows = statement.query([]).map_err(sql)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(sql)? {
+        let (run, owner): (String, String) = (row.get(0).map_err(sql)?, row.get(1).map_err(sql)?);
+        // A row that cannot be parsed is a later Tenure's.
+        if let (Ok(run), Ok(owner)) = (run.parse(), owner.parse()) {
+            found.push(RecordedRun { run, owner, has_ended: row.get(2).map_err(sql)? });
+        }
+    }
+    Ok(found)
 }

@@ -19,6 +19,7 @@ fn row(state: State, note: Option<KeeperNote>) -> RunRow {
         ending: None,
         hidden: false,
         updated_at_ms: 0,
+        foreign: false,
     }
 }
 

@@ -52,6 +52,24 @@ fn each_limit_lets_the_oldest_go_first() {
 }
 
 #[test]
+fn runs_that_ended_before_the_clock_was_set_back_go_first() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        five(&registry).await;
+        // Runs 4 and 5 ended in the future, so the others ended after the clock was set back.
+        let outlived = async |keep| {
+            let rows = registry.outlived(instance(1), keep, NOW + 3, 9).await.unwrap();
+            rows.into_iter().map(|run| run.ticket.run_id).collect::<Vec<_>>()
+        };
+        assert_eq!(outlived(ALL).await, []);
+        assert_eq!(outlived(Retention { age_ms: 1, ..ALL }).await, ids(&[1]), "none of them by age");
+        assert_eq!(outlived(Retention { count: 4, ..ALL }).await, ids(&[4]));
+        assert_eq!(outlived(Retention { count: 2, ..ALL }).await, ids(&[4, 5, 1]));
+        assert_eq!(outlived(Retention { bytes: 20, ..ALL }).await, ids(&[4, 5, 1]));
+    });
+}
+
+#[test]
 fn hidden_runs_go_first_once_they_have_ended() {
     on_every_store(async |store| {
         let registry = store.open();

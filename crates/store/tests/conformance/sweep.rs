@@ -15,7 +15,7 @@ const GRACE: u64 = 300_000;
 const LATER: u64 = NOW + 1 + GRACE;
 
 fn at(now_ms: u64) -> Sweep {
-    Sweep { now_ms, grace_ms: GRACE, limit: 99 }
+    Sweep { now_ms, grace_ms: GRACE, limit: 99, removes: true }
 }
 
 #[test]
@@ -93,6 +93,8 @@ fn what_has_ended_goes_after_a_week_with_all_that_is_of_it() {
         assert_eq!(waiting(&registry, "a").await, [key_of(3, "terminal")]);
         let due = claimed(&registry, week).await;
         assert!(registry.settle_notice(due[0].claim.clone(), Tried::Delivered, week).await.unwrap());
+        let keeps = Sweep { removes: false, ..at(week + 9) };
+        assert_eq!(registry.sweep_tasks(keeps).await.unwrap(), Swept::default(), "the clock is not trusted");
         let few = Sweep { limit: 1, ..at(week + 9) };
         for number in [2, 3] {
             let swept = Swept { removed: vec![task_id(number)], ..Swept::default() };

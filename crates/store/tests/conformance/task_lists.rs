@@ -139,7 +139,12 @@ fn reading_changes_nothing() {
         registry.backlog().await.unwrap();
         registry.audit_tasks(NOW + 999_999_999, 9).await.unwrap();
         registry
-            .preview_sweep(tenure_store::Sweep { now_ms: u64::MAX / 4, grace_ms: 1, limit: 99 })
+            .preview_sweep(tenure_store::Sweep {
+                now_ms: u64::MAX / 4,
+                grace_ms: 1,
+                limit: 99,
+                removes: true,
+            })
             .await
             .unwrap();
         assert_eq!((row(&registry, 1).await, registry.last_event().await.unwrap()), before);

@@ -89,13 +89,13 @@ pub(super) fn preview(db: &Connection, sweep: Sweep) -> Result<Swept, Trouble> {
 }
 
 fn look(db: &Connection, sweep: Sweep) -> Result<(Vec<TaskRow>, Swept), Trouble> {
-    let Sweep { now_ms, grace_ms, limit } = sweep;
+    let Sweep { now_ms, grace_ms, limit, removes } = sweep;
     let most = stored(limit as u64);
     let lost = unbacked(db, now_ms.saturating_sub(grace_ms), limit)?;
     let swept = Swept {
         lost: lost.iter().map(|row| row.id.clone()).collect(),
         stamped: ids(db, &endless(), [most])?,
-        removed: ids(db, OUTLIVED, (stored(now_ms), most))?,
+        removed: if removes { ids(db, OUTLIVED, (stored(now_ms), most))? } else { Vec::new() },
     };
     Ok((lost, swept))
 }

@@ -240,7 +240,7 @@ fn rows_that_are_not_as_they_should_be_are_found_among_those_that_are() {
     let found = sweep::audit(&db, 5_000, 99).ok().unwrap();
     let found: Vec<_> = found.into_iter().map(|it| (it.task.id, it.findings[0].code)).collect();
     assert_eq!(found, expected);
-    let sweep = Sweep { now_ms: 5_000, grace_ms: 0, limit: 99 };
+    let sweep = Sweep { now_ms: 5_000, grace_ms: 0, limit: 99, removes: true };
     let swept = sweep::apply(&db, sweep).ok().unwrap();
     assert_eq!(swept.stamped, [expected[1].0.clone()], "what would never go will");
     assert_eq!(swept.removed, [expected[5].0.clone()]);

@@ -58,7 +58,7 @@ fn a_registry_of_a_later_tenure_is_refused() {
     let (_directory, path) = place();
     changed(&path, "PRAGMA user_version = 4711");
     let failed = refused(&path);
-    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 5, .. }), "{failed}");
+    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 6, .. }), "{failed}");
     assert!(failed.to_string().contains("use the newer Tenure"), "{failed}");
 }
 
@@ -214,7 +214,7 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everythin
     assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
     assert_eq!(version(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(version(&path), 5);
+    assert_eq!(version(&path), 6);
     assert_eq!(everything(&path), before);
     // A second time there is nothing to do.
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
@@ -344,4 +344,23 @@ fn make_the_fixture() {
         of_tasks(&registry).await;
         registry.backup(to.into()).await.unwrap();
     });
+}
+
+#[test]
+fn a_copy_of_a_registry_gets_another_id_and_a_moved_one_keeps_its_own() {
+    let (directory, path) = place();
+    let id = |path: &Path| Sqlite::open(path).unwrap().id();
+    let first = id(&path);
+    assert_eq!(id(&path), first);
+    let moved = directory.path().join("moved.db");
+    std::fs::rename(&path, &moved).unwrap();
+    assert_eq!(id(&moved), first);
+    let copy = directory.path().join("copy.db");
+    std::fs::copy(&moved, &copy).unwrap();
+    let second = id(&copy);
+    assert_ne!(second, first);
+    assert_eq!((id(&copy), id(&moved)), (second.clone(), first.clone()), "and each keeps it");
+    let backup = directory.path().join("backup.db");
+    block_on(Sqlite::open(&moved).unwrap().backup(backup.clone())).unwrap();
+    assert!(![first, second].contains(&id(&backup)));
 }

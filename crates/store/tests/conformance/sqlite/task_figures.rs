@@ -105,7 +105,7 @@ fn task_figures_of_lookups_over_a_million_tasks() {
             show(what, times);
         }
         let begun = Instant::now();
-        let sweep = Sweep { now_ms: NOW + TASKS, grace_ms: 0, limit: 100 };
+        let sweep = Sweep { now_ms: NOW + TASKS, grace_ms: 0, limit: 100, removes: true };
         let swept = registry.preview_sweep(sweep).await.unwrap();
         println!("preview of a sweep: {} lost, {:?}", swept.lost.len(), begun.elapsed());
         let begun = Instant::now();
