@@ -3,13 +3,14 @@
 
 use crate::abilities::Abilities;
 use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
+use crate::details;
 use crate::handle::{Handle, Order};
 use crate::history::{History, Kind};
 use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
 use crate::message::raw;
 use crate::permission;
 use crate::recorded::{asked_before, id_text, params_before, write};
-use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse};
+use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate};
 use crate::stream::{Said, Stream};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TurnId;
+use tenure_core::session::Permissions;
 use tenure_core::talk::{Advance, AskedOfUs, Asks, OpenTalk, Told};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -50,6 +52,8 @@ struct Driver<H> {
     unclaimed: HashMap<i64, String>,
     /// The answers that are being found, by what they are to name.
     finding: HashMap<RequestId, AbortHandle>,
+    /// Permission requests that wait for somebody's answer.
+    asking: HashMap<RequestId, Asked>,
     found: JoinSet<(RequestId, Reply)>,
     writer: mpsc::UnboundedSender<(u64, String)>,
 }
@@ -83,13 +87,19 @@ pub fn go_on<H: Host>(
         waiting: HashMap::new(),
         unclaimed: HashMap::new(),
         finding: HashMap::new(),
+        asking: HashMap::new(),
         found: JoinSet::new(),
         writer,
     };
     let drive = async move {
         let mut writing = JoinSet::new();
         writing.spawn(write(Arc::clone(&driver.host), lines));
-        asked.into_iter().for_each(|one| driver.find(one));
+        for one in asked {
+            if matches!(one.want(), Want::Permission(_)) && driver.host.question(&one).is_some() {
+                driver.asking.insert(one.id.clone(), one.clone());
+            }
+            driver.find(one);
+        }
         driver.drive(receiver).await
     };
     (Handle(orders), drive)
@@ -167,15 +177,23 @@ impl<H: Host> Driver<H> {
                     self.step.abilities = Some(self.abilities.text());
                     self.is_due(false);
                 }
+                self.refuse_changed(&update.update);
                 // What is told again is in the history already.
                 let is_told_again = self.conversation.waits_for(Verb::LoadSession);
                 if !is_told_again && self.history.take(update.update) {
                     self.is_due(false);
                 }
             }
-            Heard::Asked(asked) => {
-                if let Want::Permission(wanted) = asked.want() {
+            Heard::Asked(mut asked) => {
+                if let Want::Permission(mut wanted) = asked.want() {
+                    let call = self.history.call(&wanted.tool_call.tool_call_id);
+                    if call.is_some_and(|call| details::complete(&mut wanted, call)) {
+                        asked.params = Some(raw(&*wanted));
+                    }
                     let question = self.host.question(&asked);
+                    if question.is_some() {
+                        self.asking.insert(asked.id.clone(), asked.clone());
+                    }
                     self.history.asks(permission::told(&id_text(&asked.id), &wanted, question.as_ref()));
                 }
                 self.step.asked.push(AskedOfUs {
@@ -264,6 +282,38 @@ impl<H: Host> Driver<H> {
         }
     }
 
+    /// Refuses requests whose tool call the agent changed while somebody is asked about it: they would allow something
+    /// that they were not shown.
+    fn refuse_changed(&mut self, update: &SessionUpdate) {
+        let (call, input, content) = match update {
+            SessionUpdate::ToolCall(call) => (&call.tool_call_id, call.raw_input.as_ref(), &call.content[..]),
+            SessionUpdate::ToolCallUpdate(update) => {
+                let fields = &update.fields;
+                (
+                    &update.tool_call_id,
+                    fields.raw_input.as_ref(),
+                    fields.content.as_deref().unwrap_or_default(),
+                )
+            }
+            _ => return,
+        };
+        let changed = |asked: &&Asked| match asked.want() {
+            Want::Permission(wanted) => {
+                wanted.tool_call.tool_call_id == *call && details::differs(&wanted, input, content)
+            }
+            _ => false,
+        };
+        for asked in self.asking.values().filter(changed).cloned().collect::<Vec<_>>() {
+            let Want::Permission(wanted) = asked.want() else { continue };
+            let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
+            let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
+            let told =
+                Some(json!({ "outcome": "reject", "by": "the agent changed it while somebody was asked" }));
+            self.answer(&asked.id, Reply { answer: Ok(raw(&RequestPermissionResponse::new(outcome))), told });
+            self.host.withdraw(&asked);
+        }
+    }
+
     /// Has somebody find out what the agent is answered.
     fn find(&mut self, asked: Asked) {
         let (host, id) = (Arc::clone(&self.host), asked.id.clone());
@@ -275,6 +325,7 @@ impl<H: Host> Driver<H> {
     }
 
     fn answer(&mut self, id: &RequestId, reply: Reply) {
+        self.asking.remove(id);
         if let Some(finding) = self.finding.remove(id) {
             finding.abort();
         }

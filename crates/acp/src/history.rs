@@ -2,11 +2,12 @@
 //! plan is one however often it changes. What was recorded is given back after a crash, and the same fold goes on.
 
 use crate::schema::{
-    ContentBlock, ContentChunk, MessageId, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus,
-    ToolCallUpdate,
+    ContentBlock, ContentChunk, MessageId, SessionUpdate, ToolCall, ToolCallContent, ToolCallId,
+    ToolCallStatus, ToolCallUpdate,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tenure_core::visible;
 
 /// A text becomes another entry when it is as long as this: an entry that grows is written anew each time.
 const TEXT: usize = 16 << 10;
@@ -216,6 +217,14 @@ impl History {
         }
     }
 
+    /// Returns an unfinished tool call as it was last reported.
+    pub fn call(&self, id: &ToolCallId) -> Option<&ToolCall> {
+        self.open.iter().find_map(|open| match &open.what {
+            What::Tool(call) if call.tool_call_id == *id => Some(&**call),
+            _ => None,
+        })
+    }
+
     /// What is new or has changed since the last time, in the order of its beginning. A text that is interrupted by something
     /// else is over.
     pub fn changes(&self) -> Vec<Change> {
@@ -301,10 +310,14 @@ impl History {
 
 /// A tool call of a bearable size: the agent has the rest.
 fn cut(mut call: ToolCall) -> ToolCall {
-    for raw in [&mut call.raw_input, &mut call.raw_output] {
-        if raw.as_ref().is_some_and(|raw| raw.to_string().len() > PIECE) {
-            *raw = None;
-        }
+    if call.raw_output.as_ref().is_some_and(|raw| raw.to_string().len() > PIECE) {
+        call.raw_output = None;
+    }
+    // The cut is visible, so that a person who is asked about the call sees that there is more.
+    match &mut call.raw_input {
+        Some(Value::String(text)) => shorten(text),
+        Some(raw) if raw.to_string().len() > PIECE => *raw = visible::cut(&raw.to_string(), PIECE).into(),
+        _ => {}
     }
     for content in &mut call.content {
         match content {
@@ -325,9 +338,9 @@ fn cut(mut call: ToolCall) -> ToolCall {
 }
 
 fn shorten(text: &mut String) {
-    if text.len() > PIECE {
-        text.truncate(text.floor_char_boundary(PIECE));
-        text.push('…');
+    // Every update cuts again: a text that is cut already is a little longer than `PIECE`.
+    if text.len() > PIECE + 100 {
+        *text = visible::cut(text, PIECE).into_owned();
     }
 }
 

@@ -69,6 +69,8 @@ pub trait Host: Send + Sync + 'static {
     fn answer(&self, asked: Asked) -> impl Future<Output = Reply> + Send;
     /// The question that somebody else is asked about that, if somebody is.
     fn question(&self, asked: &Asked) -> Option<RunId>;
+    /// Withdraws an approval request: the agent has changed its tool call, and was refused.
+    fn withdraw(&self, _asked: &Asked) {}
     /// When it is, in Unix milliseconds.
     fn now_ms(&self) -> u64;
 }

@@ -1,6 +1,7 @@
 //! The Agent Client Protocol, as its client: `stream` finds the messages in what an
 //! adapter prints, `conversation` knows what was asked and not answered on either side, `permission` decides what an agent
-//! may do, `history` what is told of it, `turn` how it ended. `driver` puts these together for one adapter, by way of
+//! may do, `details` what an approval request shows, `history` what is reported, `turn` how a turn ended. `driver` puts
+//! these together for one adapter, by way of
 //! `host`: whoever holds processes and records implements it.
 //!
 //! The official types of the protocol are used. Its connection is not: a conversation here outlives the daemon that
@@ -8,6 +9,7 @@
 
 pub mod abilities;
 pub mod conversation;
+pub mod details;
 pub mod driver;
 pub mod handle;
 pub mod history;

@@ -1,5 +1,6 @@
 //! What an agent may do that asks before it does something. One pure decision; that it was made is in the history.
 
+use crate::details::{TOLD, details};
 use crate::schema::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, SelectedPermissionOutcome, ToolKind,
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use tenure_core::api::PermissionJson;
 use tenure_core::ids::RunId;
 use tenure_core::session::Permissions;
+use tenure_core::visible;
 
 /// What is answered.
 #[must_use]
@@ -53,8 +55,10 @@ pub fn told(request: &str, asked: &RequestPermissionRequest, question: Option<&R
     let options = offered(asked);
     let tool = &asked.tool_call;
     let title = tool.fields.title.as_deref().unwrap_or("something that it does not name");
-    let mut told =
-        json!({ "request": request, "tool": title, "toolCallId": tool.tool_call_id, "options": options });
+    let (title, details) = (visible::cut(title, TOLD), details(&tool.fields, TOLD));
+    let mut told = json!({
+        "request": request, "tool": title, "toolCallId": tool.tool_call_id, "details": details, "options": options,
+    });
     if let Some(question) = question {
         told["question"] = json!(question);
     }

@@ -1,6 +1,7 @@
 //! The description of an ACP adapter: a process of an agent that goes on from turn to turn and speaks the Agent Client
 //! Protocol on its pipes. Read from `[agents.NAME.acp]`.
 
+use crate::agent::acts_unasked;
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
 use crate::layers::{ACP, Layers, command};
 use std::collections::BTreeMap;
@@ -43,6 +44,8 @@ pub struct Adapter {
     pub timeout: Option<Duration>,
     /// How it is answered when it asks before it does something.
     pub permissions: Permissions,
+    /// The permissions that the description sets, if it does: a session that another spawns gets no more than these.
+    pub permissions_given: Option<Permissions>,
     /// The mode that is set after a session was opened.
     pub mode: Option<String>,
     /// The way to log in, if it wants one.
@@ -58,6 +61,11 @@ pub struct Adapter {
 }
 
 impl Adapter {
+    /// Returns the argument by which the agent acts without asking anybody, if its description has one.
+    pub fn acts_unasked(&self) -> Option<String> {
+        acts_unasked(&self.command, self.args.iter().map(String::as_str))
+    }
+
     /// The program and its arguments.
     pub fn argv(&self) -> Result<Argv, BadSpec> {
         let words = std::iter::once(&self.command).chain(&self.args);
@@ -76,13 +84,18 @@ pub fn adapters(file: &Path, given: &RawTable) -> Result<BTreeMap<AgentId, Adapt
 fn adapter(name: AgentId, table: &Table<'_>) -> Result<Adapter, BadAgent> {
     table.known(&KEYS)?;
     let permissions: Vec<_> = Permissions::ALL.iter().map(|word| (word.word(), *word)).collect();
+    let permissions_given = match table.text("permissions")? {
+        Some(_) => Some(table.word("permissions", &permissions, Permissions::ApproveReads)?),
+        None => None,
+    };
     Ok(Adapter {
         name,
         command: command(table, "args")?,
         args: table.each("args", table.array("args")?.unwrap_or_default(), literal)?,
         env: Environment::read(table)?,
         timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
-        permissions: table.word("permissions", &permissions, Permissions::ApproveReads)?,
+        permissions: permissions_given.unwrap_or(Permissions::ApproveReads),
+        permissions_given,
         mode: id(table, "mode")?,
         auth: id(table, "auth")?,
         model: id(table, "model")?,

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::rule::Rule;
-use crate::template::Argument;
+use crate::template::{Argument, Template};
 use std::time::Duration;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
@@ -39,7 +39,63 @@ pub struct Agent {
     pub output: Output,
 }
 
+/// Flags that let agents act without asking anybody, in lower case, as whole arguments or before a `=`.
+const UNASKED: [&str; 11] = [
+    "--allow-tool",
+    "--allowed-tools",
+    "--allowedtools",
+    "--ask-for-approval=never",
+    "--auto",
+    "--force",
+    "--full-auto",
+    "--yes",
+    "--yes-always",
+    "-f",
+    "-y",
+];
+/// Values of other flags with the same effect.
+const UNASKED_VALUES: [&str; 3] = ["acceptedits", "auto_edit", "never"];
+/// Parts of flags and values with the same effect.
+const UNASKED_PARTS: [&str; 9] = [
+    "allow-all",
+    "auto-approve",
+    "bypass",
+    "dangerous",
+    "danger-full-access",
+    "skip-permissions",
+    "trust-all",
+    "unsafe",
+    "yolo",
+];
+
+/// Programs that ask before they fetch a package: their own `-y` says nothing about what the package does.
+const FETCHERS: [&str; 4] = ["bunx", "npm", "npx", "pnpx"];
+
+/// Returns the first argument by which an agent acts without asking anybody.
+pub(crate) fn acts_unasked<'a>(command: &str, words: impl Iterator<Item = &'a str>) -> Option<String> {
+    let fetches = FETCHERS.contains(&command.rsplit('/').next().unwrap_or_default());
+    let mut words = words.skip_while(|word| fetches && word.starts_with('-'));
+    let is_such = |word: &&str| {
+        let word = word.to_lowercase();
+        let (name, value) = word.split_once('=').unwrap_or((&word, &word));
+        // `-anever` is `-a never`.
+        let glued = word.strip_prefix("-a").unwrap_or_default();
+        let value = value.trim_matches(['"', '\'']);
+        [name, &word].iter().any(|it| UNASKED.contains(it))
+            || [value, glued].iter().any(|it| UNASKED_VALUES.contains(it))
+            || UNASKED_PARTS.iter().any(|part| word.contains(part))
+    };
+    words.find(is_such).map(str::to_owned)
+}
+
 impl Agent {
+    /// Returns the argument by which the agent acts without asking anybody, if its description has one.
+    pub fn acts_unasked(&self) -> Option<String> {
+        let templates = self.fresh.iter().chain(self.resume.iter().flatten()).flat_map(Argument::words);
+        let words = templates.filter_map(Template::literal).chain(self.extra.iter().map(String::as_str));
+        acts_unasked(&self.command, words)
+    }
+
     /// How long a turn with this time limit may be silent; `None` is "no limit".
     pub fn no_output(&self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
         match self.silence {
@@ -119,4 +175,50 @@ pub enum Span {
     Turn,
     /// All turns of the session so far.
     Session,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unasked(line: &str) -> bool {
+        let (command, words) = line.split_once(' ').unwrap();
+        acts_unasked(command, words.split(' ')).is_some()
+    }
+
+    #[test]
+    fn flags_by_which_agents_ask_nobody_are_known_in_any_spelling() {
+        for line in [
+            "claude --dangerously-skip-permissions",
+            "claude --permission-mode bypassPermissions",
+            "claude --permission-mode=acceptEdits",
+            "claude --allowedTools Bash",
+            "claude --settings {\"permissions\":{\"defaultMode\":\"bypassPermissions\"}}",
+            "codex exec --full-auto",
+            "codex --yolo",
+            "codex -s danger-full-access",
+            "codex -sdanger-full-access",
+            "codex -a never",
+            "codex -anever",
+            "codex -c approval_policy=\"never\"",
+            "codex --dangerously-bypass-approvals-and-sandbox",
+            "gemini --approval-mode yolo",
+            "gemini --approval-mode=auto_edit",
+            "gemini -y",
+            "qwen --YOLO",
+            "copilot --allow-all-tools",
+            "droid exec --skip-permissions-unsafe",
+            "npx -y @x/agent --yolo",
+        ] {
+            assert!(unasked(line), "{line}");
+        }
+        for line in [
+            "claude -p --output-format json",
+            "codex exec --json -",
+            "npx -y @x/agent --acp",
+            "gemini --approval-mode default",
+        ] {
+            assert!(!unasked(line), "{line}");
+        }
+    }
 }

@@ -62,6 +62,14 @@ impl Template {
         Ok(Self(parts))
     }
 
+    /// Returns the word if it has no placeholder.
+    pub(crate) fn literal(&self) -> Option<&str> {
+        match &self.0[..] {
+            [Part::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     pub(crate) fn holds(&self, place: Place) -> bool {
         self.0.contains(&Part::Place(place))
     }

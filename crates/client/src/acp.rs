@@ -48,7 +48,7 @@ impl Client {
             }
         }
         let body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
-        stream::each(body, |sent| Ok(update(&sent)?.is_none_or(&mut take))).await
+        stream::each(self, body, |sent| Ok(update(&sent)?.is_none_or(&mut take))).await
     }
 
     /// Answers what an agent asks with one of the options that it offers.

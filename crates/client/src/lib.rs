@@ -1,9 +1,10 @@
 //! A client of the daemon's API, over its local socket. Each call is one connection, so that a daemon that was
-//! restarted meanwhile is found by the next.
+//! restarted meanwhile is found by the next. A call waits only for as long as the daemon is alive.
 #![forbid(unsafe_code)]
 
 mod acp;
 mod import;
+mod liveness;
 mod stream;
 mod tools;
 
@@ -27,7 +28,7 @@ use tenure_core::api::{
     RunRequest, Selector, ShutdownRequest, StoryLine, WaitRequest,
 };
 use tenure_core::run_json::RunJson;
-use tenure_core::tools::{ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
+use tenure_core::tools::{CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
 use tenure_os::file::Dir;
 use tenure_os::socket::Conn;
 use tenure_os::stream::Stream;
@@ -51,6 +52,15 @@ pub enum Failed {
     /// The connection broke in the middle.
     #[error("the connection to the daemon broke: {0}")]
     Broken(#[from] hyper::Error),
+    /// The daemon runs and does not answer: it hangs, or was suspended.
+    #[error(
+        "the daemon{} does not answer: wait until its warden has replaced it, or end it with `tenure daemon stop` \
+         (runs go on)", .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+    )]
+    Silent {
+        /// The daemon's pid, if its lock names one.
+        pid: Option<u32>,
+    },
     /// The daemon refused.
     #[error("{}", .0.detail)]
     Refused(Problem),
@@ -69,7 +79,9 @@ impl Failed {
     pub fn code(&self) -> Option<&str> {
         match self {
             Failed::Refused(problem) => Some(&problem.code),
-            Failed::Unreachable(_) | Failed::Broken(_) | Failed::NotUnderstood(_) => None,
+            Failed::Unreachable(_) | Failed::Broken(_) | Failed::Silent { .. } | Failed::NotUnderstood(_) => {
+                None
+            }
         }
     }
 }
@@ -107,7 +119,12 @@ impl Client {
     }
 
     async fn exchange(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
-        let stream = Stream::new(self.connect()?)?;
+        self.while_alive(self.exchange_once(head, body)).await
+    }
+
+    /// Sends one request and returns its response, without probing the daemon meanwhile.
+    async fn exchange_once(&self, head: Builder, body: Vec<u8>) -> Result<Response<Incoming>, Failed> {
+        let stream = Stream::new(self.connect_in_turn().await?)?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection.with_upgrades());
         let request = head
@@ -124,6 +141,18 @@ impl Client {
         Err(Failed::Refused(serde_json::from_slice(&body).unwrap_or_else(|_| unnamed(status))))
     }
 
+    /// Reads the whole body of a response.
+    async fn whole(&self, response: Response<Incoming>) -> Result<Bytes, Failed> {
+        Ok(self.while_alive(response.into_body().collect()).await?.to_bytes())
+    }
+
+    /// Parses the JSON of a response; an empty body is `null`.
+    async fn read<T: DeserializeOwned>(&self, response: Response<Incoming>) -> Result<T, Failed> {
+        let body = self.whole(response).await?;
+        let text: &[u8] = if body.is_empty() { b"null" } else { &body };
+        serde_json::from_slice(text).map_err(|error| Failed::NotUnderstood(error.to_string()))
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -131,16 +160,11 @@ impl Client {
         body: &impl Serialize,
     ) -> Result<T, Failed> {
         let text = serde_json::to_vec(body).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
-        let response = self.send(method, path, text).await?;
-        let body = response.into_body().collect().await?.to_bytes();
-        let text: &[u8] = if body.is_empty() { b"null" } else { &body };
-        serde_json::from_slice(text).map_err(|error| Failed::NotUnderstood(error.to_string()))
+        self.read(self.send(method, path, text).await?).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
-        let response = self.send(Method::GET, path, Vec::new()).await?;
-        let body = response.into_body().collect().await?.to_bytes();
-        serde_json::from_slice(&body).map_err(|error| Failed::NotUnderstood(error.to_string()))
+        self.read(self.send(Method::GET, path, Vec::new()).await?).await
     }
 
     /// Becomes an MCP client: JSON, a message a line, until one of both goes. If it named no session, the one that was
@@ -154,7 +178,8 @@ impl Client {
             .method(Method::POST)
             .uri("/v1/mcp")
             .header(header::CONNECTION, "upgrade")
-            .header(header::UPGRADE, MCP_PROTOCOL);
+            .header(header::UPGRADE, MCP_PROTOCOL)
+            .header(CLI_HEADER, "1");
         let response = self.exchange(head, body).await?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(Failed::NotUnderstood(format!("{} to an MCP client", response.status())));
@@ -242,7 +267,7 @@ impl Client {
     /// The metrics, as Prometheus reads them.
     pub async fn metrics(&self) -> Result<String, Failed> {
         let response = self.send(Method::GET, "/metrics", Vec::new()).await?;
-        let body = response.into_body().collect().await?.to_bytes();
+        let body = self.whole(response).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
@@ -259,7 +284,7 @@ impl Client {
             let _ = write!(path, "&since={since}");
         }
         let body = self.send(Method::GET, &path, Vec::new()).await?.into_body();
-        stream::each(body, |sent| {
+        stream::each(self, body, |sent| {
             let event = sent.data.as_deref().map(serde_json::from_slice).transpose();
             let event = event.map_err(|error| Failed::NotUnderstood(error.to_string()))?;
             // An event without data only says where we are.

@@ -1,6 +1,6 @@
 //! Server-sent events, as they come over a response's body.
 
-use crate::Failed;
+use crate::{Client, Failed};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
@@ -14,12 +14,13 @@ pub(crate) struct Sent {
 
 /// Gives each to `take` as it comes, until that says no or the stream ends.
 pub(crate) async fn each(
+    client: &Client,
     mut body: Incoming,
     mut take: impl FnMut(Sent) -> Result<bool, Failed>,
 ) -> Result<(), Failed> {
     let mut lines = Lines::default();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
+    while let Some(frame) = client.while_alive(async { body.frame().await.transpose() }).await? {
+        let Ok(data) = frame.into_data() else { continue };
         lines.text.extend_from_slice(&data);
         while let Some(sent) = lines.next() {
             if !take(sent)? {

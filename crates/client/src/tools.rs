@@ -1,13 +1,13 @@
 //! The agent's tools, what people are asked before `exec` runs it, and what needs no asking.
 
 use crate::{Client, Failed, escaped};
-use hyper::Method;
+use hyper::{Method, Request};
 use serde::Serialize;
 use serde_json::json;
 use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
-use tenure_core::tools::{ExecReply, ProcessReply};
+use tenure_core::tools::{CLI_HEADER, ExecReply, ProcessReply};
 
 /// What a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,9 @@ impl Client {
     ///
     /// The request is an `ExecRequest`, or JSON that the daemon is to judge.
     pub async fn exec(&self, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failed> {
-        self.call(Method::POST, "/v1/exec", request).await
+        let text = serde_json::to_vec(request).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+        let head = Request::builder().method(Method::POST).uri("/v1/exec").header(CLI_HEADER, "1");
+        self.read(self.exchange(head, text).await?).await
     }
 
     /// Does something with commands that were started.

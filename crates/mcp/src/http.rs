@@ -37,11 +37,12 @@ const ORIGINS: [&str; 6] = [
     "https://[::1]:*",
 ];
 
-/// A service for `/mcp`. `tools` makes the tools of a new session; one that was not used for `idle` is ended. Streams
+/// A service for `/mcp`. `tools` makes the tools of a new session. A session that was not used for `idle` is ended, and
+/// there are at most `most` of them. Streams
 /// end when `leaving` is cancelled. A request's extensions have the [`Outflow`] of its connection.
 pub fn service<T: Tools>(
     tools: impl Fn() -> io::Result<T> + Send + Sync + 'static,
-    idle: Duration,
+    (idle, most): (Duration, usize),
     leaving: CancellationToken,
 ) -> Service<T> {
     let config = StreamableHttpServerConfig::default()
@@ -49,7 +50,7 @@ pub fn service<T: Tools>(
         .with_max_request_body_bytes(LONGEST)
         .with_cancellation_token(leaving);
     let factory = move || Ok(Server::new(tools()?, Bond::Session));
-    Service { inner: StreamableHttpService::new(factory, Arc::new(Sessions::new(idle)), config) }
+    Service { inner: StreamableHttpService::new(factory, Arc::new(Sessions::new(idle, most)), config) }
 }
 
 /// Streamable HTTP, as a tower service.

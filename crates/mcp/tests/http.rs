@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 fn serve(log: &Log, idle: Duration) -> Service<Fake> {
     let log = log.clone();
-    service(move || Ok(Fake::new(&log)), idle, CancellationToken::new())
+    service(move || Ok(Fake::new(&log)), (idle, 3), CancellationToken::new())
 }
 
 fn request(method: &str, session: Option<&str>, body: &Value) -> Request<Full<Bytes>> {
@@ -154,7 +154,7 @@ async fn a_body_that_ends_without_its_reply_does_not_count_as_written() {
     let log = Log::new();
     let leaving = CancellationToken::new();
     let (of, left) = (log.clone(), leaving.clone());
-    let service = service(move || Ok(Fake::new(&of)), LONG, left);
+    let service = service(move || Ok(Fake::new(&of)), (LONG, 3), left);
     let session = open(&service).await;
     let ask = request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"})));
     let body = send(&service, ask).await.into_body();
