@@ -47,12 +47,13 @@ use crate::reach;
 use std::path::Path;
 use std::time::Duration;
 use tenure_client::Client;
+use tenure_core::ids;
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::frames::{Broken, Frames};
 use tenure_keeper::rundir::{RunDir, Unread};
-use tenure_keeper::state_root::StateRoot;
+use tenure_keeper::state_root::{self, StateRoot};
 use tenure_os::complaint::complain;
 
 /// How long a keeper may take to answer. It does nothing that takes long, so this is for a machine that swaps.
@@ -76,6 +77,17 @@ pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     }
 }
 
+/// Finds all runs to end or remove, before any of them is touched.
+pub(crate) fn find_to_end(state: &StateRoot, ids: &[String]) -> Result<Vec<RunDir>, Failure> {
+    check_prefixes(ids)?;
+    ids.iter().map(|id| find(state, id)).collect()
+}
+
+/// Refuses id prefixes that are too short for ending or removing a run.
+pub(crate) fn check_prefixes(ids: &[String]) -> Result<(), Failure> {
+    ids.iter().try_for_each(|id| ids::check_prefix(id)).map_err(Failure::refused)
+}
+
 /// A run that the daemon knows of and another instance started, in its own state root.
 fn find_elsewhere(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     let client = Client::new(state.path());
@@ -83,12 +95,33 @@ fn find_elsewhere(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
         return Err(Failure::no_such_run(text));
     }
     let run = reach::wait(client.run(text))?;
+    if run.foreign {
+        return Err(Failure::refused(format!("{}: its files are not here", foreign(&run.run_id))));
+    }
     RunDir::open(Path::new(&run.directory)).map_err(Failure::refused)
+}
+
+/// The error for acting on a run of which only a copy is here.
+fn foreign(run: &str) -> String {
+    format!(
+        "run {run} belongs to another installation: this state root or registry is a copy; act on the run where \
+         it was started"
+    )
+}
+
+/// Refuses a run whose directory is a copy: its lock, socket and pids mean nothing here.
+pub(crate) fn refuse_foreign(dir: &RunDir) -> Result<(), Failure> {
+    match state_root::is_at_home(dir) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::refused(foreign(dir.id().as_str()))),
+        Err(error) => Err(Failure::refused(error)),
+    }
 }
 
 /// A connection to a run's keeper; `None` if it has none any more, or one that is leaving: the ending is there
 /// before the keeper stops answering.
 pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
+    refuse_foreign(dir)?;
     let gone =
         || Ok(dir.ending().map_err(Failure::refused)?.is_some() || !dir.kept().map_err(Failure::refused)?);
     let mut frames = match dir.dial() {

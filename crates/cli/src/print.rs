@@ -2,6 +2,7 @@
 
 mod agents;
 mod approvals;
+mod asked;
 mod face;
 mod forest;
 mod happened;
@@ -16,7 +17,7 @@ mod turns;
 mod units;
 
 pub(crate) use agents::{Listed, ListedAdapter, agents};
-pub(crate) use approvals::{allowed, approvals};
+pub(crate) use approvals::{allowed, approval, approvals};
 pub(crate) use face::{Face, Tone};
 pub(crate) use forest::forest;
 pub(crate) use happened::{Happened, Onto, Style};
@@ -35,6 +36,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::record::{Ending, Ticket};
+use tenure_core::visible::{plain_json, visible};
 use tenure_output::Cleaner;
 
 /// Prints one line.
@@ -57,9 +59,9 @@ pub(crate) fn heard(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Prints JSON on one line.
+/// Prints JSON on one line, with control and invisible characters escaped.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    line(&serde_json::to_string(value).map_err(Failure::refused)?)
+    line(&plain_json(&serde_json::to_string(value).map_err(Failure::refused)?))
 }
 
 /// How much of an id people are shown.
@@ -67,12 +69,18 @@ pub(crate) fn short(id: &str) -> &str {
     &id[..12.min(id.len())]
 }
 
-/// A text on one line, without anything that a terminal would obey.
+/// Puts somebody else's text on one line, without control characters.
 pub(crate) fn plain(text: &str) -> String {
     let mut cleaner = Cleaner::new();
     let mut clean = String::new();
     cleaner.push(text.as_bytes(), &mut clean);
     clean.replace(['\n', '\t'], " ")
+}
+
+/// Puts somebody else's command, name or path on one line. Control and invisible characters are escaped and never
+/// dropped, so that nothing looks like something else.
+pub(crate) fn escaped(text: &str) -> String {
+    visible(text).into_owned()
 }
 
 /// The lines of a text, without anything that a terminal would obey.

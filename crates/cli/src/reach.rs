@@ -2,12 +2,17 @@
 //! a run, whose daemon would end with it.
 
 use crate::failure::Failure;
+use crate::settings::full_disk;
 use std::env;
 use std::ffi::OsString;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
-use tenure_client::{Client, Failed};
+use tenure_client::{Client, Failed, SOCKET};
+use tenure_core::daemon_lock::LockHolder;
+use tenure_core::defaults::REBIND_MARGIN;
+use tenure_daemon::CannotServe;
+use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::socket::{Conn, Got};
 use tenure_os::{clock, program};
@@ -26,13 +31,39 @@ const OF_A_RUN: [&str; 4] = ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANC
 
 /// The daemon, started if need be; `None` if there is none and none is to be started.
 pub(crate) fn daemon(settings: &Settings) -> Result<Option<Client>, Failure> {
-    if let Some(client) = running(settings) {
+    if let Some(client) = connected(settings)? {
         return Ok(Some(client));
     }
-    if !settings.autostart || program::is_below_a_keeper() {
+    if !settings.autostart || program::is_inside_a_run() {
         return Ok(None);
     }
     start(settings).map(Some)
+}
+
+/// Asks the daemon, or reads the files if there is none or it does not answer. If the daemon goes away during the call
+/// (hung and replaced), asks the next one once: only for calls that may be repeated.
+pub(crate) fn daemon_or_files<T>(
+    settings: &Settings,
+    by_daemon: impl Fn(&Client) -> Result<T, Failure>,
+    by_files: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let ask = || daemon(settings)?.map(|client| by_daemon(&client)).transpose();
+    let answer = match ask() {
+        Err(failure) if failure.is_lost() => ask(),
+        answer => answer,
+    };
+    let answer = match answer {
+        Ok(None) => return by_files(),
+        Ok(Some(answer)) => Ok(answer),
+        Err(failure) => Err(failure),
+    };
+    match answer {
+        Err(failure) if failure.is_silent() => {
+            complain(format_args!("{}; the files are read instead", failure.text()));
+            by_files()
+        }
+        answer => answer,
+    }
 }
 
 /// The daemon, for commands that are nothing without it.
@@ -50,11 +81,60 @@ pub(crate) fn running(settings: &Settings) -> Option<Client> {
     client.connect().is_ok().then_some(client)
 }
 
+/// Connects to the daemon, if one runs. If its socket was removed, waits until the daemon has bound it again.
+fn connected(settings: &Settings) -> Result<Option<Client>, Failure> {
+    let unreachable = Unreachable::new(settings);
+    loop {
+        if let Some(client) = running(settings) {
+            return Ok(Some(client));
+        }
+        // A daemon that is starting or exiting has no socket. There is no waiting for it here.
+        if !unreachable.client.lock_holder().is_some_and(|holder| holder.serving) {
+            return Ok(None);
+        }
+        unreachable.check()?;
+        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+    }
+}
+
+/// A daemon whose lock says that it serves, but whose socket does not accept connections.
+pub(crate) struct Unreachable {
+    client: Client,
+    since: Duration,
+    limit: Duration,
+}
+
+impl Unreachable {
+    /// Starts the time limit.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let limit = settings.lease.heartbeat + REBIND_MARGIN;
+        Self { client: Client::new(&settings.state), since: clock::awake(), limit }
+    }
+
+    /// Fails if a serving daemon took too long to bind its socket again. Never fails for a daemon that is starting or
+    /// exiting.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if clock::awake().saturating_sub(self.since) < self.limit {
+            return Ok(());
+        }
+        match self.client.lock_holder() {
+            Some(LockHolder { pid, serving: true, .. }) => Err(Failure::silent(format!(
+                "the daemon (pid {pid}) runs, but nobody can connect to its socket {SOCKET}: end it with `tenure \
+                 daemon stop` (runs go on)"
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 /// Waits for the next daemon. Who watches starts none: the last one may have been stopped on purpose.
 pub(crate) fn next(settings: &Settings) -> Result<Client, Failure> {
     loop {
         poll::wait(&[], Some(AGAIN)).map_err(Failure::refused)?;
-        if let Some(client) = running(settings) {
+        // A hung daemon does not count: it will be replaced, or go on.
+        if let Some(client) = running(settings)
+            && try_wait(client.health())?.is_ok()
+        {
             return Ok(client);
         }
     }
@@ -62,8 +142,15 @@ pub(crate) fn next(settings: &Settings) -> Result<Client, Failure> {
 
 /// Starts a daemon that outlives this command, and waits until it can be reached.
 pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
+    // Checked here, because the daemon's environment no longer shows it.
+    if program::is_inside_a_run() {
+        return Err(Failure::refused(CannotServe::InsideARun));
+    }
     let client = Client::new(&settings.state);
-    let failed = |error: io::Error| Failure::refused(format!("the daemon cannot be started: {error}"));
+    let failed = |error: io::Error| {
+        full_disk(settings)
+            .unwrap_or_else(|| Failure::refused(format!("the daemon cannot be started: {error}")))
+    };
     tenure_os::file::Dir::ensure(&settings.state).map_err(failed)?;
     let (conn, theirs) = Conn::pair().map_err(failed)?;
     let mut verb: Vec<&std::ffi::OsStr> = vec!["daemon".as_ref(), "run".as_ref(), "--detached".as_ref()];
@@ -80,6 +167,14 @@ pub(crate) fn start(settings: &Settings) -> Result<Client, Failure> {
             // Somebody else starts one at this moment, or ours has said why it cannot.
             Err(_) if said.starts_with("already running") && clock::awake() < deadline => {
                 poll::wait(&[], Some(LOOK)).map_err(failed)?;
+            }
+            Err(_) if said.starts_with("already running") => {
+                let pid =
+                    client.lock_holder().map(|holder| format!(" (pid {})", holder.pid)).unwrap_or_default();
+                return Err(Failure::silent(format!(
+                    "a daemon{pid} is running, but nobody can connect to its socket {SOCKET}: see daemon.log in the \
+                     state root, or end it with `tenure daemon stop` (runs go on)"
+                )));
             }
             Err(_) if !said.is_empty() => return Err(Failure::refused(said)),
             Err(error) => return Err(failed(error)),
@@ -139,6 +234,8 @@ pub(crate) fn failure(failed: &Failed) -> Failure {
         Some(code) if code.starts_with("no-such-") => Failure::no_such(failed),
         // Whoever may not is told so by the word that programs look for, too.
         Some("forbidden") => Failure::refused(format!("forbidden: {failed}")),
+        _ if matches!(failed, Failed::Silent { .. }) => Failure::silent(failed),
+        _ if failed.is_lost() => Failure::lost(failed),
         _ => Failure::refused(failed),
     }
 }

@@ -13,6 +13,9 @@ pub(crate) const SCHEDULER_NAME: &str = "Tenure";
 /// Enough for thousands of runs: a few descriptors each.
 const DESCRIPTORS: u32 = 1_048_576;
 
+/// Seconds without a sign of life after which systemd replaces the daemon.
+const WATCHDOG: u64 = tenure_core::defaults::REPLACE_AFTER.as_secs();
+
 /// Whose daemon it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -59,6 +62,9 @@ pub(crate) fn systemd(unit: &Unit<'_>) -> String {
          ExecStop={program} daemon stop\n\
          {env}{state}\
          Restart=on-failure\n\
+         # A daemon that hangs is killed and started again; runs go on.\n\
+         WatchdogSec={WATCHDOG}\n\
+         WatchdogSignal=SIGKILL\n\
          # Each run gets a cgroup of its own below this unit's.\n\
          Delegate=yes\n\
          # Runs outlive the daemon: stopping or restarting it must not end them.\n\
@@ -217,6 +223,8 @@ mod tests {
                 "ExecStart=\"/opt/my tools/tenure\" daemon run",
                 "ExecStop=\"/opt/my tools/tenure\" daemon stop",
                 "Restart=on-failure",
+                "WatchdogSec=60",
+                "WatchdogSignal=SIGKILL",
                 "Delegate=yes",
                 "KillMode=process",
                 "OOMPolicy=continue",

@@ -2,15 +2,18 @@
 //! over what escaped. What becomes of them then is `reconcile`'s to say.
 
 use crate::daemon::Daemon;
+use crate::link::Link;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::record::Ticket;
+use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::rundir::{RunDir, Unread};
-use tenure_store::NewRun;
+use tenure_store::{Hold, NewRun};
 
 /// How long a run may be marked before there is a directory of it.
-const ABOUT_TO: Duration = Duration::from_mins(1);
+pub(crate) const ABOUT_TO: Duration = Duration::from_mins(1);
 
 /// What came of taking a run into the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +34,15 @@ impl Daemon {
         directory: &'a Path,
     ) -> Pin<Box<dyn Future<Output = Adopted> + Send + 'a>> {
         // Boxed: an adopted run may have ended and handed over in turn.
-        Box::pin(self.adopt(directory))
+        Box::pin(self.adopt(directory, None))
     }
 
-    async fn adopt(self: &Arc<Self>, directory: &Path) -> Adopted {
+    /// Adopts a run that the registry has lost.
+    pub(crate) async fn adopt_lost(self: &Arc<Self>, directory: &Path) -> Adopted {
+        self.adopt(directory, Some("a registry that was lost or restored since")).await
+    }
+
+    async fn adopt(self: &Arc<Self>, directory: &Path, lost_by: Option<&str>) -> Adopted {
         let Ok(dir) = RunDir::open(directory) else { return Adopted::Missing };
         let run = dir.id();
         let ticket = match dir.ticket() {
@@ -45,7 +53,16 @@ impl Daemon {
                 return Adopted::NotNow;
             }
         };
+        // A copy of another installation's directory is not a run of ours.
+        if ticket.is_foreign(&self.instance, &self.registry_id) {
+            return Adopted::Missing;
+        }
+        // From now on the run belongs to this registry, and to no copy of it.
+        let registry_id = ticket.registry_id.clone().or_else(|| Some(self.registry_id.clone()));
+        let ticket = Ticket { registry_id, ..ticket };
+        let first = Hold { instance: ticket.owner_instance_id.clone(), epoch: ticket.lease_epoch };
         let asked_by = match &ticket.escaped_from {
+            _ if lost_by.is_some() => lost_by.unwrap_or_default().to_owned(),
             Some(origin) => format!("run {origin}, out of which it escaped"),
             None => "a caller without a daemon".to_owned(),
         };
@@ -68,6 +85,9 @@ impl Daemon {
         };
         match known {
             Ok(()) => {
+                if lost_by.is_some() {
+                    self.raise_above_keeper(&dir, first).await;
+                }
                 self.something_happened();
                 self.state.registered(run);
                 self.reconcile_run(run).await;
@@ -77,6 +97,27 @@ impl Daemon {
                 tracing::error!(%run, %error, "a run could not be taken into the registry");
                 Adopted::NotNow
             }
+        }
+    }
+
+    /// Raises the epoch of a run that was recorded again above its keeper's, which fences the holder in the lost
+    /// record.
+    async fn raise_above_keeper(&self, dir: &RunDir, first: Hold) {
+        if !matches!(dir.ending(), Ok(None)) {
+            return;
+        }
+        let kept_at = match Link::dial(dir, Role::Viewer, None).await {
+            Ok(mut link) => match link.ask(&Ask::Status, &[]).await {
+                Ok(Tell::Status { epoch, .. }) => epoch,
+                Ok(_) | Err(_) => None,
+            },
+            Err(_) => None,
+        };
+        // If the keeper does not tell its epoch, the epoch is raised later, when the run is taken on and the keeper is
+        // ahead.
+        let above = kept_at.unwrap_or(first.epoch);
+        if let Err(error) = self.registry.raise_epoch(dir.id().clone(), first, above).await {
+            tracing::warn!(run = %dir.id(), %error, "a run's epoch could not be raised");
         }
     }
 

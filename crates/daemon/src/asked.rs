@@ -15,7 +15,7 @@ use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, Line, OnEscape, Orphan, PtyCommand, Size, Spec, Transport, check_env};
 use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::Notify;
-use tenure_os::{environment, place};
+use tenure_os::{environment, exec_limits, place};
 use tenure_policy::executable::Bound;
 use tenure_store::RunRow;
 
@@ -57,7 +57,7 @@ impl Asked {
         spec: Spec,
     ) -> Result<Self, Refusal> {
         let spec = Spec { session: Some(key.to_string()), ..spec };
-        spec.check().map_err(Refusal::invalid)?;
+        check(&spec)?;
         Ok(Self {
             replace: spec.scope.is_some(),
             only_session: spec.session.clone(),
@@ -74,6 +74,12 @@ impl Asked {
     pub(crate) fn may_replace(&self, row: &RunRow) -> bool {
         self.only_session.is_none() || row.ticket.session_id == self.only_session
     }
+}
+
+/// Refuses a command that cannot be started, before anything is recorded.
+pub(crate) fn check(spec: &Spec) -> Result<(), Refusal> {
+    spec.check().map_err(Refusal::invalid)?;
+    spec.check_size(exec_limits::current()).map_err(Refusal::too_long)
 }
 
 /// The command, the directory and the environment.
@@ -107,7 +113,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
     if request.replace && spec.scope.is_none() {
         return Err(Refusal::invalid("replace needs a scope: it is the scope's run that is replaced"));
     }
-    spec.check().map_err(Refusal::invalid)?;
+    check(&spec)?;
     let only_session = who.only_session().map(str::to_owned);
     Ok(Asked {
         spec,
@@ -121,15 +127,11 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
     })
 }
 
-/// The session that a run is to belong to. Whoever is bound to one starts runs of no other, and who may have been bound
-/// to one starts runs of none.
+/// The session of a new run. A client that is bound to a session starts runs only of that session.
 pub(crate) fn session_of(asked: Option<&String>, who: &Requester) -> Result<Option<String>, Refusal> {
     match (session_key(asked)?, who.only_session()) {
         (Some(asked), Some(own)) if asked.as_str() != own => {
             Err(Refusal::forbidden(format!("session {own} cannot start a run of session {asked}")))
-        }
-        (Some(asked), _) if who.is_gone() => {
-            Err(Refusal::forbidden(format!("{who}, cannot start a run of session {asked}")))
         }
         (Some(session), _) => Ok(Some(session.into())),
         (None, own) => Ok(own.map(str::to_owned)),
@@ -187,6 +189,37 @@ pub(crate) fn unpack(exact: &Exact) -> Result<Process, Refusal> {
         umask: exact.umask & 0o777,
         nofile: Some(exact.nofile),
     })
+}
+
+/// The calling process on this machine, as our own command line sends it.
+#[derive(Debug, Clone)]
+pub(crate) struct CallerProcess {
+    process: Process,
+    /// True if the environment is a person's or a gateway's. A session's is trusted no more than variables of its
+    /// calls.
+    of_operator: bool,
+}
+
+impl CallerProcess {
+    /// Unpacks it. `from_cli` is true if our own command line sent it as its own process.
+    pub(crate) fn of(exact: &Exact, from_cli: bool, who: &Requester) -> Result<Self, Refusal> {
+        if !from_cli {
+            return Err(Refusal::invalid(
+                "process is for Tenure's own command line: leave it out, and give workdir and env",
+            ));
+        }
+        if exact.argc != 0 {
+            return Err(Refusal::invalid("process.argc is to be 0: exec says what to run"));
+        }
+        Ok(Self { process: unpack(exact)?, of_operator: matches!(who, Requester::Operator { .. }) })
+    }
+
+    /// The process that a command of this caller starts from: the caller's directory, umask and limits. If a policy
+    /// judges the command, the environment is the daemon's, so that bare names are looked up in the daemon's PATH.
+    pub(crate) fn begin(self, daemons: Process, judged: bool) -> Process {
+        let env = if self.of_operator && !judged { self.process.env } else { daemons.env };
+        Process { env, ..self.process }
+    }
 }
 
 /// What the daemon hands down to a request without a process behind it: of its environment what programs count on, and the

@@ -1,10 +1,12 @@
-//! Housekeeping: runs that have ended go by age, number and size; closed sessions go by age and number; old events go; the
-//! daemon's own logs are rotated.
+//! Housekeeping: removes ended runs by age, number and size, closed sessions by age and number, old events, and the
+//! leftovers of killed nurseries and keepers. Rotates the daemon's own logs.
 
-use crate::daemon::{Daemon, Phase, until};
+use crate::daemon::{Daemon, Phase, lock, until};
 use crate::log;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::wall;
+use tenure_keeper::sweep;
 use tenure_os::clock;
 use tenure_store::Retention;
 
@@ -37,16 +39,29 @@ fn millis(length: Option<Duration>) -> u64 {
 }
 
 impl Daemon {
+    /// The retention time in milliseconds: unlimited while the wall clock cannot be trusted to tell ages.
+    fn kept_ms(&self, age: Option<Duration>) -> u64 {
+        millis(age.filter(|age| self.may_remove_by_age(*age)))
+    }
+
+    /// Returns true if the wall clock can be trusted to remove things of this age.
+    pub(crate) fn may_remove_by_age(&self, age: Duration) -> bool {
+        let agreed_for = lock(&self.wall).agreed_for(clock::since_boot(), clock::unix_ms());
+        wall::may_remove_by_age(agreed_for, age)
+    }
+
     /// Removes what has outlived its use.
     pub(crate) async fn tidy(self: &Arc<Self>) {
+        // Read before the clocks are compared: if the wall clock is set ahead after that, nothing gets older by it.
+        let now_ms = clock::unix_ms();
         let keep = self.settings.retention;
         let keep = Retention {
-            age_ms: millis(keep.age),
+            age_ms: self.kept_ms(keep.age),
             count: keep.count.unwrap_or(u64::MAX),
             bytes: keep.bytes.unwrap_or(u64::MAX),
         };
         loop {
-            match self.registry.outlived(self.instance.clone(), keep, clock::unix_ms(), BATCH).await {
+            match self.registry.outlived(self.instance.clone(), keep, now_ms, BATCH).await {
                 Ok(rows) => {
                     let mut gone = 0;
                     for row in &rows {
@@ -64,10 +79,10 @@ impl Daemon {
             }
         }
         self.go_on_closing().await;
-        self.tidy_sessions().await;
+        self.tidy_sessions(now_ms).await;
         self.tidy_tasks().await;
         let events = self.settings.events;
-        let before = clock::unix_ms().saturating_sub(millis(events.age));
+        let before = now_ms.saturating_sub(self.kept_ms(events.age));
         if let Err(error) = self.registry.trim_events(before, events.count.unwrap_or(u64::MAX)).await {
             tracing::error!(%error, "old events cannot be removed");
         }
@@ -77,6 +92,11 @@ impl Daemon {
         if let Err(error) = self.registry.trim_approvals(before).await {
             tracing::error!(%error, "old questions cannot be removed");
         }
+        let sweeping = Arc::clone(self);
+        let swept = move || sweep::sweep(&sweeping.state, &sweeping.instance, sweep::OLD);
+        // The next sweep tries again.
+        let _ = tokio::task::spawn_blocking(swept).await;
+        tokio::task::block_in_place(|| self.set_reserve());
         let limits = self.settings.log;
         log::rotate(&self.state.path().join("daemon.log"), limits.bytes, limits.files);
         // Every nursery and keeper has this one open for as long as it lives.
@@ -84,9 +104,9 @@ impl Daemon {
     }
 
     /// Removes sessions that were closed long ago. The runs that belonged to them go by their own rules.
-    async fn tidy_sessions(&self) {
+    async fn tidy_sessions(&self, now_ms: u64) {
         let keep = &self.settings.sessions;
-        let before = clock::unix_ms().saturating_sub(millis(keep.age));
+        let before = now_ms.saturating_sub(self.kept_ms(keep.age));
         let most = keep.count.unwrap_or(u64::MAX);
         for _ in 0..SESSIONS / BATCH {
             match self.registry.trim_sessions(before, most, BATCH).await {

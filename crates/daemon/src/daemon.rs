@@ -9,19 +9,23 @@ use crate::lease::Sweep;
 use crate::link::Link;
 use crate::mcp::Clients;
 use crate::reconcile::Claims;
+use crate::refusal::Refusal;
 use crate::scopes::Scopes;
 use crate::sessions::Turns;
 use crate::tools::{Indexes, Noticed, Waiting, Witnesses};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::defaults;
+use tenure_core::ids::{InstanceId, RegistryId, RunId};
 use tenure_core::lease::{Observer, Tenancy};
+use tenure_core::wall::WallClock;
+use tenure_core::wire::Holder;
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
-use tenure_os::clock;
+use tenure_os::{clock, reaper};
 use tenure_settings::Settings;
 use tenure_store::Registry;
-use tokio::sync::{RwLock, broadcast, watch};
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore, broadcast, watch};
 
 /// How many notices wait for a client that is slow to hear them.
 const NOTICES: usize = 256;
@@ -32,7 +36,10 @@ pub(crate) struct Daemon {
     pub(crate) state: StateRoot,
     pub(crate) instance: InstanceId,
     pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) registry_id: RegistryId,
     pub(crate) started_at_ms: u64,
+    /// Tells if the time of day can be trusted for removal by age.
+    pub(crate) wall: Mutex<WallClock>,
     pub(crate) admission: Admission,
     pub(crate) scopes: Scopes,
     pub(crate) latency: Latency,
@@ -56,6 +63,13 @@ pub(crate) struct Daemon {
     pub(crate) observer: Mutex<Observer>,
     pub(crate) sweep: Sweep,
     pub(crate) clients: Clients,
+    /// True if every process below this one belongs to a run. The daemon is then the subreaper for orphans of runs that
+    /// lost their keeper and nursery.
+    pub(crate) adopts_orphans: bool,
+    /// The reason for not listening on the loopback address.
+    pub(crate) listen_error: Mutex<Option<String>>,
+    /// Permits for clients that follow events, output, sessions or a terminal.
+    followers: Arc<Semaphore>,
     /// The runs that are being started or judged.
     pub(crate) claims: Claims,
     /// The runs that are looked at again and again.
@@ -99,8 +113,10 @@ impl Daemon {
             settings,
             state,
             instance,
+            registry_id: registry.id(),
             registry,
             started_at_ms: clock::unix_ms(),
+            wall: Mutex::new(WallClock::new(clock::since_boot(), clock::unix_ms())),
             scopes: Scopes::default(),
             latency: Latency::default(),
             readers: Scopes::default(),
@@ -114,11 +130,15 @@ impl Daemon {
             starting: RwLock::new(()),
             tenancy: Mutex::new(tenancy),
             nursery: Mutex::new(None),
+            // The program that executed us may have left us children. These belong to no run, nor do their orphans.
+            adopts_orphans: reaper::childless() && reaper::become_subreaper().is_ok(),
             held: Mutex::new(HashMap::new()),
             changes: watch::Sender::new(0),
             observer,
             sweep: Sweep::default(),
             clients: Clients::default(),
+            listen_error: Mutex::default(),
+            followers: Arc::new(Semaphore::new(defaults::FOLLOWERS)),
             claims: Claims::default(),
             watched: Claims::default(),
             verdicts: Mutex::default(),
@@ -127,6 +147,15 @@ impl Daemon {
 
     pub(crate) fn tenancy(&self) -> MutexGuard<'_, Tenancy> {
         lock(&self.tenancy)
+    }
+
+    /// Our identity for a keeper whose run we ask for.
+    pub(crate) fn as_holder(&self) -> Holder {
+        Holder {
+            instance_id: self.instance.clone(),
+            registry_id: self.registry_id.clone(),
+            lease_ttl_ms: u64::try_from(self.settings.lease.ttl.as_millis()).unwrap_or(u64::MAX),
+        }
     }
 
     /// The state root's path, for people and environments.
@@ -150,6 +179,16 @@ impl Daemon {
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Takes a follower's permit, until it is dropped.
+    pub(crate) fn follow(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        Arc::clone(&self.followers).try_acquire_owned().map_err(|_| {
+            Refusal::too_many_followers(format!(
+                "{} clients follow events, output or sessions already: end some of them",
+                defaults::FOLLOWERS
+            ))
+        })
     }
 
     /// A run that this daemon holds.

@@ -258,6 +258,11 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
             held.set(|status| status.leaving_since_ms = Some(clock::unix_ms()));
         }
         Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
+        Tell::StillYours { epoch } => {
+            let mine = daemon.may_act() && is_ours(daemon, held).await;
+            tracing::info!(run = %held.ticket.run_id, epoch, mine, "another daemon asks for a run that we hold");
+            held.say(if mine { Ask::Mine } else { Ask::Yield });
+        }
         Tell::Refused { why } => {
             tracing::info!(run = %held.ticket.run_id, why, "refused by the keeper");
             if refusal::is_lease_lost(&why) {

@@ -10,6 +10,8 @@ mod foreground;
 mod guard;
 mod import;
 mod input;
+mod linger;
+mod loopback;
 mod mcp;
 mod operate;
 mod output;

@@ -6,6 +6,7 @@ use crate::daemon::{Daemon, lock};
 use crate::held::{Held, Status};
 use crate::link::Link;
 use crate::refusal::Refusal;
+use crate::reserve;
 use crate::tasks::new_task;
 use std::io;
 use std::sync::Arc;
@@ -99,6 +100,7 @@ impl Daemon {
         let terms =
             Terms { backend: asked.backend.word(), cgroup: self.settings.cgroup, keep: self.settings.output };
         let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
+        lease.registry = Some(self.registry_id.clone());
         if let Some(run_id) = asked.run_id {
             lease.run_id = run_id;
         }
@@ -146,7 +148,10 @@ impl Daemon {
         // All that can fail before anything is recorded.
         let (mine, theirs) = Conn::pair().map_err(Refusal::internal)?;
         let link = Link::new(mine).map_err(Refusal::internal)?;
-        self.registry.create(new).await?;
+        match self.registry.create(new.clone()).await {
+            Err(error) if self.give_up_reserve(&error) => self.registry.create(new).await?,
+            other => other?,
+        }
         self.something_happened();
         pause::point("daemon-row-written");
         if let Some(caller) = &caller {
@@ -177,6 +182,18 @@ impl Daemon {
     fn check_open(&self) -> Result<(), Refusal> {
         if self.is_draining() {
             return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
+        }
+        if self.state.is_moved() {
+            self.drain(false);
+            return Err(Refusal::draining(
+                "the state root was moved: this daemon leaves, and the next one is started where the root is now",
+            ));
+        }
+        if !self.may_act() && reserve::is_full(self.state.path()) {
+            return Err(Refusal::unavailable(format!(
+                "the disk of {} is full, so nothing can be recorded or started: make room, or remove runs with `tenure rm`",
+                self.state.path().display()
+            )));
         }
         if !self.may_act() {
             return Err(Refusal::unavailable(

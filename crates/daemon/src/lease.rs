@@ -50,9 +50,16 @@ impl Daemon {
                 () = tokio::time::sleep(self.settings.lease.heartbeat) => {}
                 () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
             }
+            if self.state.is_moved() {
+                tracing::warn!("the state root was moved or removed: leaving, runs go on");
+                self.drain(false);
+            }
             match self.renew(last).await {
                 Ok(beat) => last = beat,
-                Err(error) => tracing::error!(%error, "our heartbeat was not taken"),
+                Err(error) => {
+                    tracing::error!(%error, "our heartbeat was not taken");
+                    self.give_up_reserve(&error);
+                }
             }
             self.watch_others().await;
             let daemon = Arc::clone(&self);

@@ -4,7 +4,7 @@ use bytes::{Buf, BytesMut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
-use tenure_core::wire::{self, Ask, Role, Tell, refusal};
+use tenure_core::wire::{self, Ask, Holder, Role, Tell, refusal};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::socket::Conn;
 use tenure_os::stream::Stream;
@@ -28,13 +28,17 @@ impl Link {
         Ok(Self { stream: Stream::new(conn)?, incoming: BytesMut::new(), version: wire::VERSION })
     }
 
-    /// Connects to a run's keeper and says who we are. One that an older Tenure started speaks an older wire, and
-    /// says so. A refusal is an error of kind `PermissionDenied`.
-    pub(crate) async fn dial(dir: &RunDir, role: Role) -> io::Result<Self> {
+    /// Connects to a run's keeper and says who we are; `holder` is given to ask for the run itself. A keeper of an
+    /// older Tenure answers with its older wire version. A refusal is an error of kind `PermissionDenied`.
+    pub(crate) async fn dial(dir: &RunDir, role: Role, holder: Option<Holder>) -> io::Result<Self> {
         let mut link = Self::new(dir.dial()?)?;
         let mut version = wire::VERSION;
+        // The keeper asks the present holder first, which may take as long as a lease.
+        let patience = PATIENCE
+            + holder.as_ref().map_or(Duration::ZERO, |holder| Duration::from_millis(holder.lease_ttl_ms));
         loop {
-            match link.ask(&Ask::Hello { version, role }, &[]).await? {
+            let hello = Ask::Hello { version, role, holder: holder.clone() };
+            match link.ask_for(&hello, &[], patience).await? {
                 Tell::Welcome { .. } => {
                     link.version = version;
                     return Ok(link);
@@ -79,6 +83,10 @@ impl Link {
 
     /// Asks one thing and waits for the answer; hints that come in between are dropped.
     pub(crate) async fn ask(&mut self, ask: &Ask, body: &[u8]) -> io::Result<Tell> {
+        self.ask_for(ask, body, PATIENCE).await
+    }
+
+    async fn ask_for(&mut self, ask: &Ask, body: &[u8], patience: Duration) -> io::Result<Tell> {
         if ask.since() > self.version {
             let why = "the run's keeper was started by an older Tenure, which cannot do this";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
@@ -94,7 +102,7 @@ impl Link {
             }
         };
         let late = || io::Error::new(io::ErrorKind::TimedOut, "the keeper does not answer");
-        timeout(PATIENCE, answer).await.map_err(|_| late())?
+        timeout(patience, answer).await.map_err(|_| late())?
     }
 }
 

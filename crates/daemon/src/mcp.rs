@@ -4,7 +4,7 @@
 
 mod left;
 
-use crate::asked::session_key;
+use crate::asked::{CallerProcess, session_key};
 use crate::daemon::{Daemon, lock, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use tenure_core::api::{Exact, Problem};
+use tenure_core::api::Problem;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{
@@ -89,7 +89,7 @@ impl Drop for Presence {
 pub(crate) struct Client {
     who: Requester,
     /// Where its commands start from; without it, from the daemon's own cleaned environment.
-    process: Option<Exact>,
+    process: Option<CallerProcess>,
     presence: Arc<Presence>,
 }
 
@@ -98,11 +98,9 @@ impl Client {
     pub(crate) fn local(
         daemon: &Arc<Daemon>,
         request: ClientRequest,
+        from_cli: bool,
         who: &Requester,
     ) -> Result<Self, Refusal> {
-        if who.is_gone() {
-            return Err(Refusal::forbidden(format!("{who}, cannot become an MCP client: connect again")));
-        }
         let named: Option<String> = session_key(request.session_key.as_ref())?.map(Into::into);
         let ends = match (&named, who.only_session()) {
             // The session's own run would be among those that end.
@@ -113,9 +111,8 @@ impl Client {
             }
             _ => true,
         };
-        if request.process.as_ref().is_some_and(|process| process.argc != 0) {
-            return Err(Refusal::invalid("process.argc is to be 0: exec says what to run"));
-        }
+        let process =
+            request.process.map(|process| CallerProcess::of(&process, from_cli, who)).transpose()?;
         let used = named.is_some();
         let session = match named {
             Some(named) => named,
@@ -125,7 +122,7 @@ impl Client {
         let about = format!("an MCP client, {who}");
         let who = Requester::Client { session: session.clone(), maker, about };
         let presence = Presence::begin(daemon, session, ends, used);
-        Ok(Self { who, process: request.process, presence })
+        Ok(Self { who, process, presence })
     }
 
     /// A client over HTTP.
@@ -156,11 +153,14 @@ impl Tools for Client {
 
     async fn exec(
         &self,
-        mut request: ExecRequest,
+        request: ExecRequest,
         progress: impl Fn(Progress) + Send + Sync + 'static,
     ) -> Result<Answered<ExecReply>, Problem> {
-        request.process.clone_from(&self.process);
-        self.daemon().exec(request, &self.who, progress).await.map_err(|refusal| refusal.problem())
+        if let Some(process) = &request.process {
+            CallerProcess::of(process, false, &self.who).map_err(|refusal| refusal.problem())?;
+        }
+        let caller = (self.process.clone(), &self.who);
+        self.daemon().exec(request, caller, progress).await.map_err(|refusal| refusal.problem())
     }
 
     async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {

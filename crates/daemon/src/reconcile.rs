@@ -11,12 +11,13 @@ use crate::link::Link;
 use crate::refusal::Refusal;
 use act::Outcome;
 pub(crate) use claim::Claims;
+use evidence::Looked;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::{ReapLine, Selector};
 use tenure_core::ids::RunId;
-use tenure_core::reconcile::{Verdict, decide};
+use tenure_core::reconcile::{Doubt, Verdict, decide};
 use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_core::wire::Role;
@@ -135,7 +136,8 @@ impl Daemon {
         let mut pause = FIRST_PAUSE;
         loop {
             if let Ok(dir) = RunDir::open(&held.directory)
-                && let Ok(link) = Link::dial(&dir, Role::Holder { epoch: held.hold.epoch }).await
+                && let Ok(link) =
+                    Link::dial(&dir, Role::Holder { epoch: held.hold.epoch }, Some(self.as_holder())).await
             {
                 return Some(link);
             }
@@ -221,7 +223,16 @@ impl Daemon {
     }
 
     async fn judge(self: &Arc<Self>, row: &RunRow, mode: Mode) -> Judged {
-        let looked = self.look(row, mode).await;
+        let looked = match self.look(row, mode).await {
+            // The record was lost or restored, and is older than the lease, so the keeper's epoch counts.
+            Looked { ahead: Some(epoch), .. } if self.raise_epoch(row, epoch).await => {
+                return Judged {
+                    verdict: Verdict::RetryLater { why: Doubt::KeeperRefuses },
+                    outcome: Some(Outcome::Unsettled),
+                };
+            }
+            looked => looked,
+        };
         let verdict = decide(&looked.case);
         if mode == Mode::Look {
             return Judged { verdict, outcome: None };
@@ -229,6 +240,18 @@ impl Daemon {
         let outcome = self.act(row, &verdict, looked.link).await;
         self.tell_verdict(row, &verdict, &outcome).await;
         Judged { verdict, outcome: Some(outcome) }
+    }
+
+    /// Raises a run's epoch above its keeper's, so that the next sweep can take the run on.
+    async fn raise_epoch(&self, row: &RunRow, above: u64) -> bool {
+        let run = row.ticket.run_id.clone();
+        match self.registry.raise_epoch(run, row.hold.clone(), above).await {
+            Ok(raised) => raised.is_some(),
+            Err(error) => {
+                tracing::error!(run = %row.ticket.run_id, %error, "a run's epoch could not be raised");
+                false
+            }
+        }
     }
 
     /// One event for each decision; the same one again is none.

@@ -55,6 +55,10 @@ refusals! {
     held_elsewhere = 409 "held-by-another-instance";
     /// The body is longer than is ever needed.
     too_large = 413 "too-large";
+    /// The id's prefix is too short for ending or removing something.
+    short_id = 422 "id-too-short";
+    /// The command, its environment or its directory is longer than the system accepts.
+    too_long = 422 "too-long";
     /// The request is understood, and cannot be done as asked.
     invalid = 422 "invalid";
     /// Too many runs are alive and too many wait.
@@ -65,6 +69,10 @@ refusals! {
     internal = 500 "internal";
     /// The daemon is leaving.
     draining = 503 "draining";
+    /// The maximum number of clients is connected.
+    too_many_connections = 503 "too-many-connections";
+    /// The maximum number of clients follows something.
+    too_many_followers = 503 "too-many-followers";
     /// The registry or our lease on it cannot be used now.
     unavailable = 503 "registry-unavailable";
     /// The run's keeper does not answer.

@@ -6,9 +6,13 @@ use crate::daemon::Daemon;
 use crate::held::Held;
 use crate::refusal::Refusal;
 use std::fmt;
+use std::sync::Arc;
 use tenure_core::ids::RunId;
+use tenure_core::record::Ticket;
 use tenure_core::session::SessionKey;
+use tenure_keeper::nursery;
 use tenure_os::socket::Peer;
+use tenure_os::{enclosure, process};
 use tenure_store::RunRow;
 
 /// Who asks.
@@ -26,11 +30,6 @@ pub(crate) enum Requester {
         /// The session that made this one for itself.
         maker: Option<SessionKey>,
         /// Which client, for people.
-        about: String,
-    },
-    /// One that was gone before it was looked at. It may have been a process of a run, so it is no person.
-    Gone {
-        /// Which process, for people.
         about: String,
     },
     /// A process of one of our runs.
@@ -52,22 +51,17 @@ impl Requester {
     pub(crate) fn maker(&self) -> Option<&SessionKey> {
         match self {
             Requester::Client { maker, .. } => maker.as_ref(),
-            Requester::Operator { .. } | Requester::Gone { .. } | Requester::Member { .. } => None,
+            Requester::Operator { .. } | Requester::Member { .. } => None,
         }
     }
 
     /// The only session whose runs it may see, if it is bound to one.
     pub(crate) fn only_session(&self) -> Option<&str> {
         match self {
-            Requester::Operator { .. } | Requester::Gone { .. } => None,
+            Requester::Operator { .. } => None,
             Requester::Client { session, .. } => Some(session),
             Requester::Member { session, .. } => session.as_deref(),
         }
-    }
-
-    /// Whether nobody can tell any more which session it is bound to.
-    pub(crate) fn is_gone(&self) -> bool {
-        matches!(self, Requester::Gone { .. })
     }
 
     /// The same, acting as a session. Whoever is bound to one can act as no other.
@@ -77,9 +71,6 @@ impl Requester {
             (Some(asked), Some(own)) if asked == own => Ok(self.clone()),
             (Some(asked), Some(own)) => {
                 Err(Refusal::forbidden(format!("session {own} cannot act as session {asked}")))
-            }
-            (Some(asked), None) if self.is_gone() => {
-                Err(Refusal::forbidden(format!("{self}, cannot act as session {asked}")))
             }
             (Some(asked), None) => Ok(Self::client(asked.to_owned(), self.to_string())),
         }
@@ -92,9 +83,7 @@ impl Requester {
 
     pub(crate) fn may_see(&self, row: &RunRow) -> bool {
         match self {
-            Requester::Operator { .. } | Requester::Gone { .. } | Requester::Member { session: None, .. } => {
-                true
-            }
+            Requester::Operator { .. } | Requester::Member { session: None, .. } => true,
             Requester::Client { session, .. } => row.ticket.session_id.as_ref() == Some(session),
             Requester::Member { run, session: Some(session) } => {
                 row.ticket.run_id == *run || row.ticket.session_id.as_ref() == Some(session)
@@ -107,7 +96,6 @@ impl fmt::Display for Requester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Requester::Operator { about } => f.write_str(about),
-            Requester::Gone { about } => write!(f, "{about}, which is gone"),
             Requester::Client { session, about, .. } => write!(f, "session {session} ({about})"),
             Requester::Member { run, session: Some(session) } => write!(f, "session {session} (run {run})"),
             Requester::Member { run, session: None } => write!(f, "a process of run {run}"),
@@ -116,18 +104,39 @@ impl fmt::Display for Requester {
 }
 
 impl Daemon {
-    /// Who is behind a connection of this process. It is asked when the connection is made.
-    pub(crate) fn requester(&self, peer: &Peer) -> Requester {
+    /// Identifies the client of a new connection. A process that cannot be identified, or belongs to a run without its
+    /// keeper, could be anybody's agent: it has no rights, and the refusal says why.
+    pub(crate) fn requester(&self, peer: &Peer) -> Result<Requester, Refusal> {
         let about = peer.to_string();
+        let refused = |why: &str| Refusal::forbidden(format!("the client ({about}) {why}"));
+        let above = peer.ancestors().map_err(refused)?;
         let held = self.all_held();
-        let keeper_of = |pid: i32| held.iter().find(|held| self.keeper_pid(held) == Some(pid));
-        let Some(above) = peer.ancestors() else { return Requester::Gone { about } };
-        match above.into_iter().find_map(keeper_of) {
-            Some(held) => {
-                Requester::Member { run: held.ticket.run_id.clone(), session: held.ticket.session_id.clone() }
-            }
-            None => Requester::Operator { about },
+        let keeper_of = |&pid: &i32| held.iter().find(|held| self.keeper_pid(held) == Some(pid));
+        if let Some(held) = above.iter().find_map(keeper_of) {
+            let Ticket { run_id, session_id, .. } = &held.ticket;
+            return Ok(Requester::Member { run: run_id.clone(), session: session_id.clone() });
         }
+        let own = std::process::id().cast_signed();
+        // The daemon itself starts only nurseries.
+        let is_adopted = self.adopts_orphans && above.iter().skip(1).any(|&pid| pid == own);
+        if is_adopted || above.iter().any(|&pid| self.is_of_a_run(pid, &held)) {
+            return Err(refused(
+                "is a process of a run whose keeper is gone or not known yet, so it has no rights",
+            ));
+        }
+        Ok(Requester::Operator { about })
+    }
+
+    /// Returns true if a process was started by a run of ours, even if the keeper is gone: it was reparented to a
+    /// nursery, is in a run's control group, or carries the lease of a run that has not ended.
+    fn is_of_a_run(&self, pid: i32, held: &[Arc<Held>]) -> bool {
+        let carries_lease = || {
+            let lease = process::environment_value(pid, "TENURE_LEASE_ID")?;
+            held.iter().find(|held| held.ticket.lease_id.as_str().as_bytes() == lease)
+        };
+        nursery::is_of(self.state.path(), pid)
+            || enclosure::run_of(pid).is_some_and(|(instance, _)| instance == self.instance)
+            || carries_lease().is_some()
     }
 
     /// A run's keeper. The keeper noted itself before the command was executed; that we heard of it comes later.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Selector;
-use tenure_core::ids::RunId;
+use tenure_core::ids::{RunId, check_prefix};
 use tenure_core::record::Ticket;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
@@ -59,6 +59,12 @@ impl Daemon {
         }
     }
 
+    /// Finds a run to end or remove. Refuses a short prefix.
+    pub(crate) async fn find_to_end(&self, text: &str, who: &Requester) -> Result<RunRow, Refusal> {
+        check_prefix(text).map_err(Refusal::short_id)?;
+        self.find(text, who).await
+    }
+
     /// One run's row.
     pub(crate) async fn row(&self, run: &RunId) -> Result<RunRow, Refusal> {
         let row = self.registry.run(run.clone()).await?;
@@ -90,8 +96,9 @@ impl Daemon {
         if row.ending.is_some() {
             return Err(Refusal::wrong_state(format!("run {run} has ended")));
         }
+        refuse_foreign(row)?;
         let dialled = match RunDir::open(Path::new(&row.directory)) {
-            Ok(dir) => Link::dial(&dir, Role::Viewer).await,
+            Ok(dir) => Link::dial(&dir, Role::Viewer, None).await,
             Err(error) => Err(error),
         };
         dialled.map_err(|error| match error.kind() {
@@ -138,6 +145,7 @@ impl Daemon {
         if row.ending.is_some() {
             return Ok(());
         }
+        refuse_foreign(row)?;
         let run = &row.ticket.run_id;
         let asked_at_ms = clock::unix_ms();
         match self.held(run) {
@@ -192,7 +200,7 @@ impl Daemon {
             return Err(Refusal::invalid("say which: exactly one of run, scope, session and agent"));
         }
         if let Some(run) = &which.run {
-            let row = self.find(run, who).await?;
+            let row = self.find_to_end(run, who).await?;
             self.cancel_run(&row, now, who).await?;
             return Ok(vec![row.ticket.run_id]);
         }
@@ -231,6 +239,7 @@ impl Daemon {
             if row.ending.is_some() || deadline.is_some_and(|at| Instant::now() >= at) {
                 return Ok(row);
             }
+            refuse_foreign(&row)?;
             let settled = async {
                 if let Some(held) = held {
                     return held.over().await.ending;
@@ -253,7 +262,11 @@ impl Daemon {
     /// Removes a run: its record and its output. A live one is cancelled, hidden at once, and removed when it has
     /// ended.
     pub(crate) async fn remove(self: &Arc<Self>, row: &RunRow, who: &Requester) -> Result<(), Refusal> {
-        if row.hold.instance != self.instance {
+        if row.ending.is_none() {
+            refuse_foreign(row)?;
+        }
+        // Of an ended foreign run only the copy can be removed, which is ours.
+        if row.hold.instance != self.instance && !row.foreign {
             return Err(Refusal::held_elsewhere(format!(
                 "run {} is instance {}'s: ask its daemon",
                 row.ticket.run_id, row.hold.instance
@@ -291,13 +304,30 @@ impl Daemon {
             tracing::warn!(run = %row.ticket.run_id, %error, "a run's directory could not be removed");
             return false;
         }
-        if let Err(error) = self.registry.forget(vec![row.ticket.run_id.clone()]).await {
+        let forget = || self.registry.forget(vec![row.ticket.run_id.clone()]);
+        let forgotten = match forget().await {
+            Err(error) if self.give_up_reserve(&error) => forget().await,
+            other => other,
+        };
+        if let Err(error) = forgotten {
             tracing::error!(run = %row.ticket.run_id, %error, "a run's record could not be removed");
             return false;
         }
         self.something_happened();
         true
     }
+}
+
+/// Refuses to act on a run of which this registry has only a copy.
+fn refuse_foreign(row: &RunRow) -> Result<(), Refusal> {
+    if !row.foreign {
+        return Ok(());
+    }
+    Err(Refusal::held_elsewhere(format!(
+        "run {} belongs to another installation ({}): this state root or registry is a copy; act on the run \
+         where it was started",
+        row.ticket.run_id, row.ticket.owner_instance_id
+    )))
 }
 
 /// What a keeper answered, unless it refused.

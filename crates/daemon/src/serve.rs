@@ -2,18 +2,21 @@
 
 use crate::care;
 use crate::daemon::{Daemon, Phase};
-use crate::{http, lease};
+use crate::{http, lease, liveness, reserve};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::daemon_lock;
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
+use tenure_os::file::FileId;
 use tenure_os::lock::Lock;
-use tenure_os::{descriptors, file, hear, program, service, stream};
+use tenure_os::socket::Conn;
+use tenure_os::{clock, descriptors, file, hear, process, program, service, stream};
 use tenure_settings::Settings;
-use tenure_store::Registry;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
+use tenure_store::{Home, Registry};
 use tokio::task::JoinHandle;
 
 /// How long requests that are being answered may take when the daemon leaves.
@@ -28,6 +31,11 @@ pub enum CannotServe {
     /// There is one already.
     #[error("a daemon is running on {}: one state root has one daemon", .0.display())]
     AlreadyRunning(PathBuf),
+    /// The daemon would end with the run that it is started in, and everybody's runs with it.
+    #[error(
+        "no daemon is started inside a run, because it would end with that run: start it from outside of all runs"
+    )]
+    InsideARun,
     /// The registry cannot be used.
     #[error(transparent)]
     Registry(#[from] OpenFailed),
@@ -37,9 +45,23 @@ pub enum CannotServe {
     /// Nobody knows which runs there are.
     #[error("the recorded runs cannot be read, so none of them could be held: {0}")]
     Unread(tenure_store::Failed),
+    /// The registry's file was removed or replaced.
+    #[error(
+        "{} was removed or replaced while the daemon ran: the daemon starts anew on what is there now, and runs go on",
+        .0.display()
+    )]
+    RegistryReplaced(PathBuf),
     /// The state root cannot be used.
     #[error(transparent)]
     State(#[from] tenure_keeper::state_root::Unusable),
+    /// There is no room for the daemon's files.
+    #[error("the disk of {} is full: make room there, or set TENURE_STATE to another disk ({source})", path.display())]
+    DiskFull {
+        /// The state root.
+        path: PathBuf,
+        /// The failed operation.
+        source: Box<CannotServe>,
+    },
     /// The system failed us.
     #[error("{what}: {source}")]
     Io {
@@ -55,37 +77,67 @@ fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> CannotServe {
     move |source| CannotServe::Io { what, source }
 }
 
-/// Runs the daemon until it is told to leave. `ready` is called once clients can connect.
-pub fn run(settings: Settings, ready: impl FnOnce()) -> Result<(), CannotServe> {
+/// Runs the daemon until it is told to exit. Calls `ready` once clients can connect. Sends signs of life over `warden`.
+pub fn run(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Result<(), CannotServe> {
+    let path = settings.state.clone();
+    run_on(settings, warden, ready).map_err(|error| match error {
+        CannotServe::AlreadyRunning(_) | CannotServe::InsideARun | CannotServe::RegistryReplaced(_) => error,
+        error if reserve::is_full(&path) => CannotServe::DiskFull { path, source: Box::new(error) },
+        error => error,
+    })
+}
+
+fn run_on(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Result<(), CannotServe> {
     file::make_private();
     descriptors::raise_limit();
     program::set_name(c"tenure-daemon");
+    if program::is_inside_a_run() {
+        return Err(CannotServe::InsideARun);
+    }
     let state = StateRoot::open(&settings.state)?;
-    let lock = Lock::take(state.dir(), "daemon.lock").map_err(failed("daemon.lock"))?;
+    let lock = Lock::take(state.dir(), daemon_lock::NAME).map_err(failed(daemon_lock::NAME))?;
     let Some(lock) = lock else {
         return Err(CannotServe::AlreadyRunning(state.path().to_owned()));
     };
-    lock.write(format!("{:<10}\n", std::process::id()).as_bytes()).map_err(failed("daemon.lock"))?;
+    reserve::give_up_at_start(state.path());
+    let own = process::own().map_err(failed("this process"))?;
+    // Tells clients that cannot connect if they should wait.
+    let tell = |serving: bool| lock.write(daemon_lock::text(&own, serving).as_bytes());
+    tell(false).map_err(failed(daemon_lock::NAME))?;
     let mut threads = tokio::runtime::Builder::new_multi_thread();
     threads.worker_threads(2).thread_stack_size(1 << 20).enable_all();
     if let Some(stay) = stream::THREADS_STAY {
         threads.thread_keep_alive(stay);
     }
     let runtime = threads.build().map_err(failed("the daemon's threads"))?;
+    runtime.spawn(liveness::show(settings.clone(), warden));
+    // If the lock cannot be written, it still names us. Then only a removed socket is reported late.
+    let ready = || {
+        let _ = tell(true);
+        ready();
+    };
     let result = runtime.block_on(serve(settings, state, ready));
+    let _ = tell(false);
     runtime.shutdown_timeout(FAREWELL);
+    if result.is_ok() {
+        // The mark keeps wardens from starting another daemon. A warden that is our parent has our exit code as well.
+        let _ = lock.write(daemon_lock::left(clock::unix_ms()).as_bytes());
+    }
     drop(lock);
     result
 }
 
 async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Result<(), CannotServe> {
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&settings.database())?);
+    let opened = FileId::of(&settings.database()).map_err(failed("the registry's file"))?;
     let instance = state.instance().map_err(failed("the instance's id"))?;
+    registry.settle_in(Home { instance: instance.clone(), runs: state.path().join("runs") });
     let about = lease::about(&state);
     let (tenancy, beat) = lease::enrol(&*registry, instance.clone(), about, settings.rhythm())
         .await
         .map_err(CannotServe::Seat)?;
     let daemon = Arc::new(Daemon::new(settings, state, instance, registry, tenancy));
+    daemon.set_reserve();
     // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
     let heart = tokio::spawn(Arc::clone(&daemon).beat(beat));
     // Before any run is taken on: without one we would have to leave them again.
@@ -99,6 +151,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let settling = tokio::spawn(async move {
         settling.settle_all(recorded).await;
         settling.adopt_marked().await;
+        settling.enrol_unknown().await;
     });
     // Those of silent keepers are settled while we serve.
     let _ = tokio::time::timeout(SETTLING, settling).await;
@@ -122,8 +175,11 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     service::ready();
     let connections = http::serve(Arc::clone(&daemon), doors);
     ready();
-    leave(&daemon, connections, notifier, heart).await;
-    Ok(())
+    tokio::select! {
+        () = leave(&daemon, connections, notifier, heart) => Ok(()),
+        // Runs are neither released nor ended, as in a crash, because the records of that would be lost.
+        () = daemon.registry_replaced(opened) => Err(CannotServe::RegistryReplaced(daemon.settings.database())),
+    }
 }
 
 /// Serves until told to leave, and leaves: runs are released or ended, answers and notices are finished, the seat is

@@ -6,6 +6,7 @@ mod answer;
 mod asker;
 mod carrying;
 mod closing;
+mod granting;
 mod job;
 mod looking;
 mod overdue;

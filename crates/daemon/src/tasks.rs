@@ -98,7 +98,7 @@ impl Daemon {
     /// Does what is due, or says what that is.
     async fn maintain(&self, apply: bool, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "maintenance")?;
-        let sweep = sweep();
+        let sweep = self.sweep();
         let swept = if apply {
             self.registry.sweep_tasks(sweep).await?
         } else {
@@ -116,10 +116,18 @@ impl Daemon {
         Ok(TasksReply { maintenance: Some(maintenance), ..TasksReply::default() })
     }
 
+    fn sweep(&self) -> Sweep {
+        let grace_ms = u64::try_from(defaults::TASK_LOST_GRACE.as_millis()).unwrap_or(u64::MAX);
+        // Read before the clocks are compared, as housekeeping does.
+        let now_ms = clock::unix_ms();
+        let removes = self.may_remove_by_age(defaults::KEEP_LOST_TASKS_FOR);
+        Sweep { now_ms, grace_ms, limit: BATCH, removes }
+    }
+
     /// Gives up what nothing is behind any more, and forgets what was kept for long enough.
     pub(crate) async fn tidy_tasks(&self) {
         loop {
-            match self.registry.sweep_tasks(sweep()).await {
+            match self.registry.sweep_tasks(self.sweep()).await {
                 Ok(swept) => {
                     let most = [swept.lost.len(), swept.stamped.len(), swept.removed.len()];
                     if most.into_iter().any(|it| it > 0) {
@@ -133,11 +141,6 @@ impl Daemon {
             }
         }
     }
-}
-
-fn sweep() -> Sweep {
-    let grace_ms = u64::try_from(defaults::TASK_LOST_GRACE.as_millis()).unwrap_or(u64::MAX);
-    Sweep { now_ms: clock::unix_ms(), grace_ms, limit: BATCH }
 }
 
 fn operators_only(asker: &Asker, what: &str) -> Result<(), Refusal> {

@@ -37,6 +37,7 @@ impl Daemon {
             output,
             last_output_at_ms,
             directory: row.directory.clone(),
+            foreign: row.foreign,
         }
     }
 
@@ -58,6 +59,7 @@ impl Daemon {
             output,
             last_output_at_ms,
             directory: held.directory.to_string_lossy().into_owned(),
+            foreign: false,
         }
     }
 

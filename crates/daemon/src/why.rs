@@ -80,6 +80,12 @@ fn noted(entry: Entry) -> StoryLine {
         What::EpochRefused { epoch, current } => {
             ("epoch-refused", format!("a holder of epoch {epoch} was turned away, {current} holds"))
         }
+        What::HolderAsked { epoch } => {
+            ("holder-asked", format!("another daemon asked for the run at epoch {epoch}"))
+        }
+        What::HolderRefused { epoch } => {
+            ("holder-refused", format!("a daemon of another installation was turned away at epoch {epoch}"))
+        }
         What::MoreNotWritten => ("more", "there was more, which was not written down".to_owned()),
     };
     StoryLine { at_ms: entry.at_ms, source: "keeper".to_owned(), what: what.to_owned(), text }

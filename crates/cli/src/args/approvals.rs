@@ -10,6 +10,7 @@ Allowed always: the same command in the same directory needs no asking from then
 
 Examples:
   tenure approvals
+  tenure approvals show 3f2
   tenure approvals allow-once 3f2
   tenure approvals choose 3f2 allow_once
   tenure approvals deny 3f2 a07")]
@@ -26,6 +27,9 @@ pub(crate) enum ApprovalsVerb {
     /// List what waits for an answer; what `tenure approvals` alone does.
     #[command(after_help = "Examples:\n  tenure approvals list\n  tenure approvals list --all --json")]
     List(ApprovalsListArgs),
+    /// Print one question, all of it.
+    #[command(after_help = "Examples:\n  tenure approvals show 3f2\n  tenure approvals show 3f2 --json")]
+    Show(ShowArgs),
     /// Let commands run this time.
     #[command(after_help = "Example:\n  tenure approvals allow-once 3f2")]
     AllowOnce(ApprovalIds),
@@ -45,6 +49,13 @@ pub(crate) struct ApprovalsListArgs {
     /// Also those that were answered or have expired.
     #[arg(long, short)]
     pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The question; any unique beginning of its id.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
 }
 
 #[derive(Debug, Args)]
@@ -88,6 +99,11 @@ pub(crate) enum AllowlistVerb {
     List,
     /// Let a program run without asking.
     #[command(after_help = "\
+Without --args the program runs with any arguments, in any directory, and may do all that it can there, what files
+tell it to do included (a Makefile, a repository's configuration and hooks). Only arguments that are known to run other
+programs, to write to files, or to have it look elsewhere for what to do are still asked about: git -C, sort -o, make -f.
+A link that PROGRAM's * matches is allowed if what it leads to is matched, too.
+
 Examples:
   tenure allowlist add /usr/bin/make
   tenure allowlist add git --args 'status|diff( .*)?' --agent builder")]
@@ -102,7 +118,7 @@ pub(crate) struct AllowArgs {
     /// The program: an absolute path, which may hold *, or a bare name.
     #[arg(value_name = "PROGRAM")]
     pub(crate) program: String,
-    /// A regular expression that its arguments match as a whole, joined by blanks [default: any arguments].
+    /// A regular expression that its arguments match as a whole, joined by blanks [default: any but dangerous ones].
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
     /// Only for this agent.

@@ -1,10 +1,12 @@
 //! The command line of `tenure daemon`.
 
 use clap::{Args, Subcommand, ValueEnum};
+use tenure_core::identity::Identity;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The daemon starts itself on first use; TENURE_NO_AUTOSTART=1 turns that off.
+The daemon starts itself on first use; TENURE_NO_AUTOSTART=1 turns that off. A second process, its warden, starts it
+again if it dies, and replaces it if it shows no sign of life for 60 s (TENURE_DAEMON_REPLACE_AFTER). Runs go on meanwhile.
 
 Examples:
   tenure daemon start
@@ -23,9 +25,9 @@ pub(crate) enum DaemonVerb {
     Start,
     /// Be the daemon, in sight: it logs to standard error until it is told to leave.
     Run(ServeArgs),
-    /// Make the daemon leave; runs go on without it.
+    /// Make the daemon leave, or end one that hangs; runs go on without it.
     Stop(StopArgs),
-    /// Say whether a daemon is running; exits 1 if none is.
+    /// Say whether a daemon runs and answers; exits 1 if not.
     Status(StatusArgs),
     /// Let the system start the daemon: write a unit for its service manager.
     Install(InstallArgs),
@@ -39,9 +41,17 @@ pub(crate) struct ServeArgs {
     /// Start it again if it dies.
     #[arg(long, hide = true, requires = "detached")]
     pub(crate) restart: bool,
+    /// Watch this daemon, whose warden is gone, and start the next one.
+    #[arg(long, hide = true, requires = "detached", conflicts_with = "restart", value_parser = identity)]
+    pub(crate) watch: Option<Identity>,
     /// Started by whoever starts it again if it dies.
     #[arg(long, hide = true, conflicts_with = "detached")]
     pub(crate) warded: bool,
+}
+
+/// A process that another process of ours names.
+fn identity(text: &str) -> Result<Identity, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Args)]

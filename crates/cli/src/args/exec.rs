@@ -27,7 +27,8 @@ const FLAGS: [&str; 14] = [
 #[derive(Debug, Args)]
 #[command(after_help = "\
 One word after -- is a command line for your shell, as it is; of several words each stays one word.
-It starts here, with this environment. If it takes longer than --yield, it goes on in the background.
+The command starts in this directory, with this environment. Where a policy judges it, it gets the daemon's environment and --env.
+A command that takes longer than --yield goes on in the background.
 Ctrl-C ends it, and everything that it started.
 
 Exit codes: those of `tenure run`; 0 if it goes on in the background; 1 if it is refused or waits for approval.

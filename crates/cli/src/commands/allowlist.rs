@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::{print, reach, settings};
 use tenure_client::Client;
 use tenure_core::api::AllowRequest;
+use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &AllowlistArgs) -> Result<u8, Failure> {
     let client = reach::needed(&settings::load()?)?;
@@ -27,5 +28,12 @@ fn add(client: &Client, what: &AllowArgs, json: bool) -> Result<(), Failure> {
     let request =
         AllowRequest { program: what.program.clone(), args: what.args.clone(), agent: what.agent.clone() };
     let allowed = reach::wait(client.allow(&request))?;
-    if json { print::json(&allowed) } else { print::line(&allowed.id.to_string()) }
+    if json {
+        return print::json(&allowed);
+    }
+    print::line(&allowed.id.to_string())?;
+    if let Some(note) = &allowed.note {
+        complain(print::plain(note));
+    }
+    Ok(())
 }

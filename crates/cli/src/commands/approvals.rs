@@ -5,12 +5,17 @@ use crate::failure::Failure;
 use crate::{print, reach, settings};
 use tenure_client::{Answer, Client};
 use tenure_core::api::Approval;
+use tenure_core::visible::{cut, visible};
+
+/// Maximum length of the command in the reply to an answer, in bytes.
+const HEADLINE: usize = 400;
 
 pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
     let client = reach::needed(&settings::load()?)?;
     match &args.verb {
         None => list(&client, false, args.json),
         Some(ApprovalsVerb::List(list_args)) => list(&client, list_args.all, args.json),
+        Some(ApprovalsVerb::Show(which)) => show(&client, &which.id, args.json),
         Some(ApprovalsVerb::AllowOnce(which)) => answer(&client, &which.ids, Answer::AllowOnce, args.json),
         Some(ApprovalsVerb::AllowAlways(which)) => {
             answer(&client, &which.ids, Answer::AllowAlways, args.json)
@@ -24,6 +29,22 @@ pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
 fn list(client: &Client, all: bool, json: bool) -> Result<(), Failure> {
     let list = reach::wait(client.approvals(all))?.approvals;
     if json { print::json(&list) } else { print::approvals(&list) }
+}
+
+/// Prints one question in full, by its id or a unique prefix of it.
+fn show(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
+    let list = reach::wait(client.approvals(true))?.approvals;
+    let mut meant = list.iter().filter(|approval| !id.is_empty() && approval.id.as_str().starts_with(id));
+    match (meant.next(), meant.next()) {
+        (Some(one), None) if json => print::json(one),
+        (Some(one), None) => print::approval(one),
+        (Some(_), Some(_)) => Err(Failure::refused(format!(
+            "several questions have ids that begin with {id:?}: write more of it"
+        ))),
+        (None, _) => Err(Failure::refused(format!(
+            "no question has an id that begins with {id:?}: `tenure approvals` lists them"
+        ))),
+    }
 }
 
 /// Each answer is given and printed before the next: one that is refused undoes none before it.
@@ -47,15 +68,25 @@ fn choose(client: &Client, which: &ChooseArgs, json: bool) -> Result<(), Failure
 /// What was answered to an agent.
 fn chosen(approval: &Approval) -> String {
     let option = approval.options.iter().find(|option| Some(&option.id) == approval.option.as_ref());
-    let name = option.map_or_else(|| print::plain(&approval.state), |option| print::plain(&option.name));
-    format!("the agent is answered {name:?}: {}", print::plain(&approval.command))
+    let said = match option {
+        Some(option) => {
+            format!("\"{}\" ({})", visible(&option.name), visible(&option.kind).replace('_', " "))
+        }
+        None => approval.state.clone(),
+    };
+    format!("the agent is answered {said}: {}", headline(approval))
+}
+
+/// The command of the question, on one line.
+fn headline(approval: &Approval) -> String {
+    visible(&cut(&approval.command, HEADLINE)).into_owned()
 }
 
 fn said(approval: &Approval, answer: Answer) -> String {
     if !approval.options.is_empty() {
         return chosen(approval);
     }
-    let command = print::plain(&approval.command);
+    let command = headline(approval);
     let id = print::short(approval.id.as_str());
     match answer {
         Answer::AllowOnce => format!("run {id} is started: {command}"),

@@ -176,7 +176,8 @@ impl Seat {
                 | Tell::Unkept { .. }
                 | Tell::Status { .. }
                 | Tell::Tree { .. }
-                | Tell::Blocked { .. } => {}
+                | Tell::Blocked { .. }
+                | Tell::StillYours { .. } => {}
             }
         }
         Ok(())

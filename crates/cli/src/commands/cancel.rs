@@ -1,7 +1,7 @@
 //! `tenure cancel`: end runs, their whole trees.
 
 use super::wait::salvaged_soon;
-use super::{ask, dial, find, unexpected};
+use super::{ask, check_prefixes, dial, find_to_end, unexpected};
 use crate::args::CancelArgs;
 use crate::failure::Failure;
 use crate::{print, reach, settings};
@@ -10,17 +10,19 @@ use tenure_core::api::Selector;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
+use tenure_settings::Settings;
 
 pub(crate) fn run(args: &CancelArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
-    if let Some(client) = reach::daemon(&settings)? {
-        return by_daemon(&client, args);
-    }
+    reach::daemon_or_files(&settings, |client| by_daemon(client, args), || by_files(&settings, args))
+}
+
+fn by_files(settings: &Settings, args: &CancelArgs) -> Result<u8, Failure> {
     if args.ids.is_empty() {
-        return Err(Failure::refused("no daemon is running: without one, runs are ended by their ids"));
+        return Err(Failure::refused("no daemon answers: without one, runs are ended by their ids"));
     }
-    let state = settings::open(&settings)?;
-    let runs = args.ids.iter().map(|id| find(&state, id)).collect::<Result<Vec<_>, _>>()?;
+    let state = settings::open(settings)?;
+    let runs = find_to_end(&state, &args.ids)?;
     for dir in runs {
         cancel(&state, &dir, args.now)?;
     }
@@ -40,6 +42,7 @@ fn by_daemon(client: &Client, args: &CancelArgs) -> Result<u8, Failure> {
         }
         return Ok(0);
     }
+    check_prefixes(&args.ids)?;
     // Each is looked for before any is ended.
     let mut found = Vec::new();
     for id in &args.ids {

@@ -33,13 +33,13 @@ fn report(face: Face, checks: &[Check]) -> Result<(), Failure> {
         };
         // Padded before it is painted: a colour has no width.
         let verdict = face.paint(tone, &format!("{:7}", check.verdict.to_string()));
-        print::line(&format!("{verdict}  {:width$}  {}", check.name, print::plain(&check.finding)))?;
+        print::line(&format!("{verdict}  {:width$}  {}", check.name, print::escaped(&check.finding)))?;
         if let Some(advice) = &check.advice {
             print::line(&format!(
                 "{:7}  {:width$}  {}",
                 "",
                 "",
-                face.paint(Tone::Quiet, &format!("→ {}", print::plain(advice)))
+                face.paint(Tone::Quiet, &format!("→ {}", print::escaped(advice)))
             ))?;
         }
     }
@@ -52,7 +52,7 @@ fn list(face: Face, settings: &Settings) -> Result<(), Failure> {
     for shown in settings.shown() {
         let tone = if shown.origin == tenure_settings::Origin::Default { Tone::Quiet } else { Tone::Plain };
         let cells = [shown.key.to_owned(), shown.value, shown.origin.to_string(), shown.about.to_owned()];
-        table.row(cells.map(|cell| (print::plain(&cell), tone)));
+        table.row(cells.map(|cell| (print::escaped(&cell), tone)));
     }
     table.print()
 }

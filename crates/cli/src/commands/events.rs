@@ -3,7 +3,10 @@
 use crate::args::EventsArgs;
 use crate::failure::Failure;
 use crate::{print, reach, settings};
+use tenure_client::Failed;
 use tenure_core::api::Event;
+use tenure_core::visible::visible_json;
+use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
@@ -21,6 +24,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
             Ok(()) if !args.follow => return Ok(0),
             Ok(()) => {}
             Err(failed) if args.follow && failed.is_lost() => {}
+            Err(failed @ Failed::Silent { .. }) if args.follow => complain(format_args!("{failed}")),
             Err(failed) => return Err(reach::failure(&failed)),
         }
         client = reach::next(&settings)?;
@@ -33,5 +37,6 @@ fn show(event: &Event, json: bool) -> Result<(), Failure> {
     }
     let run = event.run_id.as_ref().map_or("-", |run| print::short(run.as_str()));
     let at = print::exact(event.at_ms);
-    print::line(&format!("{:>6}  {at}  {run:12}  {:<16}  {}", event.seq, event.kind, event.detail))
+    let detail = event.detail.to_string();
+    print::line(&format!("{:>6}  {at}  {run:12}  {:<16}  {}", event.seq, event.kind, visible_json(&detail)))
 }

@@ -21,8 +21,13 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
     let reply = if let Some(from) = &args.json_in {
         let mut request = json_in::read(from)?;
         if let Some(fields) = request.as_object_mut() {
-            let process = serde_json::to_value(process).map_err(Failure::refused)?;
-            fields.entry("process").or_insert(process);
+            // The author of the request may be somebody else than the user of this command.
+            if fields.contains_key("process") {
+                return Err(Failure::refused(
+                    "process is no field of a request: leave it out, and give workdir and env",
+                ));
+            }
+            fields.insert("process".to_owned(), serde_json::to_value(process).map_err(Failure::refused)?);
         }
         ask(&reach::needed(&settings).map_err(Failure::of_run)?, &request)?
     } else {
@@ -40,6 +45,9 @@ fn ask(client: &Client, request: &(impl Serialize + Sync)) -> Result<ExecReply, 
             "the daemon went away while the command ran, and the command may go on: `tenure ps` finds it, and \
              `tenure process poll` waits for its end",
         ),
+        Failed::Silent { .. } => Failure::ours(format!(
+            "{failed}; the command may have been started: `tenure ps` finds it"
+        )),
         Failed::Unreachable(_) | Failed::NotUnderstood(_) => Failure::ours(&failed),
         Failed::Refused(_) => Failure::refused(&failed),
     })

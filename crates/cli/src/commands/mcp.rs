@@ -66,6 +66,8 @@ impl Bridge {
     async fn carry(&mut self, stream: impl AsyncRead + AsyncWrite) -> Over {
         let (read, mut write) = tokio::io::split(stream);
         let mut lines = Lines::of(read);
+        let daemon = self.daemon.clone();
+        let mut silence = std::pin::pin!(daemon.silence());
         for line in self.memory.replay() {
             if write.write_all(&line).await.is_err() {
                 return Over::Daemon;
@@ -73,6 +75,8 @@ impl Bridge {
         }
         loop {
             tokio::select! {
+                // Open requests are reported as lost, and the next daemon is looked for.
+                _ = &mut silence => return Over::Daemon,
                 line = self.pipes.next() => {
                     let Some(line) = line else {
                         // What is nearly done is still said; whoever closes its end may read on.
@@ -113,17 +117,18 @@ impl Bridge {
         let mut pause = LOOK.0;
         let mut wanted_since: Option<Instant> = None;
         loop {
-            match self.daemon.mcp(&self.who).await {
+            let silent = match self.daemon.mcp(&self.who).await {
                 Ok((stream, made)) => {
                     // It is named to the next daemon.
                     self.who.session_key = self.who.session_key.take().or(made);
                     return Ok(Some(stream));
                 }
-                Err(failed) if passes(&failed) => {}
+                Err(failed @ Failed::Silent { .. }) => Some(failed.to_string()),
+                Err(failed) if passes(&failed) => None,
                 Err(failed) => return Err(reach::failure(&failed)),
-            }
+            };
             if let Some(since) = wanted_since
-                && let Err(why) = self.start().await
+                && let Err(why) = self.reached(silent).await
                 && since.elapsed() > PATIENCE
             {
                 let Some(line) = self.pipes.next().await else { return Ok(None) };
@@ -141,6 +146,14 @@ impl Bridge {
                     wanted_since = Some(Instant::now());
                 }
             }
+        }
+    }
+
+    /// Starts a daemon, unless there is one that does not answer.
+    async fn reached(&self, silent: Option<String>) -> Result<(), String> {
+        match silent {
+            Some(why) => Err(why),
+            None => self.start().await,
         }
     }
 

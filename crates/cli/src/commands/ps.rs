@@ -1,4 +1,4 @@
-//! `tenure ps`: the runs, from the daemon, or from the files where there is none.
+//! `tenure ps`: the runs, from the daemon, or from the files where none answers.
 
 use super::listed;
 use crate::args::{PsArgs, StateArg};
@@ -14,10 +14,11 @@ const PAGE: usize = 500;
 
 pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
-    let mut runs = match reach::daemon(&settings)? {
-        Some(client) => from_daemon(&client, args)?,
-        None => from_files(&settings, args)?,
-    };
+    let mut runs = reach::daemon_or_files(
+        &settings,
+        |client| from_daemon(client, args),
+        || from_files(&settings, args),
+    )?;
     // What people see is what they ask for.
     runs.retain(|run| args.state.is_none_or(|asked| asked.is(&print::state(run).0)));
     let surplus = args.limit.map_or(0, |limit| runs.len().saturating_sub(limit));

@@ -20,7 +20,11 @@ pub(crate) fn run(args: &ReapArgs) -> Result<u8, Failure> {
     }
     for line in &lines {
         let outcome = line.outcome.as_ref().map_or(String::new(), |outcome| format!(" → {outcome}"));
-        print::line(&format!("{}  {}{outcome}", print::short(line.run_id.as_str()), line.evidence))?;
+        print::line(&format!(
+            "{}  {}{outcome}",
+            print::short(line.run_id.as_str()),
+            print::escaped(&line.evidence)
+        ))?;
     }
     if lines.is_empty() {
         print::line("every recorded run has ended or is held")?;

@@ -22,7 +22,7 @@ use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::launch::{Launched, Nursery, Terms};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
-use tenure_os::{terminal, text};
+use tenure_os::{exec_limits, terminal, text};
 use tenure_settings::Settings;
 
 /// How long a command may take to be executed, or refused, before `--bg` gives up waiting to hear of it.
@@ -43,7 +43,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// Has the daemon start it, prints its id, and leaves.
 fn in_background(args: &RunArgs, client: &Client, spec: &Spec) -> Result<u8, Failure> {
-    let run = reach::wait(client.start(&request::of(args, spec)))?;
+    let run =
+        reach::try_wait(client.start(&request::of(args, spec)))?.map_err(|failed| match failed.code() {
+            Some("too-long") => Failure::not_startable(&failed),
+            _ => reach::failure(&failed),
+        })?;
     if let Some(termination) = &run.termination
         && termination.reason == Reason::SpawnError
     {
@@ -69,6 +73,7 @@ fn directly(args: &RunArgs, settings: &Settings, state: &StateRoot, spec: &Spec)
             "a scope needs a daemon, which keeps it to one run: `tenure daemon start`",
         ));
     }
+    spec.check_size(exec_limits::current()).map_err(Failure::not_startable)?;
     let terms = Terms { backend: "run", cgroup: settings.cgroup, keep: settings.output };
     if args.bg { background(args, state, spec, &terms) } else { foreground::run(args, state, spec, &terms) }
 }

@@ -7,10 +7,11 @@ use crate::{print, reach, settings};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let settings = settings::load()?;
-    let run = match reach::daemon(&settings)? {
-        Some(client) => reach::wait(client.run(&args.id))?,
-        None => view(&find(&settings::open(&settings)?, &args.id)?).map_err(Failure::refused)?.json(),
-    };
+    let run = reach::daemon_or_files(
+        &settings,
+        |client| reach::wait(client.run(&args.id)),
+        || Ok(view(&find(&settings::open(&settings)?, &args.id)?).map_err(Failure::refused)?.json()),
+    )?;
     if args.json {
         print::json(&run)?;
     } else {

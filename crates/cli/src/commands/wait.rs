@@ -1,7 +1,7 @@
 //! `tenure wait`: wait for runs to end.
 
 use super::progress::Progress;
-use super::{FOR_EVER, dial, find};
+use super::{FOR_EVER, dial, find, refuse_foreign};
 use crate::args::WaitArgs;
 use crate::failure::Failure;
 use crate::{print, reach, settings};
@@ -21,10 +21,12 @@ pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
     let settings = settings::load().map_err(Failure::of_run)?;
     let patience = args.timeout.and_then(|limit| limit.0);
     let deadline = patience.map(|patience| clock::awake() + patience);
-    match reach::daemon(&settings).map_err(Failure::of_run)? {
-        Some(client) => by_daemon(&settings, &client, args, deadline).map_err(Failure::of_run),
-        None => by_files(&settings, args, deadline),
-    }
+    let waited = reach::daemon_or_files(
+        &settings,
+        |client| by_daemon(&settings, client, args, deadline),
+        || by_files(&settings, args, deadline),
+    );
+    waited.map_err(Failure::of_run)
 }
 
 /// Asks the daemon, and the next one if that goes away meanwhile.
@@ -105,6 +107,9 @@ pub(super) fn ending_of(
     dir: &RunDir,
     deadline: Option<Duration>,
 ) -> Result<Option<Ending>, Failure> {
+    if dir.ending().map_err(Failure::refused)?.is_none() {
+        refuse_foreign(dir)?;
+    }
     loop {
         let kept = dir.kept().map_err(Failure::refused)?;
         if let Some(ending) = dir.ending().map_err(Failure::refused)? {

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<u8, Failure> {
     }
     for line in &story {
         let at = print::exact(line.at_ms);
-        print::line(&format!("{at}  {:8}  {:<16}  {}", line.source, line.what, print::plain(&line.text)))?;
+        print::line(&format!("{at}  {:8}  {:<16}  {}", line.source, line.what, print::escaped(&line.text)))?;
     }
     Ok(0)
 }

@@ -1,6 +1,9 @@
 //! Whether a daemon runs, and what would end it.
 
 use super::{Check, Verdict};
+use crate::reach;
+use tenure_client::{Client, Failed};
+use tenure_core::duration::show;
 use tenure_os::file::Dir;
 use tenure_os::host;
 use tenure_os::lock::{self, Holder};
@@ -15,6 +18,7 @@ const FATE: &str = "daemon-fate";
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     let mut checks = vec![running(settings)];
+    checks.extend(listening(settings));
     match service::manager() {
         Manager::Systemd => {
             let seen = Seen::look();
@@ -53,7 +57,7 @@ fn running(settings: &Settings) -> Check {
     let Ok(dir) = Dir::open(&settings.state) else { return none("none runs: there is no state root yet") };
     let answers = Conn::connect(&dir, SOCKET);
     match (lock::holder(&dir, LOCK), answers) {
-        (Ok(Holder::Somebody), Ok(_)) => Check::ok(NAME, "runs and answers"),
+        (Ok(Holder::Somebody), Ok(_)) => probed(settings),
         (Ok(Holder::Somebody), Err(error)) => Check::new(
             NAME,
             Verdict::Problem,
@@ -71,6 +75,46 @@ fn running(settings: &Settings) -> Check {
             Check::new(NAME, Verdict::Problem, format!("{LOCK}: {error}"), "give the state root to this user")
         }
     }
+}
+
+/// Checks that a daemon with a working socket answers.
+fn probed(settings: &Settings) -> Check {
+    const NAME: &str = "daemon";
+    let replaced = match settings.daemon.replace_after {
+        Some(limit) => format!("a warden replaces a daemon that shows no sign of life for {}", show(limit)),
+        None => "no warden replaces a daemon that hangs (daemon.replace-after is off)".to_owned(),
+    };
+    match reach::try_wait(Client::new(&settings.state).health()) {
+        Ok(Ok(_)) => Check::ok(NAME, format!("runs and answers; {replaced}")),
+        Ok(Err(failed)) => {
+            let finding = match failed {
+                Failed::Silent { pid: Some(pid) } => format!("the daemon (pid {pid}) does not answer"),
+                Failed::Silent { pid: None } => "the daemon does not answer".to_owned(),
+                failed => failed.to_string(),
+            };
+            let advice = format!("{replaced}; `tenure daemon stop` ends it now, and runs go on");
+            Check::new(NAME, Verdict::Problem, finding, advice)
+        }
+        Err(failure) => {
+            Check::new(NAME, Verdict::Problem, failure.text(), "see daemon.log in the state root")
+        }
+    }
+}
+
+/// Checks that a running daemon listens on its loopback address.
+fn listening(settings: &Settings) -> Option<Check> {
+    const NAME: &str = "api-address";
+    let address = settings.api.listen?;
+    let health = reach::wait(reach::running(settings)?.health()).ok()?;
+    Some(match health.listen_error {
+        None => Check::ok(NAME, format!("the daemon listens on {address}")),
+        Some(error) => Check::new(
+            NAME,
+            Verdict::Problem,
+            error,
+            "find out who has the port, and do not show the token there; or set another api.listen",
+        ),
+    })
 }
 
 /// What decides who would end a daemon that is started from here.

@@ -1,23 +1,26 @@
 //! What is left of runs, nurseries and programs that did not end as they should.
 
 use super::{Check, Verdict};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use tenure_core::ids::{NurseryId, RunId};
+use tenure_core::ids::{InstanceId, NurseryId, RunId};
 use tenure_core::record::Boundary;
 use tenure_core::state::State;
 use tenure_keeper::nursery;
 use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_os::host;
 use tenure_settings::Settings;
+use tenure_store::sqlite::RecordedRun;
 
 /// What is younger than this may be about to become whole.
 const YOUNG: Duration = Duration::from_mins(1);
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     let found = Found::look(&settings.state, SystemTime::now());
-    vec![found.lost(), found.unread(), found.remains()]
+    let rows = recorded(&settings.database());
+    vec![found.lost(), found.unread(), found.remains(), found.rows(rows), found.foreign()]
 }
 
 /// What was found in a state root.
@@ -31,11 +34,35 @@ struct Found {
     unread: Vec<String>,
     /// Files and groups that belong to nobody.
     remains: Vec<PathBuf>,
+    /// The runs of this installation that have a directory.
+    runs: HashMap<RunId, OnDisk>,
+    /// Runs whose directory is a copy.
+    foreign: Vec<String>,
+    /// The installation, if it has an id.
+    instance: Option<InstanceId>,
+}
+
+/// The state of a run by its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OnDisk {
+    kept: bool,
+    ended: bool,
+    /// True if the state may be about to change.
+    young: bool,
 }
 
 impl Found {
     fn look(state: &Path, now: SystemTime) -> Self {
-        let mut found = Self { now, lost: Vec::new(), unread: Vec::new(), remains: Vec::new() };
+        let instance = fs::read_to_string(state.join("instance-id")).ok();
+        let mut found = Self {
+            now,
+            lost: Vec::new(),
+            unread: Vec::new(),
+            remains: Vec::new(),
+            runs: HashMap::new(),
+            foreign: Vec::new(),
+            instance: instance.and_then(|text| text.lines().next()?.trim().parse().ok()),
+        };
         for path in entries(&state.join("runs")) {
             found.look_at_run(state, &path);
         }
@@ -69,6 +96,14 @@ impl Found {
                 return;
             }
         };
+        if view.foreign {
+            self.foreign.push(dir.id().to_string());
+            return;
+        }
+        // The journal and the ending are the last files that are created in the directory.
+        let young = !self.is_old(path);
+        let on_disk = OnDisk { kept: view.kept, ended: view.ending.is_some(), young };
+        self.runs.insert(dir.id().clone(), on_disk);
         let saved =
             view.note.as_ref().is_some_and(|note| nursery::lives(state, &note.nursery_id).unwrap_or(true));
         if view.state != State::Exited && !view.kept && !saved && self.is_old(path) {
@@ -134,6 +169,62 @@ impl Found {
         )
     }
 
+    /// Compares the directories and their keepers with the registry's rows.
+    fn rows(&self, recorded: Result<Option<Vec<RecordedRun>>, String>) -> Check {
+        const NAME: &str = "registry-rows";
+        let rows = match recorded {
+            Ok(Some(rows)) => rows,
+            Ok(None) if self.runs.is_empty() => return Check::ok(NAME, "there is no registry yet"),
+            Ok(None) => Vec::new(),
+            Err(why) => {
+                let finding = format!("the registry cannot be compared with the runs' directories: {why}");
+                return Check::new(NAME, Verdict::Problem, finding, "see what `registry` says above");
+            }
+        };
+        let rows: HashMap<&RunId, &RecordedRun> = rows.iter().map(|row| (&row.run, row)).collect();
+        let mut wrong = Vec::new();
+        for (run, files) in self.runs.iter().filter(|(_, files)| !files.young || files.kept) {
+            match rows.get(run) {
+                None if files.kept => wrong.push(format!("{run} is alive and has no row")),
+                None => wrong.push(format!("{run} has a directory and no row")),
+                Some(row) if row.has_ended && files.kept => {
+                    wrong.push(format!("{run} has ended by its row, and its keeper lives"));
+                }
+                Some(row) if !row.has_ended && files.ended && !files.kept => {
+                    wrong.push(format!("{run} has ended, and its row does not say so"));
+                }
+                Some(_) => {}
+            }
+        }
+        let own = |row: &&&RecordedRun| self.instance.as_ref() == Some(&row.owner) && !row.has_ended;
+        for row in rows.values().filter(own).filter(|row| !self.runs.contains_key(&row.run)) {
+            wrong.push(format!("{} is alive by its row, and has no directory", row.run));
+        }
+        wrong.sort();
+        if wrong.is_empty() {
+            return Check::ok(NAME, "every run's directory has its row, and every live row its directory");
+        }
+        let finding =
+            format!("{} between registry and files: {}", counted(wrong.len(), "mismatch"), some(&wrong));
+        let advice = "the daemon records again what its registry does not know when it starts: tenure daemon stop, then \
+                      tenure daemon start; runs go on";
+        Check::new(NAME, Verdict::Warning, finding, advice)
+    }
+
+    fn foreign(&self) -> Check {
+        const NAME: &str = "copied-runs";
+        if self.foreign.is_empty() {
+            return Check::ok(NAME, "every run's directory was made here");
+        }
+        let count = counted(self.foreign.len(), "run");
+        let finding = format!(
+            "{count} of the installation that this state root was copied from: {}",
+            some(&self.foreign)
+        );
+        let advice = "they are never touched from here: act on them where they were started";
+        Check::new(NAME, Verdict::Note, finding, advice)
+    }
+
     fn remains(&self) -> Check {
         const NAME: &str = "remains";
         if self.remains.is_empty() {
@@ -144,6 +235,14 @@ impl Found {
         let advice = "they cost only space: remove files with rm -r, and empty groups with rmdir";
         Check::new(NAME, Verdict::Note, finding, advice)
     }
+}
+
+/// The registry's rows; `None` if there is no registry.
+fn recorded(database: &Path) -> Result<Option<Vec<RecordedRun>>, String> {
+    if !database.exists() {
+        return Ok(None);
+    }
+    tenure_store::sqlite::recorded(database).map(Some).map_err(|error| error.to_string())
 }
 
 /// What a directory holds; one that cannot be read, or is not there, holds nothing that could be told.
@@ -159,7 +258,12 @@ fn name(path: &Path) -> &str {
 }
 
 fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    let plural = match count {
+        1 => "",
+        _ if what.ends_with('h') => "es",
+        _ => "s",
+    };
+    format!("{count} {what}{plural}")
 }
 
 /// The first few.

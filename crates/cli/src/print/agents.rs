@@ -1,6 +1,6 @@
 //! The agents that there are.
 
-use super::{Face, Table, Tone, plain};
+use super::{Face, Table, Tone, escaped, plain};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
     let mut table = Table::new(Face::of_stdout(), &headings);
     for agent in list {
         let (program, tone) = match &agent.program {
-            Some(path) => (plain(path), Tone::Plain),
+            Some(path) => (escaped(path), Tone::Plain),
             None => (not_found(agent), Tone::Quiet),
         };
         table.row([
@@ -77,7 +77,7 @@ pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
 fn not_found(agent: &Listed) -> String {
     let install = agent.adapter.as_ref().and_then(|adapter| adapter.install.as_deref());
     let how = install.map_or(String::new(), |install| format!("; {}", plain(install)));
-    format!("{}: not found{how}", plain(&agent.command))
+    format!("{}: not found{how}", escaped(&agent.command))
 }
 
 fn silence(agent: &Listed) -> String {

@@ -1,15 +1,26 @@
 //! What people are asked about, and what needs no asking.
 
+use super::asked::{self, IN_LIST, Room, WHOLE};
 use super::runs::{shortened, since};
 use super::{Face, Table, Tone, ago, line, plain, short};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::time::Duration;
 use tenure_core::api::{Allowed, Approval, PermissionJson};
+use tenure_core::visible::visible;
 use tenure_os::clock;
 
-/// The commands, each below its row and whole: who decides must see all of it.
+/// Prints the questions, each below its row. A long one is cut, with a line that says so.
 pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
+    questions(list, IN_LIST)
+}
+
+/// Prints one question in full.
+pub(crate) fn approval(approval: &Approval) -> Result<(), Failure> {
+    questions(std::slice::from_ref(approval), WHOLE)
+}
+
+fn questions(list: &[Approval], room: Room) -> Result<(), Failure> {
     let mut table = Table::new(Face::of_stdout(), &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
     for approval in list {
         let session = approval.session_key.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key)));
@@ -19,23 +30,30 @@ pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
             (ago(since(approval.created_at_ms)), Tone::Plain),
             (expires, tone),
             (session, Tone::Plain),
-            (plain(&approval.why), Tone::Quiet),
+            (visible(&approval.why).into_owned(), Tone::Quiet),
         ]);
     }
     let mut rows = table.lines().into_iter();
     rows.next().map_or(Ok(()), |headings| line(&headings))?;
     for (row, approval) in rows.zip(list) {
         line(&row)?;
-        approval.command.lines().try_for_each(|part| line(&format!("    {}", plain(part))))?;
+        let shown = asked::question(approval, Face::of_stdout(), room);
+        shown.iter().try_for_each(|part| line(part))?;
+        if shown != asked::question(approval, Face::of_stdout(), WHOLE) {
+            let id = short(approval.id.as_str());
+            line(&format!("      this is not all of it: `tenure approvals show {id}` is"))?;
+        }
         approval.options.iter().try_for_each(|option| line(&offered(approval, option)))?;
     }
     Ok(())
 }
 
-/// An answer that an agent offers, by its id first: by that it is chosen.
+/// Formats an option that an agent offers. Its id comes first, because people choose by it; its kind shows its effect,
+/// whatever its name is.
 fn offered(approval: &Approval, option: &PermissionJson) -> String {
     let mark = if approval.option.as_ref() == Some(&option.id) { "✓" } else { "-" };
-    format!("      {mark} {}: {}", plain(&option.id), plain(&option.name))
+    let kind = visible(&option.kind).replace('_', " ");
+    format!("      {mark} {} ({kind}): {}", visible(&option.id), visible(&option.name))
 }
 
 /// How long it can be answered, or what became of it.

@@ -1,7 +1,7 @@
 //! The live processes of runs, each below its parent.
 
 use super::runs::{name, since};
-use super::{Face, Table, Tone, ago, bytes, line, plain, short, state};
+use super::{Face, Table, Tone, ago, bytes, escaped, line, short, state};
 use crate::failure::Failure;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failur
                 (show(Duration::from_millis(process.cpu_ms)), Tone::Plain),
                 (bytes(process.rss_bytes), Tone::Plain),
                 (via.0.to_owned(), via.1),
-                (plain(&process.command), Tone::Plain),
+                (escaped(&process.command), Tone::Plain),
             ]);
         }
         table.print()?;

@@ -3,7 +3,6 @@
 //! the tool calls that are under way are shown last and change in place; where the answer is piped elsewhere, it is alone
 //! on standard output, and all else is beside it. Nothing is printed here.
 
-mod diff;
 mod page;
 mod plan;
 mod question;
@@ -17,6 +16,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::ids::TurnId;
 use tenure_core::tools::sessions::EntryJson;
+use tenure_core::visible::visible;
 use tool::Tool;
 
 /// How it is shown.
@@ -210,9 +210,12 @@ impl Happened {
         } else if let Some(asked) = Question::of(body) {
             if !self.questions.contains_key(&entry.number) {
                 // Who decides sees what would change.
-                let call = body["toolCallId"].as_str();
-                let tool = self.tools.values_mut().find(|tool| call.is_some_and(|id| tool.is(id)));
-                lines.extend(tool.map(|tool| tool.change(face)).unwrap_or_default());
+                if asked.details.is_none() {
+                    // An older daemon does not send this with the question.
+                    let call = body["toolCallId"].as_str();
+                    let tool = self.tools.values_mut().find(|tool| call.is_some_and(|id| tool.is(id)));
+                    lines.extend(tool.map(|tool| tool.change(face)).unwrap_or_default());
+                }
                 lines.extend(asked.lines(face));
             }
             self.questions.insert(entry.number, asked);
@@ -242,7 +245,7 @@ impl Happened {
 
 /// What a text of somebody else's is on one line.
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(String::new, plain)
+    value.as_str().map_or_else(String::new, |text| visible(text).into_owned())
 }
 
 /// What something is that is no text.

@@ -1,7 +1,7 @@
 //! Runs as `process list` shows them.
 
 use super::runs::{shortened, since};
-use super::{Face, Table, Tone, ago, plain, short};
+use super::{Face, Table, Tone, ago, escaped, plain, short};
 use crate::failure::Failure;
 use tenure_core::ending::Reason;
 use tenure_core::tools::{Listed, Status, Waiting};
@@ -20,7 +20,7 @@ pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
             (or_none(run.pid.map(|pid| pid.to_string())), Tone::Plain),
             (or_none(run.session_key.as_deref().map(|key| shortened(&plain(key)))), Tone::Plain),
             (or_none(ending(run)), if run.failure_kind.is_some() { Tone::Bad } else { Tone::Quiet }),
-            (plain(&run.command), Tone::Plain),
+            (escaped(&run.command), Tone::Plain),
         ]);
     }
     table.print()

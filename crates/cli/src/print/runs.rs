@@ -1,7 +1,7 @@
 //! Runs: many as a table, one in full.
 
 use super::record::{Group, Rows, record};
-use super::{Face, Table, Tone, ago, bytes, plain, short};
+use super::{Face, Table, Tone, ago, bytes, escaped, plain, short};
 use crate::failure::Failure;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -52,12 +52,19 @@ fn groups(view: &RunJson) -> Vec<Group> {
             .into_iter()
             .flatten(),
     );
+    if view.foreign {
+        let whose = format!(
+            "another installation ({}): this record is a copy; act on the run where it was started",
+            view.owner_instance_id
+        );
+        run.push(("belongs to", whose));
+    }
     run.push(("asked for", moment(view.created_at_ms)));
     run.extend(view.started_at_ms.map(|at| ("started", moment(at))));
     let mut command: Rows =
-        vec![("command", plain(&view.command.join(" "))), ("directory", plain(&view.cwd))];
+        vec![("command", escaped(&view.command.join(" "))), ("directory", escaped(&view.cwd))];
     if !view.env_names.is_empty() {
-        command.push(("set", plain(&view.env_names.join(", "))));
+        command.push(("set", escaped(&view.env_names.join(", "))));
     }
     command.extend(view.pty_size.map(|size| ("terminal", format!("{}x{}", size.cols, size.rows))));
     let limits = &view.limits;
@@ -68,14 +75,14 @@ fn groups(view: &RunJson) -> Vec<Group> {
     let mut groups = vec![("Run", run), ("Command", command), ("Limits", limit)];
     if let (Some(pid), Some(keeper), Some(around)) = (view.pid, view.keeper_pid, &view.boundary) {
         let mut rows = vec![("pid", pid.to_string())];
-        rows.extend(view.exe.as_ref().map(|exe| ("executable", plain(exe))));
-        rows.extend([("keeper", keeper.to_string()), ("boundary", plain(&boundary(around)))]);
+        rows.extend(view.exe.as_ref().map(|exe| ("executable", escaped(exe))));
+        rows.extend([("keeper", keeper.to_string()), ("boundary", escaped(&boundary(around)))]);
         groups.push(("Processes", rows));
     }
     groups.push(("Output", output(view)));
     if let (Some(termination), Some(at)) = (&view.termination, view.ended_at_ms) {
         let rows = vec![
-            ("how", plain(&termination.sentence())),
+            ("how", escaped(&termination.sentence())),
             ("reason", termination.reason.to_string()),
             ("when", moment(at)),
         ];
@@ -95,6 +102,9 @@ fn output(view: &RunJson) -> Rows {
 
 /// Where it is in its life, for people: a run without keeper and ending is lost to them.
 pub(crate) fn state(view: &RunJson) -> (String, Tone) {
+    if view.foreign && view.termination.is_none() {
+        return ("foreign".to_owned(), Tone::Odd);
+    }
     if view.lease_state == LeaseState::Lost && view.termination.is_none() {
         return ("lost".to_owned(), Tone::Bad);
     }
@@ -126,7 +136,7 @@ fn tone(termination: &Termination) -> Tone {
 
 /// What people call it: its label, or its command.
 pub(super) fn name(view: &RunJson) -> String {
-    plain(&view.label.clone().unwrap_or_else(|| view.command.join(" ")))
+    escaped(&view.label.clone().unwrap_or_else(|| view.command.join(" ")))
 }
 
 /// A key is often long; its end says more than its middle.

@@ -2,7 +2,7 @@
 
 use super::record::{Group, Rows, record};
 use super::runs::{moment, since};
-use super::{Face, Table, Tone, ago, plain, short};
+use super::{Face, Table, Tone, ago, escaped, plain, short};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::time::Duration;
@@ -100,7 +100,7 @@ fn ownership(row: &SessionRow) -> Rows {
 fn work(session: &SessionJson) -> Rows {
     let work = &session.row.work;
     let mut rows = vec![("backend", session.row.backend.to_string())];
-    rows.extend(work.cwd.as_deref().map(|cwd| ("directory", plain(cwd))));
+    rows.extend(work.cwd.as_deref().map(|cwd| ("directory", escaped(cwd))));
     rows.extend(work.model.as_deref().map(|model| ("model", plain(model))));
     rows.extend(work.permissions.map(|permissions| ("permissions", permissions.to_string())));
     rows.extend(work.timeout_ms.map(|ms| ("timeout", show(Duration::from_millis(ms)))));

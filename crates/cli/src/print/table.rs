@@ -8,6 +8,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, Conte
 pub(crate) struct Table {
     inner: comfy_table::Table,
     colour: bool,
+    width: u16,
     /// The columns that stand to the right.
     right: Vec<usize>,
 }
@@ -26,7 +27,7 @@ impl Table {
         };
         let right =
             headings.iter().enumerate().filter(|(_, heading)| heading.starts_with('>')).map(|(at, _)| at);
-        let mut table = Self { inner, colour: face.colour, right: right.collect() };
+        let mut table = Self { inner, colour: face.colour, width: face.width, right: right.collect() };
         let titles: Vec<&str> = headings.iter().map(|heading| heading.trim_start_matches('>')).collect();
         if titles.iter().any(|title| !title.is_empty()) {
             table.row(titles.iter().map(|title| ((*title).to_owned(), Tone::Title)));
@@ -37,8 +38,15 @@ impl Table {
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Tone)>) {
         let colour = self.colour;
+        // The table's own cut takes quadratic time. One character more than fits makes it mark the cut.
+        let most = usize::from(self.width) + 1;
+        let cut = |text: String| match text.char_indices().nth(most) {
+            Some((end, _)) => text[..end].to_owned(),
+            None => text,
+        };
         let cells = cells
             .into_iter()
+            .map(|(text, tone)| (cut(text), tone))
             .map(|(text, tone)| if colour { toned(text, tone) } else { Cell::new_owned(text) });
         let mut row = Row::from(cells.collect::<Vec<_>>());
         row.max_height(1);
@@ -97,6 +105,15 @@ mod tests {
         assert_eq!(lines[..2], ["RUN     AGE  COMMAND", "a       3 s  true"]);
         assert!(lines[2].starts_with("bcd  15 min  sh -c word") && lines[2].ends_with('…'), "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 40) && lines.len() == 3, "{lines:?}");
+    }
+
+    #[test]
+    fn a_cell_of_megabytes_is_printed_at_once() {
+        let mut table = Table::new(Face { width: 40, colour: false }, &["RUN", "COMMAND"]);
+        let long = "word ".repeat(5 << 20);
+        table.row([("a".to_owned(), Tone::Plain), (long, Tone::Plain)]);
+        let lines = table.lines();
+        assert!(lines[1].starts_with("a    word word") && lines[1].ends_with('…'), "{lines:?}");
     }
 
     #[test]

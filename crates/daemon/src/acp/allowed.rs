@@ -1,4 +1,5 @@
-//! What somebody has allowed an agent that asked before it writes: they are not asked again when it has us write that.
+//! The changes of files that a person has allowed an agent. The person is not asked again when the agent has us write
+//! the change that they were shown, and is asked when the agent has us write something else.
 
 use std::path::{Path, PathBuf};
 use tenure_acp::schema::{PermissionOptionKind, RequestPermissionRequest, ToolCallContent, ToolKind};
@@ -10,14 +11,41 @@ const MOST: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Allowed {
     always: bool,
-    once: Vec<PathBuf>,
+    once: Vec<Change>,
+}
+
+/// A change of a file as shown to a person: its parts, in order.
+#[derive(Debug)]
+struct Change {
+    path: PathBuf,
+    parts: Vec<(Option<String>, String)>,
+}
+
+impl Change {
+    /// Returns true if the change turns the old text into the new one.
+    fn makes(&self, old: &str, new: &str) -> bool {
+        let is = |text: &str| text.trim_end() == new.trim_end();
+        // Agents show a whole file, or only the part that changes: for its first occurrence, or for each.
+        let replaced = |each: fn(&str, &str, &str) -> String| {
+            self.parts.iter().fold(old.to_owned(), |text, (from, to)| match from {
+                Some(from) if !from.is_empty() => each(&text, from, to),
+                _ => to.clone(),
+            })
+        };
+        self.parts.last().is_some_and(|(_, to)| is(to))
+            || is(&replaced(|text, from, to| text.replacen(from, to, 1)))
+            || is(&replaced(|text, from, to| text.replace(from, to)))
+    }
 }
 
 impl Allowed {
     /// Somebody has chosen this option.
     pub(super) fn chosen(&mut self, wanted: &RequestPermissionRequest, option: &str) {
-        let chosen = wanted.options.iter().find(|offered| &*offered.option_id.0 == option);
-        match chosen.map(|option| option.kind) {
+        let mut chosen =
+            wanted.options.iter().filter(|offered| &*offered.option_id.0 == option).map(|it| it.kind);
+        let kind = chosen.next();
+        // An id that stands for both yes and no counts as no.
+        match kind.filter(|kind| chosen.all(|other| other == *kind)) {
             Some(PermissionOptionKind::AllowAlways) => {
                 self.always |= wanted.tool_call.fields.kind == Some(ToolKind::Edit);
                 self.remember(wanted);
@@ -28,23 +56,28 @@ impl Allowed {
     }
 
     fn remember(&mut self, wanted: &RequestPermissionRequest) {
-        let fields = &wanted.tool_call.fields;
-        let named = fields.locations.iter().flatten().map(|location| location.path.clone());
-        let changed = fields.content.iter().flatten().filter_map(|content| match content {
-            ToolCallContent::Diff(diff) => Some(diff.path.clone()),
-            _ => None,
-        });
-        let mut paths: Vec<PathBuf> = named.chain(changed).collect();
-        paths.sort();
-        paths.dedup();
-        self.once.extend(paths);
+        let mut changes: Vec<Change> = Vec::new();
+        for content in wanted.tool_call.fields.content.iter().flatten() {
+            let ToolCallContent::Diff(diff) = content else { continue };
+            let part = (diff.old_text.clone(), diff.new_text.clone());
+            match changes.iter_mut().find(|change| change.path == diff.path) {
+                Some(change) => change.parts.push(part),
+                None => changes.push(Change { path: diff.path.clone(), parts: vec![part] }),
+            }
+        }
+        self.once.extend(changes);
         let too_many = self.once.len().saturating_sub(MOST);
         self.once.drain(..too_many);
     }
 
+    /// Returns true if a person may have allowed writing this file.
+    pub(super) fn knows(&self, path: &Path) -> bool {
+        self.always || self.once.iter().any(|change| change.path == path)
+    }
+
     /// Whether this file may be written now; once, if that is how it was allowed.
-    pub(super) fn takes(&mut self, path: &Path) -> bool {
-        let at = self.once.iter().position(|allowed| allowed == path);
+    pub(super) fn takes(&mut self, path: &Path, old: &str, new: &str) -> bool {
+        let at = self.once.iter().position(|change| change.path == path && change.makes(old, new));
         if let Some(at) = at {
             self.once.remove(at);
         }
@@ -63,7 +96,10 @@ mod tests {
         let mut fields = ToolCallUpdateFields::new();
         fields.kind = Some(kind);
         fields.locations = Some(vec![ToolCallLocation::new("/work/a")]);
-        fields.content = Some(vec![Diff::new("/work/a", "new").into(), Diff::new("/work/b", "new").into()]);
+        fields.content = Some(vec![
+            Diff::new("/work/a", "new").into(),
+            Diff::new("/work/b", "two").old_text("one".to_owned()).into(),
+        ]);
         let options = [
             ("always", PermissionOptionKind::AllowAlways),
             ("once", PermissionOptionKind::AllowOnce),
@@ -74,7 +110,10 @@ mod tests {
     }
 
     fn takes(allowed: &mut Allowed, paths: [&str; 4]) -> [bool; 4] {
-        paths.map(|path| allowed.takes(Path::new(path)))
+        paths.map(|path| {
+            let new = if path == "/work/b" { "zero two three" } else { "new" };
+            allowed.takes(Path::new(path), "zero one three", new)
+        })
     }
 
     #[test]
@@ -86,11 +125,25 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_was_shown_is_not_written() {
+        let mut allowed = Allowed::default();
+        allowed.chosen(&asks(ToolKind::Edit), "once");
+        for (path, old, new) in [
+            ("/work/a", "old", "something else"),
+            ("/work/b", "zero one three", "zero two three and more"),
+            ("/work/b", "zero", "zero two"),
+        ] {
+            assert!(!allowed.takes(Path::new(path), old, new), "{path} {new}");
+        }
+        assert!(allowed.takes(Path::new("/work/b"), "one one\n", "two two"), "wherever it is");
+    }
+
+    #[test]
     fn what_was_refused_or_not_offered_is_not_written() {
         for option in ["no", "perhaps"] {
             let mut allowed = Allowed::default();
             allowed.chosen(&asks(ToolKind::Edit), option);
-            assert!(!allowed.takes(Path::new("/work/a")), "{option}");
+            assert!(!allowed.takes(Path::new("/work/a"), "", "new"), "{option}");
         }
     }
 
@@ -103,5 +156,16 @@ mod tests {
             allowed.chosen(&asks(kind), "always");
             assert_eq!(takes(&mut allowed, paths), expected, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn one_id_for_a_yes_and_a_no_allows_nothing() {
+        let mut wanted = asks(ToolKind::Edit);
+        wanted.options = [PermissionOptionKind::AllowAlways, PermissionOptionKind::RejectOnce]
+            .map(|kind| PermissionOption::new("x", "x", kind))
+            .to_vec();
+        let mut allowed = Allowed::default();
+        allowed.chosen(&wanted, "x");
+        assert!(!allowed.knows(Path::new("/work/a")));
     }
 }

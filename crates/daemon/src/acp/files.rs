@@ -4,11 +4,13 @@ use super::hosting::Hosting;
 use super::wants::refused;
 use std::io;
 use std::path::Path;
+use tenure_acp::details::file_diff;
 use tenure_acp::host::Answer;
 use tenure_acp::message::raw;
 use tenure_acp::schema::{
     Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse,
 };
+use tenure_core::api::FileDiff;
 use tenure_os::beneath::Beneath;
 use tokio::task::spawn_blocking;
 
@@ -27,6 +29,22 @@ impl Hosting {
         });
         let text = reading.await.map_err(|error| refused(error.to_string()))??;
         Ok(raw(&ReadTextFileResponse::new(text)))
+    }
+
+    /// The diff that writing a file would make.
+    pub(super) async fn change_of(&self, wanted: &WriteTextFileRequest) -> FileDiff {
+        let old = self.text_of(&wanted.path).await;
+        let (path, new) = (wanted.path.display().to_string(), wanted.content.clone());
+        let unread = FileDiff { path: path.clone(), diff: new.clone() };
+        spawn_blocking(move || file_diff(path, &old, &new)).await.unwrap_or(unread)
+    }
+
+    /// The text of a file before it is written, empty if it cannot be read. Errors are reported when it is written.
+    pub(super) async fn text_of(&self, path: &Path) -> String {
+        let (root, path) = (self.bounds.root.clone(), path.to_owned());
+        let reading = spawn_blocking(move || beneath(&root, &path).ok()?.read(MOST).ok());
+        let bytes = reading.await.ok().flatten().unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     pub(super) async fn write_file(&self, wanted: WriteTextFileRequest) -> Answer {

@@ -213,6 +213,11 @@ impl Host for Hosting {
         self.bounds.asks_somebody().then(|| asked.consequence(self.run()))
     }
 
+    fn withdraw(&self, asked: &Asked) {
+        let (daemon, question) = (Arc::clone(&self.daemon), asked.consequence(self.run()));
+        tokio::spawn(async move { daemon.withdraw_question(&question).await });
+    }
+
     fn now_ms(&self) -> u64 {
         clock::unix_ms()
     }

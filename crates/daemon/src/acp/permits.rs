@@ -2,18 +2,22 @@
 //! question and its answer are records, so the next daemon goes on waiting for it, or finds it answered.
 
 use super::hosting::Hosting;
+use super::wants::Deed;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::tools::without_question;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_acp::details::{WHOLE, details, headline};
 use tenure_acp::permission::offered;
 use tenure_acp::schema::RequestPermissionRequest;
-use tenure_core::api::{Approval, PermissionJson};
+use tenure_core::api::{Approval, PermissionJson, ToolDetails};
 use tenure_core::ids::RunId;
 use tenure_core::session::SessionKey;
+use tenure_core::visible::cut;
 use tenure_os::{clock, pause};
 use tenure_store::{ApprovalRow, ApprovalState, NewApproval};
 use tokio::time::{sleep, timeout};
@@ -21,30 +25,48 @@ use tokio::time::{sleep, timeout};
 /// The pause before the registry is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// Number of tries to find a question that is to be withdrawn.
+const WITHDRAWALS: usize = 10;
+
+/// Maximum length of a text in an answered question and in its event, in bytes.
+const KEPT: usize = 4 << 10;
+
 /// What somebody is asked.
 pub(super) struct Question {
     title: String,
+    details: ToolDetails,
+    /// The working directory; the session's if there is none.
+    cwd: Option<String>,
+    env: BTreeMap<String, String>,
     options: Vec<PermissionJson>,
 }
 
 impl Question {
     pub(super) fn of_request(wanted: &RequestPermissionRequest) -> Self {
-        let title = wanted.tool_call.fields.title.clone();
+        let fields = &wanted.tool_call.fields;
+        let title = fields.title.as_deref().unwrap_or("do something that it does not name");
+        let details = details(fields, WHOLE);
         Self {
-            title: title.unwrap_or_else(|| "do something that it does not name".to_owned()),
+            title: headline(title, &details),
+            details,
+            cwd: None,
+            env: BTreeMap::new(),
             options: offered(wanted),
         }
     }
 
     /// About something that the agent does by us and has not asked for.
-    pub(super) fn of_deed(title: &str) -> Self {
+    pub(super) fn of_deed(deed: &Deed) -> Self {
         let option = |id: &str, kind: &str| PermissionJson {
             id: id.to_owned(),
             name: id.to_owned(),
             kind: kind.to_owned(),
         };
         Self {
-            title: title.to_owned(),
+            title: cut(&deed.title, WHOLE).into_owned(),
+            details: deed.details.cut(WHOLE),
+            cwd: deed.cwd.clone(),
+            env: deed.env.clone(),
             options: vec![option("allow", "allow_once"), option("reject", "reject_once")],
         }
     }
@@ -62,6 +84,13 @@ pub(super) struct Answered {
 pub(crate) struct Permission {
     title: String,
     cwd: String,
+    #[serde(default)]
+    details: ToolDetails,
+    /// The variables of a command. Their values are kept until the question is answered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    env: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    env_names: Vec<String>,
     options: Vec<PermissionJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
@@ -78,7 +107,12 @@ pub(crate) enum Choice<'a> {
 impl Permission {
     /// The question, if it is one of these.
     pub(crate) fn read(row: &ApprovalRow) -> Option<Self> {
-        Self::deserialize(row.approval.asked.get("permission")?).ok()
+        Self::of(&row.approval.asked)
+    }
+
+    /// Reads the question out of a recorded request.
+    pub(crate) fn of(asked: &Value) -> Option<Self> {
+        Self::deserialize(asked.get("permission")?).ok()
     }
 
     fn recorded(&self) -> Value {
@@ -90,6 +124,9 @@ impl Permission {
         Approval {
             command: self.title,
             cwd: self.cwd,
+            details: Some(self.details),
+            env: if without.state == "pending" { self.env } else { BTreeMap::new() },
+            env_names: self.env_names,
             why: "an agent asks before it does this".to_owned(),
             options: self.options,
             option: self.chosen,
@@ -97,10 +134,21 @@ impl Permission {
         }
     }
 
+    /// The record of the question after its answer: cut, and without variables.
+    pub(crate) fn kept(self) -> Value {
+        let (title, details) = (cut(&self.title, KEPT).into_owned(), self.details.cut(KEPT));
+        Self { title, details, env: BTreeMap::new(), ..self }.recorded()
+    }
+
     /// Which option a choice is, and what became of the question by that.
     fn choose(&self, choice: &Choice<'_>) -> Result<(Option<String>, ApprovalState), Refusal> {
+        // An id that stands for options of several kinds is no answer: the agent would choose its meaning.
+        let is_one = |option: &PermissionJson| {
+            self.options.iter().all(|other| other.id != option.id || other.kind == option.kind)
+        };
         let of_kind = |kinds: &[&str]| {
-            let found = kinds.iter().find_map(|kind| self.options.iter().find(|option| option.kind == *kind));
+            let is = |kind: &str, option: &&PermissionJson| option.kind == kind && is_one(option);
+            let found = kinds.iter().find_map(|kind| self.options.iter().find(|option| is(kind, option)));
             found.map(|option| option.id.clone())
         };
         let offers = || self.options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ");
@@ -122,7 +170,8 @@ impl Permission {
             // Where no refusal is offered, the request is cancelled.
             Choice::Like(_) => Ok((of_kind(&["reject_once", "reject_always"]), ApprovalState::Denied)),
             Choice::Option(id) => {
-                let Some(option) = self.options.iter().find(|option| option.id == *id) else {
+                let Some(option) = self.options.iter().find(|option| option.id == *id && is_one(option))
+                else {
                     return Err(Refusal::invalid(format!(
                         "{id:?} is not offered: choose one of {}",
                         offers()
@@ -177,7 +226,10 @@ impl Hosting {
         let now = clock::unix_ms();
         let permission = Permission {
             title: question.title.clone(),
-            cwd: self.bounds.root.display().to_string(),
+            cwd: question.cwd.clone().unwrap_or_else(|| self.bounds.root.display().to_string()),
+            details: question.details.clone(),
+            env: question.env.clone(),
+            env_names: question.env.keys().cloned().collect(),
             options: question.options.clone(),
             chosen: None,
         };
@@ -192,7 +244,11 @@ impl Hosting {
         };
         daemon.registry.ask_person(approval).await?;
         pause::point("daemon-acp-asked");
-        let detail = json!({ "command": question.title, "why": "an agent asks before it does this" });
+        let detail = json!({
+            "command": cut(&question.title, KEPT),
+            "details": question.details.cut(KEPT),
+            "why": "an agent asks before it does this",
+        });
         daemon.tell_of(id, Some(self.key.to_string()), "approval-asked", detail).await;
         let row = daemon.registry.approval(id.clone()).await?;
         row.ok_or_else(|| Refusal::internal("the question is gone"))
@@ -210,6 +266,21 @@ impl Daemon {
             if row.approval.session.as_deref() == Some(key.as_str()) && Permission::read(&row).is_some() {
                 // Somebody may be faster.
                 let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), "the turn's end")).await;
+            }
+        }
+    }
+
+    /// Withdraws a question, because the agent has changed the subject of its request.
+    pub(super) async fn withdraw_question(&self, id: &RunId) {
+        // The question may be on its way to the registry. If it arrives too late for this, its turn's end withdraws it.
+        for _ in 0..WITHDRAWALS {
+            match self.registry.approval(id.clone()).await {
+                Ok(Some(row)) => {
+                    let by = "the agent, which changed it";
+                    let _ = self.record_answer(&row, ApprovalState::Denied, (Vec::new(), by)).await;
+                    return;
+                }
+                Ok(None) | Err(_) => sleep(PAUSE).await,
             }
         }
     }
@@ -274,7 +345,15 @@ mod tests {
             kind: (*kind).to_owned(),
         };
         let options = options.iter().map(option).collect();
-        Permission { title: String::new(), cwd: String::new(), options, chosen: None }
+        Permission {
+            title: String::new(),
+            cwd: String::new(),
+            details: ToolDetails::default(),
+            env: BTreeMap::new(),
+            env_names: Vec::new(),
+            options,
+            chosen: None,
+        }
     }
 
     #[test]
@@ -292,6 +371,14 @@ mod tests {
         assert_eq!(chosen(Choice::Like(Denied)), ("d".to_owned(), Denied));
         assert_eq!(chosen(Choice::Option("c")), ("c".to_owned(), AllowedOnce));
         assert!(all.choose(&Choice::Option("e")).is_err());
+    }
+
+    #[test]
+    fn an_option_that_means_yes_and_no_is_no_answer() {
+        let both = permission(&[("x", "allow_once"), ("x", "reject_once"), ("y", "reject_always")]);
+        assert!(both.choose(&Choice::Like(AllowedOnce)).is_err());
+        assert!(both.choose(&Choice::Option("x")).is_err());
+        assert_eq!(both.choose(&Choice::Like(Denied)).unwrap(), (Some("y".to_owned()), Denied));
     }
 
     #[test]

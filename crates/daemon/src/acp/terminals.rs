@@ -3,7 +3,7 @@
 //! remembered of it.
 
 use super::hosting::Hosting;
-use super::wants::refused;
+use super::wants::{Deed, refused};
 use crate::asked::{self, Asked as AskedRun};
 use crate::daemon::lock;
 use crate::refusal::Refusal;
@@ -18,13 +18,16 @@ use tenure_acp::schema::{
     CreateTerminalRequest, CreateTerminalResponse, Error, KillTerminalResponse, ReleaseTerminalResponse,
     TerminalExitStatus, TerminalOutputResponse, WaitForTerminalExitResponse,
 };
+use tenure_core::api::ToolDetails;
 use tenure_core::ending::Termination;
 use tenure_core::ids::RunId;
 use tenure_core::session::Backend;
 use tenure_core::signal;
 use tenure_core::spec::{Argv, Spec, Transport};
+use tenure_core::visible::{self, shell_line};
 use tenure_os::text;
 use tenure_output::{Piece, Reader, totals};
+use tenure_policy::environment;
 use tenure_store::RunRow;
 
 /// How much of the output is told at most.
@@ -48,20 +51,42 @@ impl Hosting {
         Ok(raw(&CreateTerminalResponse::new(id)))
     }
 
+    /// The question about a command: its exact words, its directory and its variables.
+    pub(super) fn terminal_deed(&self, wanted: &CreateTerminalRequest) -> Result<Deed, Refusal> {
+        environment::judge(wanted.env.iter().map(|it| (it.name.as_str(), it.value.as_str())))
+            .map_err(Refusal::invalid)?;
+        let line = shell_line(words(wanted).iter().map(String::as_str));
+        let odd = visible::odd_control(&line).filter(|_| self.bounds.asks_somebody());
+        if let Some(control) = odd {
+            return Err(Refusal::invalid(format!(
+                "the command holds the control character {}, and only newline and tab can be shown to a person: leave it \
+                 out",
+                visible::visible(&control.to_string())
+            )));
+        }
+        let cwd = wanted.cwd.as_ref().unwrap_or(&self.bounds.root).display().to_string();
+        let given = wanted.env.iter().map(|it| (it.name.clone(), it.value.clone()));
+        let set = wanted.env.iter().map(|it| format!("{}={}", it.name, it.value));
+        let full: Vec<String> = set.chain(words(wanted)).collect();
+        let with_env = || format!("env {}", shell_line(full.iter().map(String::as_str)));
+        let details = ToolDetails {
+            kind: Some("execute".to_owned()),
+            command: Some(if wanted.env.is_empty() { line.clone() } else { with_env() }),
+            ..ToolDetails::default()
+        };
+        let title = format!("run {line}");
+        Ok(Deed { title, details, cwd: Some(cwd), env: given.collect(), only_looks: false })
+    }
+
     fn terminal_asked(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<AskedRun, Refusal> {
         let mut process = asked::handed_down(&self.daemon.state_text());
+        let words = words(&wanted);
         process.cwd = text::bytes(wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()));
         dress(&mut process, &self.bounds.description.env)?;
         for variable in &wanted.env {
             process.set(&variable.name, &variable.value)?;
             process.env_names.push(variable.name.clone());
         }
-        // Some agents write a line for a shell instead of a program and its arguments.
-        let words = if wanted.args.is_empty() && wanted.command.contains(char::is_whitespace) {
-            shell::of_system(wanted.command)
-        } else {
-            std::iter::once(wanted.command).chain(wanted.args).collect()
-        };
         let command =
             Argv::new(words.into_iter().map(String::into_bytes).collect()).map_err(Refusal::invalid)?;
         let limits = self.daemon.settings.run.without_time_limits();
@@ -121,6 +146,14 @@ impl Hosting {
         let row = row.filter(is_ours).ok_or_else(unknown)?;
         Ok((row, limit.unwrap_or(MOST).min(MOST)))
     }
+}
+
+/// The words to execute. Some agents send a shell line instead of a program and its arguments.
+fn words(wanted: &CreateTerminalRequest) -> Vec<String> {
+    if wanted.args.is_empty() && wanted.command.contains(char::is_whitespace) {
+        return shell::of_system(wanted.command.clone());
+    }
+    std::iter::once(&wanted.command).chain(&wanted.args).cloned().collect()
 }
 
 /// The last of a run's output, and whether something is missing before it.

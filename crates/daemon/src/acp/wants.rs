@@ -4,16 +4,22 @@ use super::hosting::Hosting;
 use super::permits::Question;
 use crate::daemon::lock;
 use serde_json::json;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use tenure_acp::conversation::{Asked, Want};
+use tenure_acp::details::TOLD;
 use tenure_acp::host::{Answer, Reply};
 use tenure_acp::message::raw;
 use tenure_acp::permission::{self, Decision};
 use tenure_acp::schema::{
     Error, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    WriteTextFileRequest,
 };
 use tenure_agents::Adapter as Description;
+use tenure_core::api::ToolDetails;
 use tenure_core::session::Permissions;
+use tenure_core::visible;
+use tenure_os::file;
 
 /// What an agent may do, and where.
 #[derive(Debug, Clone)]
@@ -35,8 +41,28 @@ impl Bounds {
 pub(super) struct Deed {
     /// In words.
     pub(super) title: String,
+    /// The details that a person has to see.
+    pub(super) details: ToolDetails,
+    /// The working directory; the session's if there is none.
+    pub(super) cwd: Option<String>,
+    /// The variables of a command.
+    pub(super) env: BTreeMap<String, String>,
     /// Whether it changes nothing.
     pub(super) only_looks: bool,
+}
+
+impl Deed {
+    /// An operation on a file.
+    fn with_file(verb: &str, path: &Path) -> Self {
+        let path = path.display().to_string();
+        Self {
+            title: format!("{verb} {path}"),
+            details: ToolDetails { kind: Some(verb.to_owned()), paths: vec![path], ..ToolDetails::default() },
+            cwd: None,
+            env: BTreeMap::new(),
+            only_looks: verb == "read",
+        }
+    }
 }
 
 impl Hosting {
@@ -45,20 +71,28 @@ impl Hosting {
         match asked.want() {
             Want::Permission(wanted) => self.permit(&asked, &wanted).await,
             Want::ReadFile(wanted) => {
-                let deed = Deed { title: format!("read {}", wanted.path.display()), only_looks: true };
+                let deed = Deed::with_file("read", &wanted.path);
                 self.if_permitted(&asked, &deed, self.read_file(wanted)).await
             }
-            Want::WriteFile(wanted) if lock(&self.allowed).takes(&wanted.path) => {
-                self.write_file(wanted).await.into()
-            }
             Want::WriteFile(wanted) => {
-                let deed = Deed { title: format!("write {}", wanted.path.display()), only_looks: false };
+                if self.was_allowed(&wanted).await {
+                    return self.write_file(wanted).await.into();
+                }
+                let mut deed = Deed::with_file("write", &wanted.path);
+                if self.bounds.asks_somebody() {
+                    deed.details.diffs = vec![self.change_of(&wanted).await];
+                }
                 self.if_permitted(&asked, &deed, self.write_file(wanted)).await
             }
-            Want::CreateTerminal(wanted) => {
-                let words = std::iter::once(&wanted.command).chain(&wanted.args).map(String::as_str);
-                let deed =
-                    Deed { title: format!("run {}", words.collect::<Vec<_>>().join(" ")), only_looks: false };
+            Want::CreateTerminal(mut wanted) => {
+                // A link in the path may lead elsewhere by the time a person has allowed it.
+                if let Some(real) = wanted.cwd.as_ref().and_then(|cwd| file::real(cwd).ok()) {
+                    wanted.cwd = Some(real);
+                }
+                let deed = match self.terminal_deed(&wanted) {
+                    Ok(deed) => deed,
+                    Err(refusal) => return Reply::from(Err(refused(refusal.detail))),
+                };
                 self.if_permitted(&asked, &deed, self.create_terminal(&asked, wanted)).await
             }
             Want::TerminalOutput(wanted) => self.terminal_output(&wanted.terminal_id.0).await.into(),
@@ -67,6 +101,15 @@ impl Hosting {
             Want::ReleaseTerminal(wanted) => self.release_terminal(&wanted.terminal_id.0).await.into(),
             Want::Nothing(error) => Reply::from(Err(error)),
         }
+    }
+
+    /// Returns true if a person was shown this change of a file and has allowed it.
+    async fn was_allowed(&self, wanted: &WriteTextFileRequest) -> bool {
+        if !lock(&self.allowed).knows(&wanted.path) {
+            return false;
+        }
+        let old = self.text_of(&wanted.path).await;
+        lock(&self.allowed).takes(&wanted.path, &old, &wanted.content)
     }
 
     /// Answers a request for permission.
@@ -102,13 +145,14 @@ impl Hosting {
             Permissions::ApproveReads => (false, Permissions::ApproveReads.word().to_owned()),
             Permissions::DenyAll => (false, Permissions::DenyAll.word().to_owned()),
             Permissions::Ask => {
-                let answered =
-                    self.ask_person(asked.consequence(self.run()), &Question::of_deed(&deed.title)).await;
+                let answered = self.ask_person(asked.consequence(self.run()), &Question::of_deed(deed)).await;
                 (answered.option.as_deref() == Some("allow"), answered.by)
             }
         };
         let outcome = if allowed { "allow" } else { "reject" };
-        let told = Some(json!({ "tool": deed.title, "outcome": outcome, "by": by }));
+        let title = visible::cut(&deed.title, TOLD);
+        let details = deed.details.cut(TOLD);
+        let told = Some(json!({ "tool": title, "details": details, "outcome": outcome, "by": by }));
         let answer = if allowed { doing.await } else { Err(not_permitted(&deed.title, &by)) };
         Reply { answer, told }
     }

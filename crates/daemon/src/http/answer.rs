@@ -1,5 +1,6 @@
 //! Requests that are understood or refused by name, and answers in one shape.
 
+use super::door::Local;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -10,8 +11,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
+use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
+use tenure_core::tools::CLI_HEADER;
 use tenure_mcp::Outflow;
 
 impl IntoResponse for Refusal {
@@ -108,6 +111,18 @@ impl FromRequestParts<Arc<Daemon>> for Requester {
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Refusal> {
         let who = parts.extensions.get::<Requester>().cloned();
         who.ok_or_else(|| Refusal::internal("a request that came through no door"))
+    }
+}
+
+/// True if the caller is our own command line, on the local socket.
+pub(super) struct FromCli(pub(super) bool);
+
+impl FromRequestParts<Arc<Daemon>> for FromCli {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Infallible> {
+        let is_local = parts.extensions.get::<Local>().is_some();
+        Ok(Self(is_local && parts.headers.contains_key(CLI_HEADER)))
     }
 }
 

@@ -93,11 +93,9 @@ async fn answer(
 fn person(who: &Requester) -> Result<(), Refusal> {
     match who {
         Requester::Operator { .. } => Ok(()),
-        Requester::Client { .. } | Requester::Gone { .. } | Requester::Member { .. } => {
-            Err(Refusal::forbidden(format!(
-                "{who} cannot say what may run: a person can, from outside of any run"
-            )))
-        }
+        Requester::Client { .. } | Requester::Member { .. } => Err(Refusal::forbidden(format!(
+            "{who} cannot say what may run: a person can, from outside of any run"
+        ))),
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) async fn attach(
     let held = daemon.held(&row.ticket.run_id).ok_or_else(|| {
         Refusal::wrong_state(format!("run {} has ended, or is not held by this daemon", row.ticket.run_id))
     })?;
+    let place = daemon.follow()?;
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut viewer = Viewer { daemon, row, follower: Follower::new(held), socket, at: 0 };
         if let Err(why) = viewer.watch().await {
@@ -44,6 +45,7 @@ pub(super) async fn attach(
             // A client that is gone needs no reason.
             let _ = viewer.socket.send(Message::Close(Some(close))).await;
         }
+        drop(place);
     }))
 }
 

@@ -1,13 +1,16 @@
 //! The sockets: who may come in, and what is known of them before they say a word.
 
-use super::guard::Token;
+use super::linger::{Lingering, RequestBody};
+use super::loopback::Loopback;
 use super::router;
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use hyper::Method;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,42 +20,75 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::defaults;
 use tenure_mcp::Watched;
+use tenure_os::file::{Dir, FileId};
+use tenure_os::memory;
 use tenure_os::socket::Listener;
 use tenure_os::stream::{Door, Stream};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tower::ServiceExt;
 
 /// The socket's name in the state root.
 pub(crate) const SOCKET: &str = "daemon.sock";
+/// The only path for clients without rights.
+const HEALTH: &str = "/v1/health";
 /// How long a client may take to say what it wants.
 const HEAD: Duration = Duration::from_secs(15);
-/// How many may be connected on the loopback address at once.
-const MOST_LOOPBACK: usize = 256;
+/// Size of a body after which memory is returned to the system, in bytes.
+const LARGE: u64 = 1 << 20;
 /// How long nobody is let in after that failed: no descriptor to spare, most likely.
-const SHUT: Duration = Duration::from_millis(100);
+pub(super) const SHUT: Duration = Duration::from_millis(100);
 
 /// What clients connect to.
 pub(crate) struct Doors {
-    local: Door,
-    loopback: Option<(TcpListener, Token)>,
+    local: LocalSocket,
+    loopback: Option<Loopback>,
+}
+
+/// The local socket, and the file by which clients find it.
+struct LocalSocket {
+    door: Door,
+    file: Option<FileId>,
+    /// True if the log already says that the socket cannot be bound.
+    complained: bool,
+}
+
+impl LocalSocket {
+    fn bind(dir: &Dir) -> io::Result<Self> {
+        // We hold the lock, so the daemon that left the socket is gone.
+        dir.remove(SOCKET)?;
+        let door = Door::new(Listener::bind(dir, SOCKET)?)?;
+        Ok(Self { door, file: FileId::within(dir, SOCKET)?, complained: false })
+    }
+
+    /// Binds the socket again if its file was removed or replaced, for example by a cleaner of temporary files.
+    /// Existing connections stay.
+    fn bind_anew_if_removed(&mut self, daemon: &Daemon) {
+        let dir = daemon.state.dir();
+        if FileId::within(dir, SOCKET).is_ok_and(|now| now == self.file && now.is_some()) {
+            return;
+        }
+        match Self::bind(dir) {
+            Ok(bound) => {
+                tracing::warn!("{SOCKET} was removed or replaced: it is bound anew");
+                *self = bound;
+            }
+            Err(error) if !self.complained => {
+                tracing::error!(%error, "{SOCKET} was removed or replaced, and cannot be bound anew");
+                self.complained = true;
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// Opens the sockets.
 pub(crate) fn open(daemon: &Daemon) -> io::Result<Doors> {
-    let dir = daemon.state.dir();
-    // We hold the lock, so whoever left it is gone.
-    dir.remove(SOCKET)?;
-    let local = Door::new(Listener::bind(dir, SOCKET)?)?;
+    let local = LocalSocket::bind(daemon.state.dir())?;
     let loopback = match daemon.settings.api.listen {
-        Some(address) => {
-            let listener = std::net::TcpListener::bind(address)
-                .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
-            listener.set_nonblocking(true)?;
-            Some((TcpListener::from_std(listener)?, Token::open(&daemon.settings.api_token())?))
-        }
+        Some(address) => Some(Loopback::open(daemon, address)?),
         None => None,
     };
     Ok(Doors { local, loopback })
@@ -67,7 +103,7 @@ pub(crate) struct Connections {
 }
 
 /// Held by every connection while it is open.
-type Open = mpsc::Sender<Infallible>;
+pub(super) type Open = mpsc::Sender<Infallible>;
 
 impl Connections {
     /// Waits until every answer was given, for a while.
@@ -82,19 +118,38 @@ impl Connections {
 pub(crate) fn serve(daemon: Arc<Daemon>, doors: Doors) -> Connections {
     let (open, last) = mpsc::channel(1);
     let router = router(&daemon);
-    if let Some((listener, token)) = doors.loopback {
-        let open = open.downgrade();
-        tokio::spawn(serve_loopback(Arc::clone(&daemon), listener, token, router.clone(), open));
+    if let Some(loopback) = doors.loopback {
+        tokio::spawn(loopback.serve(Arc::clone(&daemon), router.clone(), open.downgrade()));
     }
     tokio::spawn(serve_local(daemon, doors.local, router, open.downgrade()));
     Connections { open, last }
 }
 
-async fn serve_local(daemon: Arc<Daemon>, door: Door, router: Router, open: mpsc::WeakSender<Infallible>) {
+async fn serve_local(
+    daemon: Arc<Daemon>,
+    local: LocalSocket,
+    router: Router,
+    open: mpsc::WeakSender<Infallible>,
+) {
     let mut phase = daemon.phase.subscribe();
+    let mut local = local;
+    let mut look = tokio::time::interval(daemon.settings.lease.heartbeat);
+    let places = Arc::new(Semaphore::new(defaults::CONNECTIONS));
+    let spare = Arc::new(Semaphore::new(defaults::SPARE_CONNECTIONS));
     loop {
+        // Clients without a permit wait in the backlog.
+        let (place, is_spare) = tokio::select! {
+            biased;
+            Ok(place) = Arc::clone(&places).acquire_owned() => (place, false),
+            Ok(place) = Arc::clone(&spare).acquire_owned() => (place, true),
+            () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
+        };
         let accepted = tokio::select! {
-            accepted = door.accept() => accepted,
+            accepted = local.door.accept() => accepted,
+            _ = look.tick() => {
+                local.bind_anew_if_removed(&daemon);
+                continue;
+            }
             () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
         };
         let Ok(stream) = accepted else {
@@ -103,66 +158,25 @@ async fn serve_local(daemon: Arc<Daemon>, door: Door, router: Router, open: mpsc
         };
         let visitor = visitor(&daemon, &stream);
         let router = router.clone();
-        let answer = move |mut request: Request<Incoming>| {
+        let answer = move |mut request: Request<RequestBody>| {
             let (visitor, router) = (visitor.clone(), router.clone());
             async move {
                 match visitor {
-                    Ok(who) => {
+                    Visitor::Known(_) if is_spare && !is_for_operators(&request) => {
+                        let most = defaults::CONNECTIONS;
+                        let why = format!("{most} clients are connected: close some of them");
+                        Refusal::too_many_connections(why).into_response()
+                    }
+                    Visitor::Known(who) => {
                         request.extensions_mut().insert(who);
                         request.extensions_mut().insert(Local);
                         answer(router, request).await
                     }
-                    Err(refusal) => refusal.into_response(),
+                    Visitor::Unidentified(_) if request.uri().path() == HEALTH => {
+                        answer(router, request).await
+                    }
+                    Visitor::Unidentified(refusal) | Visitor::Foreign(refusal) => refusal.into_response(),
                 }
-            }
-        };
-        tokio::spawn(converse(Arc::clone(&daemon), stream, answer, open.upgrade()));
-    }
-}
-
-/// A request came over the local socket.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Local;
-
-/// Who is at the other end: this user, the superuser, or nobody that we serve.
-fn visitor(daemon: &Daemon, stream: &Stream) -> Result<Requester, Refusal> {
-    let peer = stream.peer().map_err(Refusal::internal)?;
-    if peer.is_foreign() {
-        return Err(Refusal::forbidden(format!("user {} is not this daemon's user", peer.user())));
-    }
-    Ok(daemon.requester(&peer))
-}
-
-async fn serve_loopback(
-    daemon: Arc<Daemon>,
-    listener: TcpListener,
-    token: Token,
-    router: Router,
-    open: mpsc::WeakSender<Infallible>,
-) {
-    let mut phase = daemon.phase.subscribe();
-    let places = Arc::new(Semaphore::new(MOST_LOOPBACK));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
-        };
-        let Ok((stream, address)) = accepted else {
-            tokio::time::sleep(SHUT).await;
-            continue;
-        };
-        // Anybody at this machine may knock.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-        let (router, token) = (router.clone(), token.clone());
-        let who = Requester::Operator { about: format!("{address} with the token") };
-        let answer = move |mut request: Request<Incoming>| {
-            let (who, router, token) = (who.clone(), router.clone(), token.clone());
-            async move {
-                if let Err(refusal) = token.check(request.uri(), request.headers()) {
-                    return refusal.into_response();
-                }
-                request.extensions_mut().insert(who);
-                answer(router, request).await
             }
         };
         let conversation = converse(Arc::clone(&daemon), stream, answer, open.upgrade());
@@ -173,22 +187,67 @@ async fn serve_loopback(
     }
 }
 
-async fn answer(router: Router, request: Request<Incoming>) -> Response {
-    match router.oneshot(request).await {
+/// Returns true for requests that are answered even at the connection limit: health, shutdown, cancel and removal.
+fn is_for_operators(request: &Request<RequestBody>) -> bool {
+    let path = request.uri().path();
+    request.method() == Method::DELETE
+        || ["/v1/health", "/v1/shutdown"].contains(&path)
+        || path.ends_with("/cancel")
+        || (request.method() == Method::GET
+            && path.strip_prefix("/v1/runs/").is_some_and(|id| !id.contains('/')))
+}
+
+/// A request came over the local socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Local;
+
+/// The client of a local connection.
+#[derive(Clone)]
+enum Visitor {
+    /// A client with rights.
+    Known(Requester),
+    /// A client of this user without rights: it may only ask for the daemon's health.
+    Unidentified(Refusal),
+    /// A client of another user, which we do not serve.
+    Foreign(Refusal),
+}
+
+fn visitor(daemon: &Daemon, stream: &Stream) -> Visitor {
+    let peer = match stream.peer() {
+        Ok(peer) => peer,
+        Err(error) => return Visitor::Foreign(Refusal::internal(error)),
+    };
+    if peer.is_foreign() {
+        let why = format!("user {} is not this daemon's user", peer.user());
+        return Visitor::Foreign(Refusal::forbidden(why));
+    }
+    daemon.requester(&peer).map_or_else(Visitor::Unidentified, Visitor::Known)
+}
+
+pub(super) async fn answer(router: Router, request: Request<RequestBody>) -> Response {
+    let is_large = request.body().size_hint().upper().is_none_or(|most| most > LARGE);
+    let response = match router.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
+    };
+    if is_large {
+        // The allocator would keep the memory of a refused body.
+        tokio::task::spawn_blocking(memory::give_back);
     }
+    response
 }
 
 /// One connection, until it ends or the daemon leaves.
-async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: Option<Open>)
+pub(super) async fn converse<S, A, F>(daemon: Arc<Daemon>, stream: S, answer: A, open: Option<Open>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    A: Fn(Request<Incoming>) -> F + Send + 'static,
+    A: Fn(Request<RequestBody>) -> F + Send + 'static,
     F: Future<Output = Response> + Send,
 {
+    let (stream, unread) = Lingering::new(stream);
     let (stream, outflow) = Watched::new(stream);
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(|body| unread.watch(body));
         request.extensions_mut().insert(outflow.clone());
         let answered = answer(request);
         async move { Ok::<_, Infallible>(answered.await) }

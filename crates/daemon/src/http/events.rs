@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_store::EventRow;
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
 /// How many events are read at a time.
@@ -65,7 +66,17 @@ pub(super) async fn events(
     let place = since.is_none().then(|| Ok(Event::default().id(at.to_string())));
     let changes = daemon.changes();
     let follow = asks.follow.unwrap_or(true);
-    let stream = Following { daemon, who, run, at, changes, follow, ready: Vec::new().into_iter() };
+    let place_held = if follow { Some(daemon.follow()?) } else { None };
+    let stream = Following {
+        daemon,
+        who,
+        run,
+        at,
+        changes,
+        follow,
+        ready: Vec::new().into_iter(),
+        _place: place_held,
+    };
     let stream = futures_util::stream::unfold(stream, async |mut stream| {
         let row = stream.next().await?;
         let event = shown(row);
@@ -86,6 +97,7 @@ struct Following {
     changes: tokio::sync::watch::Receiver<u64>,
     follow: bool,
     ready: std::vec::IntoIter<EventRow>,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Following {

@@ -1,6 +1,7 @@
 //! A foreground run: the caller's connection to the daemon becomes its connection to the keeper, so that its end is
 //! the caller's end from the first moment. `POST /v1/runs` with `Upgrade: tenure-keeper`, on the local socket.
 
+use super::linger::Lingering;
 use crate::asked::{self, Asked};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -51,8 +52,8 @@ pub(super) fn start(
 
 /// From here on the caller hears frames: from us until there is a keeper, then from that.
 async fn go_on(daemon: Arc<Daemon>, asked: Asked, who: Requester, upgraded: Upgraded) {
-    let mut stream = match upgraded.downcast::<TokioIo<Watched<Stream>>>() {
-        Ok(parts) if parts.read_buf.is_empty() => parts.io.into_inner().into_inner(),
+    let mut stream = match upgraded.downcast::<TokioIo<Watched<Lingering<Stream>>>>() {
+        Ok(parts) if parts.read_buf.is_empty() => parts.io.into_inner().into_inner().into_inner(),
         Ok(_) => return tracing::warn!("a foreground caller spoke before it was spoken to"),
         Err(_) => return tracing::error!("a foreground caller came over something else than the socket"),
     };

@@ -19,7 +19,8 @@ impl Token {
         let refuse = |why: &str| io::Error::other(format!("the API's token {}: {why}", path.display()));
         if let Ok(private) = file::is_private(path) {
             if !private {
-                return Err(refuse(&format!("others may read it: {}", file::CLOSING)));
+                let advice = file::CLOSING;
+                return Err(refuse(&format!("others own it or may read it: make it your own, and {advice}")));
             }
             let text = std::fs::read_to_string(path)?.trim().to_owned();
             return if text.len() < 16 {
@@ -123,5 +124,22 @@ mod tests {
         assert_eq!(check("localhost", None, None), Some("unauthorized"));
         assert_eq!(check("localhost", None, Some("0123456789abcdeF")), Some("unauthorized"));
         assert_eq!(check("localhost", None, Some("")), Some("unauthorized"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_token_that_others_own_or_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        assert!(Token::open(&path).is_ok() && Token::open(&path).is_ok(), "it is made, and read again");
+        // Only the superuser can change a file's owner.
+        if std::os::unix::fs::chown(&path, Some(65534), None).is_ok() {
+            let error = Token::open(&path).err().expect("it is another's").to_string();
+            assert!(error.contains("others own it"), "{error}");
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(Token::open(&path).is_err());
     }
 }

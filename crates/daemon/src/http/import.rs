@@ -24,14 +24,12 @@ pub(super) async fn import(
     Ok(Json(importing.await.map_err(Refusal::internal)??))
 }
 
-/// Sessions are made out of files here, with any key: that is for no session to do, nor for whoever may be of one.
+/// Refuses sessions: an import creates sessions from files, with any key.
 fn operator(who: &Requester) -> Result<(), Refusal> {
     match who {
         Requester::Operator { .. } | Requester::Member { session: None, .. } => Ok(()),
-        Requester::Client { .. } | Requester::Gone { .. } | Requester::Member { session: Some(_), .. } => {
-            Err(Refusal::forbidden(format!(
-                "{who} cannot import sessions: an operator can, outside of all sessions"
-            )))
-        }
+        Requester::Client { .. } | Requester::Member { session: Some(_), .. } => Err(Refusal::forbidden(
+            format!("{who} cannot import sessions: an operator can, outside of all sessions"),
+        )),
     }
 }

@@ -16,7 +16,8 @@ use hyper_util::rt::TokioIo;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Problem;
-use tenure_core::tools::{ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
+use tenure_core::defaults;
+use tenure_core::tools::{CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
 use tokio_util::sync::CancellationToken;
 
 /// How long a session over HTTP stays that nobody uses.
@@ -35,6 +36,7 @@ pub(super) async fn client(
     let local = request.extensions().get::<Local>().is_some();
     let asked = request.headers().get(header::UPGRADE);
     let asked = asked.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(MCP_PROTOCOL.as_bytes()));
+    let from_cli = local && request.headers().contains_key(CLI_HEADER);
     let Body(asked_for) = Body::<ClientRequest>::from_request(request, &daemon).await?;
     let (Some(upgrade), true, true) = (upgrade, local, asked) else {
         return Err(Refusal::bad_request(
@@ -45,7 +47,7 @@ pub(super) async fn client(
         return Err(Refusal::draining("the daemon is leaving: connect again in a moment"));
     }
     let names_none = asked_for.session_key.is_none();
-    let tools = Client::local(&daemon, asked_for, &who)?;
+    let tools = Client::local(&daemon, asked_for, from_cli, &who)?;
     let made = names_none.then(|| tools.session().to_owned());
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
@@ -76,15 +78,18 @@ pub(super) fn add(router: Router<Arc<Daemon>>, daemon: &Arc<Daemon>) -> Router<A
         left.cancel();
     });
     let (clients, state) = (Arc::clone(daemon), Arc::clone(daemon));
-    let service = tenure_mcp::service(move || Client::over_http(&clients), IDLE, leaving);
+    let service = tenure_mcp::service(
+        move || Client::over_http(&clients),
+        (IDLE, defaults::MCP_HTTP_SESSIONS),
+        leaving,
+    );
     let route = Router::new().route_service("/mcp", service);
     router.merge(route.route_layer(from_fn_with_state(state, no_member)))
 }
 
-/// A client over HTTP has a session that is below no other: that is for no session to become, nor for whoever may be of
-/// one.
+/// Refuses sessions: a client over HTTP gets a session that is below no other.
 async fn no_member(who: Requester, request: Request, next: Next) -> Result<Response, Refusal> {
-    if who.is_gone() || who.only_session().is_some() {
+    if who.only_session().is_some() {
         let why =
             format!("{who} cannot become an MCP client over HTTP: use `tenure mcp`, which stays below it");
         return Err(Refusal::forbidden(why));

@@ -32,6 +32,7 @@ pub(super) async fn health(State(daemon): State<Arc<Daemon>>) -> Json<Health> {
         queued_runs: daemon.admission.queued(),
         lease_expires_at_ms: daemon.tenancy().expires_at_ms().unwrap_or(0),
         listen: daemon.settings.api.listen.map(|address| address.to_string()),
+        listen_error: crate::daemon::lock(&daemon.listen_error).clone(),
     })
 }
 
@@ -53,7 +54,7 @@ pub(super) async fn reap(
 ) -> Result<Json<Vec<ReapLine>>, Refusal> {
     operator(&who)?;
     if let Some(run) = &mut request.which.run {
-        *run = daemon.find(run, &who).await?.ticket.run_id.to_string();
+        *run = daemon.find_to_end(run, &who).await?.ticket.run_id.to_string();
     }
     // What was begun is finished, whether or not the client is still there to hear of it.
     let reaping = tokio::spawn(async move { daemon.reap(&request.which, request.dry_run).await });

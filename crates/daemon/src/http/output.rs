@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::output::Stream;
 use tenure_output::{Cleaner, Piece, Reader};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use utoipa::IntoParams;
 
 /// How much is read at a time.
@@ -67,7 +67,7 @@ pub(super) async fn output(
         (None, Some(lines)) => tenure_output::tail_offset(&dir, lines, stream).map_err(Refusal::internal)?,
     };
     let follower = match daemon.held(&row.ticket.run_id) {
-        Some(held) if asks.follow => Some(Follower::new(held)),
+        Some(held) if asks.follow => Some((Follower::new(held), daemon.follow()?)),
         _ => None,
     };
     let pages = Pages {
@@ -98,7 +98,8 @@ struct Pages {
     left: u64,
     stream: Option<Stream>,
     cleaner: Option<Cleaner>,
-    follower: Option<Follower>,
+    /// With its place among the followers.
+    follower: Option<(Follower, OwnedSemaphorePermit)>,
     buffer: Vec<u8>,
     phase: watch::Receiver<Phase>,
 }
@@ -108,7 +109,7 @@ impl Pages {
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         while self.left > 0 {
             // Asked before the files: what it has grown by until then is there.
-            let over = self.follower.as_ref().is_none_or(Follower::is_over);
+            let over = self.follower.as_ref().is_none_or(|(follower, _)| follower.is_over());
             let piece = self.reader.read(self.at, &mut self.buffer).map_err(io::Error::other)?;
             self.at = piece.end();
             match piece {
@@ -133,7 +134,7 @@ impl Pages {
                 Piece::Gap { .. } | Piece::Lost { .. } => {}
                 Piece::End { .. } if over => break,
                 Piece::End { .. } => {
-                    if let Some(follower) = &mut self.follower {
+                    if let Some((follower, _)) = &mut self.follower {
                         tokio::select! {
                             () = follower.grown_beyond(self.at) => {}
                             // Cut off, so that nobody takes this for the end of the output.

@@ -154,7 +154,7 @@ pub(super) async fn remove(
     who: Requester,
     Id(id): Id,
 ) -> Result<StatusCode, Refusal> {
-    let row = daemon.find(&id, &who).await?;
+    let row = daemon.find_to_end(&id, &who).await?;
     daemon.remove(&row, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -168,7 +168,7 @@ pub(super) async fn cancel(
     Id(id): Id,
     Body(request): Body<CancelRequest>,
 ) -> Result<StatusCode, Refusal> {
-    let row = daemon.find(&id, &who).await?;
+    let row = daemon.find_to_end(&id, &who).await?;
     daemon.cancel_run(&row, request.now, &who).await?;
     Ok(StatusCode::ACCEPTED)
 }

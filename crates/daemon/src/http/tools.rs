@@ -1,7 +1,8 @@
 //! The agent's tools over HTTP. A caller of `exec` that hangs up has stopped waiting.
 
-use super::answer::Body;
+use super::answer::{Body, FromCli};
 use super::receipt::receipted;
+use crate::asked::CallerProcess;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -19,10 +20,13 @@ use tenure_mcp::Outflow;
 pub(super) async fn exec(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
+    FromCli(from_cli): FromCli,
     Extension(outflow): Extension<Outflow>,
-    Body(request): Body<ExecRequest>,
+    Body(mut request): Body<ExecRequest>,
 ) -> Result<Response, Refusal> {
-    receipted(daemon.exec(request, &who, |_| {}).await?, outflow)
+    let process = request.process.take();
+    let caller = process.map(|process| CallerProcess::of(&process, from_cli, &who)).transpose()?;
+    receipted(daemon.exec(request, (caller, &who), |_| {}).await?, outflow)
 }
 
 /// Do something with commands that were started.

@@ -17,6 +17,7 @@ use tenure_core::ids::TurnId;
 use tenure_core::session::{SessionKey, TurnState};
 use tenure_core::tools::sessions::{Action, EntryJson, SessionsRequest, TurnJson};
 use tenure_store::Side;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 
 /// How many entries are read at a time.
@@ -56,6 +57,7 @@ pub(super) async fn updates(
     let key = caller.daemon.follows(&request, &caller.who).await?;
     let only: Option<TurnId> = asks.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
     // Before the look: what happens in between is told twice, not never.
+    let place = caller.daemon.follow()?;
     let followed = caller.daemon.follow_session(&key);
     let at = match asks.since {
         Some(at) => at,
@@ -70,6 +72,7 @@ pub(super) async fn updates(
         told: None,
         ready: VecDeque::new(),
         ends: false,
+        _place: place,
     };
     let stream = futures_util::stream::unfold(watching.begin().await?, async |mut watching| {
         let event = watching.next().await?;
@@ -91,6 +94,7 @@ struct Watching {
     told: Option<(TurnId, TurnState)>,
     ready: VecDeque<Event>,
     ends: bool,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Watching {

@@ -6,7 +6,7 @@ use crate::link::Link;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tenure_core::ending::{Reason, SpawnError, Termination};
+use tenure_core::ending::{Reason, Termination};
 use tenure_core::lease::Hold;
 use tenure_core::reconcile::Verdict;
 use tenure_core::record::{Ending, KeeperNote};
@@ -119,13 +119,15 @@ impl Daemon {
         let Ok(dir) = RunDir::open(Path::new(&row.directory)) else { return Outcome::Unsettled };
         let mut link = match link {
             Some(link) => link,
-            None => match Link::dial(&dir, Role::Holder { epoch: hold.epoch }).await {
-                Ok(link) => link,
-                Err(error) => {
-                    tracing::warn!(run = %dir.id(), %error, "a keeper does not take us on");
-                    return Outcome::Unsettled;
+            None => {
+                match Link::dial(&dir, Role::Holder { epoch: hold.epoch }, Some(self.as_holder())).await {
+                    Ok(link) => link,
+                    Err(error) => {
+                        tracing::warn!(run = %dir.id(), %error, "a keeper does not take us on");
+                        return Outcome::Unsettled;
+                    }
                 }
-            },
+            }
         };
         // The note is there before the command executes; whether it does, the keeper knows, and will tell. That it
         // leaves was told once, to nobody, or came before this answer and was passed over.
@@ -259,9 +261,7 @@ impl Daemon {
 /// How a run ended that is closed by this verdict.
 fn termination(verdict: &Verdict) -> Option<Termination> {
     Some(match verdict.reason()? {
-        Reason::SpawnError => {
-            Termination::not_started(&SpawnError { detail: verdict.detail(), not_found: false })
-        }
+        Reason::SpawnError => Termination::never_started(verdict.detail()),
         reason => Termination::new(reason, None, Some(verdict.detail())),
     })
 }

@@ -11,24 +11,30 @@ use tenure_core::reconcile::{
     Case, EndingEvidence, KeeperEvidence, LeaseView, Leftovers, NurseryEvidence, Recorded, RootEvidence,
 };
 use tenure_core::record::{BadRecord, KeeperNote, Ticket};
-use tenure_core::wire::Role;
+use tenure_core::wire::{Role, refusal};
 use tenure_keeper::forsaken::Forsaken;
 use tenure_keeper::nursery;
 use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_os::{clock, process};
 use tenure_store::RunRow;
 
+/// The reason for leaving a run alone whose directory is a copy.
+const KEPT_ELSEWHERE: &str = "its keeper lives and keeps another directory: this one is a copy";
+
 /// Everything that a verdict depends on, and the connection to the keeper if it is ours and answers.
 pub(super) struct Looked {
     pub(super) case: Case,
     pub(super) link: Option<Link>,
+    /// The keeper's epoch, if it is newer than ours. Our record is then older than the lease.
+    pub(super) ahead: Option<u64>,
 }
 
 impl Daemon {
     pub(super) async fn look(&self, row: &RunRow, mode: Mode) -> Looked {
         let (now, wall) = (clock::awake(), clock::unix_ms());
         let expired = row.hold.instance != self.instance && self.is_gone(&row.hold.instance, wall).await;
-        let lease = LeaseView::of(&row.hold, &self.instance, expired);
+        let lease =
+            if row.foreign { LeaseView::Foreign } else { LeaseView::of(&row.hold, &self.instance, expired) };
         let case = Case {
             record: Recorded { state: row.state, orphan: row.ticket.orphan },
             us: self.tenancy().standing(now, wall),
@@ -39,20 +45,90 @@ impl Daemon {
             root: RootEvidence::NoIdentity,
             leftovers: Leftovers::Known(0),
         };
-        if case.lease == LeaseView::OtherHealthy {
+        if matches!(case.lease, LeaseView::OtherHealthy | LeaseView::Foreign) {
             // It is not touched, so it is not looked at either.
-            return Looked { case, link: None };
+            return Looked { case, link: None, ahead: None };
         }
         match RunDir::open(Path::new(&row.directory)) {
-            Ok(dir) => look_into(&dir, row, mode, case).await,
+            Ok(dir) => self.look_into(&dir, row, mode, case).await,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Looked { case: without_directory(row, case), link: None }
+                Looked { case: without_directory(row, case), link: None, ahead: None }
             }
             Err(error) => Looked {
                 case: Case { keeper: KeeperEvidence::Unreadable(error.to_string()), ..case },
                 link: None,
+                ahead: None,
             },
         }
+    }
+
+    async fn look_into(&self, dir: &RunDir, row: &RunRow, mode: Mode, mut case: Case) -> Looked {
+        // A holder that connects and leaves again counts as lost, so we connect as the holder only if we may stay.
+        let stays = mode == Mode::Act && case.lease == LeaseView::Mine && case.us == Standing::Holding;
+        let Kept { evidence, link, ahead } = self.keeper(dir, stays.then_some(&row.hold)).await;
+        case.keeper = evidence;
+        // Read after the keeper was asked: a keeper that exits in between has written its ending.
+        case.ending = match dir.ending() {
+            Ok(Some(_)) => EndingEvidence::Found,
+            Ok(None) | Err(Unread::Bad { source: BadRecord::Torn, .. }) => EndingEvidence::Missing,
+            Err(error) => EndingEvidence::Unreadable(error.to_string()),
+        };
+        let note = match dir.note() {
+            Ok(note) => note,
+            // A truncated note was never finished, so its root never executed.
+            Err(Unread::Bad { source: BadRecord::Torn, .. }) => None,
+            Err(error) => {
+                case.root = RootEvidence::Unreadable(error.to_string());
+                return Looked { case, link, ahead };
+            }
+        };
+        case.nursery = nursery_of(dir, note.as_ref());
+        case.root = root(note.as_ref());
+        let nobody_acts =
+            case.keeper == KeeperEvidence::LockFree && case.nursery != NurseryEvidence::LockHeld;
+        if nobody_acts && case.ending == EndingEvidence::Missing && case.root != RootEvidence::Rebooted {
+            case.leftovers = leftovers(dir, &row.ticket);
+        }
+        Looked { case, link, ahead }
+    }
+
+    /// Connects as the holder to a keeper that is to be taken on. Only probes any other.
+    async fn keeper(&self, dir: &RunDir, hold: Option<&Hold>) -> Kept {
+        match dir.kept() {
+            // The processes in a copy's records are those of the original.
+            Ok(false) if dir.is_kept_elsewhere() => {
+                return Kept::new(KeeperEvidence::Unreadable(KEPT_ELSEWHERE.to_owned()));
+            }
+            Ok(false) => return Kept::new(KeeperEvidence::LockFree),
+            Ok(true) => {}
+            Err(error) => return Kept::new(KeeperEvidence::Unreadable(error.to_string())),
+        }
+        let role = hold.map_or(Role::Viewer, |hold| Role::Holder { epoch: hold.epoch });
+        match Link::dial(dir, role, hold.map(|_| self.as_holder())).await {
+            Ok(link) => Kept { link: hold.map(|_| link), ..Kept::new(KeeperEvidence::Answers) },
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let why = error.to_string();
+                tracing::info!(run = %dir.id(), why, "a keeper does not hand its run to us");
+                Kept { ahead: refusal::current_epoch(&why), ..Kept::new(KeeperEvidence::Refuses) }
+            }
+            Err(error) => {
+                tracing::debug!(run = %dir.id(), %error, "a keeper does not answer");
+                Kept::new(KeeperEvidence::LockHeldButSilent)
+            }
+        }
+    }
+}
+
+/// The result of looking at a keeper.
+struct Kept {
+    evidence: KeeperEvidence,
+    link: Option<Link>,
+    ahead: Option<u64>,
+}
+
+impl Kept {
+    fn new(evidence: KeeperEvidence) -> Self {
+        Self { evidence, link: None, ahead: None }
     }
 }
 
@@ -71,52 +147,6 @@ fn without_directory(row: &RunRow, case: Case) -> Case {
         | RootEvidence::NoIdentity => return Case { root, ..case },
     };
     Case { keeper: KeeperEvidence::Unreadable(keeper.to_owned()), root, ..case }
-}
-
-async fn look_into(dir: &RunDir, row: &RunRow, mode: Mode, mut case: Case) -> Looked {
-    // Whoever comes as the holder and leaves again is missed, so only who may stay does.
-    let stays = mode == Mode::Act && case.lease == LeaseView::Mine && case.us == Standing::Holding;
-    let (keeper, link) = keeper(dir, stays.then_some(&row.hold)).await;
-    case.keeper = keeper;
-    // After the keeper: one that left in between has written it.
-    case.ending = match dir.ending() {
-        Ok(Some(_)) => EndingEvidence::Found,
-        Ok(None) | Err(Unread::Bad { source: BadRecord::Torn, .. }) => EndingEvidence::Missing,
-        Err(error) => EndingEvidence::Unreadable(error.to_string()),
-    };
-    let note = match dir.note() {
-        Ok(note) => note,
-        // A note that was cut off was never finished, so its root never executed.
-        Err(Unread::Bad { source: BadRecord::Torn, .. }) => None,
-        Err(error) => {
-            case.root = RootEvidence::Unreadable(error.to_string());
-            return Looked { case, link };
-        }
-    };
-    case.nursery = nursery_of(dir, note.as_ref());
-    case.root = root(note.as_ref());
-    let nobody_acts = case.keeper == KeeperEvidence::LockFree && case.nursery != NurseryEvidence::LockHeld;
-    if nobody_acts && case.ending == EndingEvidence::Missing && case.root != RootEvidence::Rebooted {
-        case.leftovers = leftovers(dir, &row.ticket);
-    }
-    Looked { case, link }
-}
-
-/// A keeper that is to be taken on is dialled as its holder; any other is only asked whether it answers.
-async fn keeper(dir: &RunDir, hold: Option<&Hold>) -> (KeeperEvidence, Option<Link>) {
-    match dir.kept() {
-        Ok(false) => return (KeeperEvidence::LockFree, None),
-        Ok(true) => {}
-        Err(error) => return (KeeperEvidence::Unreadable(error.to_string()), None),
-    }
-    let role = hold.map_or(Role::Viewer, |hold| Role::Holder { epoch: hold.epoch });
-    match Link::dial(dir, role).await {
-        Ok(link) => (KeeperEvidence::Answers, hold.map(|_| link)),
-        Err(error) => {
-            tracing::debug!(run = %dir.id(), %error, "a keeper does not answer");
-            (KeeperEvidence::LockHeldButSilent, None)
-        }
-    }
 }
 
 /// Without a note there is no nursery that could write an ending; one that is about to fork a keeper finds the

@@ -22,6 +22,7 @@ impl Daemon {
         let (Some(question), Some(option)) = (&request.question, &request.option) else {
             return Err(Refusal::invalid("question or option is missing: `status` lists what is asked"));
         };
+        self.may_allow(asker, &session.row, (question, option)).await?;
         self.answer_question(key, (question, option), &asker.about).await?;
         let session = view(self.session_called(key).await?);
         let questions = self.questions_of(key).await?;
@@ -37,6 +38,7 @@ impl Daemon {
     ) -> Result<SessionsReply, Refusal> {
         let session = self.owned(request, asker).await?;
         let key = session.row.key.clone();
+        self.may_adjust(asker, &session.row, request).await?;
         self.adjust_agent(request, session).await?;
         let session = view(self.session_called(&key).await?);
         let adapter = self.adapter_json(&key).await;

@@ -60,9 +60,6 @@ impl Daemon {
         who: &Requester,
     ) -> Result<Asker, Refusal> {
         let request = request.into();
-        if who.is_gone() {
-            return Err(Refusal::forbidden("whoever asked was gone before it could be told who it is"));
-        }
         let acting = who.acting_as(request.requester)?;
         let about = acting.to_string();
         let Some(text) = acting.only_session() else {

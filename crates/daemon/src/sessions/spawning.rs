@@ -25,7 +25,7 @@ impl Daemon {
             super::talking::check_message(task)?;
         }
         let task = request.task.clone();
-        let new = self.new_session(request, asker)?;
+        let new = self.new_session(request, asker).await?;
         if task.is_some() {
             job::check_takes_messages(&new.request.key, new.request.backend)?;
         }
@@ -41,7 +41,7 @@ impl Daemon {
         Ok(reply)
     }
 
-    fn new_session(&self, request: SessionsRequest, asker: &Asker) -> Result<NewSession, Refusal> {
+    async fn new_session(&self, request: SessionsRequest, asker: &Asker) -> Result<NewSession, Refusal> {
         let asked_key = request.session_key.as_deref().map(key).transpose()?;
         let named_agent = request.agent.as_deref().map(agent).transpose()?;
         let of_key = asked_key.as_ref().and_then(SessionKey::agent);
@@ -50,6 +50,7 @@ impl Daemon {
         if matches!(backend, Backend::Exec | Backend::Run) {
             asker.execute_as(whose.as_ref())?;
         }
+        let permissions = self.granted(asker, request.permissions, (backend, whose.as_ref())).await?;
         let parent = match &request.parent {
             Some(parent) => Some(key(parent)?),
             None => asker.key().cloned(),
@@ -80,7 +81,7 @@ impl Daemon {
                 cwd,
                 model: request.model,
                 timeout_ms: request.timeout_ms.filter(|&ms| ms > 0),
-                permissions: request.permissions,
+                permissions,
             },
             now_ms: clock::unix_ms(),
         };

@@ -6,10 +6,18 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::sessions::Asker;
 use std::sync::Arc;
+use tenure_core::ids::check_prefix;
 use tenure_core::task::{Status, TaskRow};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_os::{clock, pause};
 use tenure_store::{CancelAsked, TaskQuery};
+
+/// Refuses a short prefix of a task's or its run's id. A session's key is never a prefix.
+fn check_lookup(request: &TasksRequest, task: &TaskRow) -> Result<(), Refusal> {
+    let text = request.lookup.as_deref().unwrap_or_default();
+    let is_key = [&task.owner, &task.child].into_iter().flatten().any(|key| key.as_str() == text);
+    if is_key { Ok(()) } else { check_prefix(text).map_err(Refusal::short_id) }
+}
 
 impl Daemon {
     /// Asks for the end of what a task tracks. One that is over is refused with its status.
@@ -20,6 +28,7 @@ impl Daemon {
         who: &Requester,
     ) -> Result<TasksReply, Refusal> {
         let task = self.own_task(request, asker).await?;
+        check_lookup(request, &task)?;
         let task = match self.registry.ask_cancel(task.id.clone(), clock::unix_ms()).await? {
             CancelAsked::Noted(task) => *task,
             CancelAsked::NoTask => return Err(super::no_such_task(task.id.as_str())),

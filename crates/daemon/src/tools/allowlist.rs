@@ -9,7 +9,7 @@ use tenure_core::api::{AllowRequest, Allowed};
 use tenure_os::clock;
 use tenure_policy::allowlist::{Allowlist, Entry};
 use tenure_policy::executable::resolve;
-use tenure_policy::shell::runs_others;
+use tenure_policy::shell::{not_covered, runs_others};
 use tenure_store::AllowRow;
 
 impl Daemon {
@@ -35,7 +35,9 @@ impl Daemon {
         let value = serde_json::to_value(&entry).map_err(Refusal::internal)?;
         let id = self.registry.allow(value, who.to_string(), clock::unix_ms()).await?;
         let row = self.registry.allowlist().await?.into_iter().find(|row| row.id == id);
-        row.map(json_of).ok_or_else(|| Refusal::internal("the entry is gone"))
+        let note = meaning(&entry);
+        let allowed = row.map(json_of).ok_or_else(|| Refusal::internal("the entry is gone"))?;
+        Ok(Allowed { note, ..allowed })
     }
 
     /// Takes an entry off.
@@ -47,7 +49,27 @@ impl Daemon {
     }
 }
 
+/// An explanation of an entry without a pattern of arguments, for the person who adds it.
+fn meaning(entry: &Entry) -> Option<String> {
+    const SHOWN: usize = 8;
+    if entry.args.is_some() {
+        return None;
+    }
+    let program = &entry.program;
+    let known = not_covered(program);
+    let more = if known.len() > SHOWN { ", …" } else { "" };
+    let known = match &known[..known.len().min(SHOWN)] {
+        [] => String::new(),
+        some => format!(" ({}{more})", some.join(", ")),
+    };
+    Some(format!(
+        "{program} now runs unasked with any arguments and in any directory, and may do there all that it can, what files \
+         tell it to do included; only arguments that are known to run other programs, to write to files, or to have it look \
+         elsewhere for what to do are still asked about{known}. A pattern of its arguments (--args) allows less"
+    ))
+}
+
 fn json_of(row: AllowRow) -> Allowed {
     let AllowRow { id, added_at_ms, added_by, last_used_at_ms, uses, entry } = row;
-    Allowed { id, entry, added_at_ms, added_by, last_used_at_ms, uses }
+    Allowed { id, entry, added_at_ms, added_by, last_used_at_ms, uses, note: None }
 }

@@ -1,5 +1,5 @@
 //! Commands that a person is asked about: what is recorded of them, who sees it, and how long it waits. The question and
-//! its answer are records; the values of variables that a command is given, and the environment of its caller, are not,
+//! its answer are records; the values of variables that a command is given, and the limits of its caller, are not,
 //! and wait in memory: a question with some cannot be allowed after a restart.
 
 mod answering;
@@ -16,7 +16,7 @@ use crate::requester::Requester;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use starting::Allowed;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use tenure_core::api::Approval;
 use tenure_core::ids::RunId;
@@ -40,7 +40,7 @@ struct Recorded {
     request: ExecRequest,
     cwd: String,
     env_names: Vec<String>,
-    /// Whether it was to run with its caller's environment. Of one that does not say so that is not known.
+    /// True if the command was to run with its caller's umask and limits. Assumed of records that do not say.
     #[serde(default = "not_known")]
     from_process: bool,
     question: Question,
@@ -74,13 +74,16 @@ impl Recorded {
     fn lack(&self) -> String {
         let values =
             (!self.env_names.is_empty()).then(|| format!("the values of {}", self.env_names.join(", ")));
-        let caller = self.from_process.then(|| "the environment of its caller".to_owned());
+        let caller = self.from_process.then(|| "the umask and the limits of its caller".to_owned());
         [values, caller].into_iter().flatten().collect::<Vec<_>>().join(" and ")
     }
 }
 
 /// What stays of a question that is answered: what a person may read later.
 fn kept(asked: &Value) -> Value {
+    if let Some(permission) = Permission::of(asked) {
+        return permission.kept();
+    }
     let mut kept = asked.clone();
     if let Some(command) = kept.pointer_mut("/request/command") {
         *command = shown(command.as_str().unwrap_or_default()).into();
@@ -118,7 +121,7 @@ impl Daemon {
     pub(crate) async fn approvals(&self, all: bool, who: &Requester) -> Result<Vec<Approval>, Refusal> {
         self.expire().await?;
         let rows = self.registry.approvals(!all, LOOKED_THROUGH).await?;
-        let read = |row: &ApprovalRow| match json_of(row) {
+        let read = |row: &ApprovalRow| match self.json_of(row) {
             Ok(approval) => Some(approval),
             Err(refusal) => {
                 tracing::warn!(question = %row.approval.id, why = refusal.detail, "a question is not shown");
@@ -181,23 +184,31 @@ fn word(state: ApprovalState) -> String {
     serde_json::to_value(state).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-fn json_of(row: &ApprovalRow) -> Result<Approval, Refusal> {
-    if let Some(permission) = Permission::read(row) {
-        return Ok(permission.shown(without_question(row)));
+impl Daemon {
+    fn json_of(&self, row: &ApprovalRow) -> Result<Approval, Refusal> {
+        if let Some(permission) = Permission::read(row) {
+            return Ok(permission.shown(without_question(row)));
+        }
+        let asked = Recorded::read(row)?;
+        // The person who decides reads all of it. Afterwards nobody needs its secrets.
+        let (command, env) = if row.state == ApprovalState::Pending {
+            let wanted = lock(&self.waiting.wanted);
+            let env = wanted.get(&row.approval.id).map(|wanted| wanted.env.clone()).unwrap_or_default();
+            (asked.request.command, env)
+        } else {
+            (shown(&asked.request.command), BTreeMap::new())
+        };
+        Ok(Approval {
+            command,
+            cwd: asked.cwd,
+            env_names: asked.env_names,
+            env,
+            why: asked.question.why,
+            programs: asked.question.programs.iter().map(|path| path.display().to_string()).collect(),
+            once_only: asked.question.always.err(),
+            ..without_question(row)
+        })
     }
-    let asked = Recorded::read(row)?;
-    // Whoever is to decide reads all of it; afterwards nobody needs its secrets.
-    let decides = row.state == ApprovalState::Pending;
-    let command = if decides { asked.request.command } else { shown(&asked.request.command) };
-    Ok(Approval {
-        command,
-        cwd: asked.cwd,
-        env_names: asked.env_names,
-        why: asked.question.why,
-        programs: asked.question.programs.iter().map(|path| path.display().to_string()).collect(),
-        once_only: asked.question.always.err(),
-        ..without_question(row)
-    })
 }
 
 /// What is known of a question that cannot be read.
@@ -209,9 +220,11 @@ pub(crate) fn without_question(row: &ApprovalRow) -> Approval {
         cwd: String::new(),
         session_key: row.approval.session.clone(),
         env_names: Vec::new(),
+        env: BTreeMap::new(),
         why: String::new(),
         programs: Vec::new(),
         once_only: None,
+        details: None,
         options: Vec::new(),
         option: None,
         created_at_ms: row.approval.created_at_ms,

@@ -4,6 +4,7 @@ use super::foreground::Foreground;
 use super::judge::{Judged, Line};
 use super::reading;
 use super::wanted::{self, Wanted};
+use crate::asked::CallerProcess;
 use crate::daemon::Daemon;
 use crate::follower::Follower;
 use crate::held::Held;
@@ -25,14 +26,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 impl Daemon {
-    /// Runs a command line.
+    /// Runs a command line. The caller is the process that our own command line sends, if any.
     pub(crate) async fn exec(
         self: &Arc<Self>,
         request: ExecRequest,
-        who: &Requester,
+        (caller, who): (Option<CallerProcess>, &Requester),
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<Answered<ExecReply>, Refusal> {
-        let mut wanted = wanted::read(self, &request, who)?;
+        let mut wanted = wanted::read(self, &request, caller, who)?;
         let reply = match self.judge_command(&mut wanted).await? {
             Judged::Run(line) => self.run_wanted(wanted, line, who, progress).await?,
             Judged::Ask(question) => self.ask_about(&request, wanted, *question).await?,

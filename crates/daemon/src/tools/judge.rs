@@ -10,9 +10,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use tenure_core::policy::{Ask, Decision, Listed, Mode, decide};
 use tenure_core::session::agent_of;
-use tenure_policy::allowlist::{Allowlist, Call, Entry};
+use tenure_core::visible;
+use tenure_policy::allowlist::{Allowlist, Call, Caller, Entry};
 use tenure_policy::executable::{Bound, Executable, resolve};
 use tenure_policy::shell::{Analysis, analyse, render};
+use tenure_settings::Exec;
 use tokio::task::block_in_place;
 
 /// Why a line is not taken apart where shells have another language.
@@ -85,20 +87,28 @@ impl Daemon {
     /// Judges a command.
     pub(super) async fn judge_command(&self, wanted: &mut Wanted) -> Result<Judged, Refusal> {
         let exec = self.settings.exec;
-        if exec.mode == Mode::Full && exec.ask.max(wanted.ask.unwrap_or_default()) < Ask::Always {
+        if !is_judged(&exec, wanted.ask) {
             return Ok(Judged::Run(block_in_place(|| raw(wanted))?));
+        }
+        // A person or the allowlist reads the line, so it must not contain characters for a terminal only.
+        if let Some(control) = visible::odd_control(&wanted.command) {
+            return Err(Refusal::invalid(format!(
+                "the command holds the control character {}, and only newline and tab can be judged or shown: leave it \
+                 out, or have printf make it",
+                visible::visible(&control.to_string())
+            )));
         }
         block_in_place(|| wanted.follow_links());
         let wanted = &*wanted;
         let (numbers, allowlist) = self.allowlist().await?;
-        let agent = wanted.session.as_deref().and_then(agent_of);
         // Programs are looked for, read and hashed.
         let known = block_in_place(|| understand(wanted));
         let cwd = &wanted.cwd();
+        let caller = caller(wanted, cwd);
         let matched = known
             .as_ref()
             .map_err(Clone::clone)
-            .and_then(|known| allowlist.matches(agent, cwd, &known.calls()).map_err(|miss| miss.to_string()));
+            .and_then(|known| allowlist.matches(caller, &known.calls()).map_err(|miss| miss.to_string()));
         let listed = match &matched {
             Ok(_) => Listed::Every,
             Err(why) => Listed::No { why: why.clone() },
@@ -140,6 +150,15 @@ impl Daemon {
     }
 }
 
+/// Returns true if a policy judges a call; otherwise every command runs.
+pub(super) fn is_judged(exec: &Exec, call: Option<Ask>) -> bool {
+    exec.mode != Mode::Full || exec.ask.max(call.unwrap_or_default()) == Ask::Always
+}
+
+fn caller<'a>(wanted: &'a Wanted, cwd: &'a Path) -> Caller<'a> {
+    Caller { agent: wanted.session.as_deref().and_then(agent_of), cwd, env: &wanted.unlisted }
+}
+
 /// The line as it was written, for the user's shell.
 fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
     let Wanted { command, process, shell, .. } = wanted;
@@ -176,8 +195,7 @@ fn question(wanted: &Wanted, known: Result<Known, String>, why: String) -> Resul
         }
     };
     let cwd = &wanted.cwd();
-    let agent = wanted.session.as_deref().and_then(agent_of);
-    let entries = known.calls().into_iter().map(|call| Entry::allow_always(call, cwd, agent));
+    let entries = known.calls().into_iter().map(|call| Entry::allow_always(call, caller(wanted, cwd)));
     let always = entries.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string());
     let programs = known.programs.iter().map(|program| program.called.clone()).collect();
     Ok(Question { why, programs, line: known.line().map_err(Refusal::denied)?, always })

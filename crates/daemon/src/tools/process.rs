@@ -7,6 +7,7 @@ use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use std::sync::Arc;
+use tenure_core::ids::check_prefix;
 use tenure_core::session::SessionKey;
 use tenure_core::tools::{Action, ProcessReply, ProcessRequest};
 use tenure_mcp::Answered;
@@ -36,6 +37,9 @@ impl Daemon {
         let Some(id) = &request.run_id else {
             return Err(Refusal::invalid("say which run: runId, as exec gave it or process list shows it"));
         };
+        if matches!(request.action, Action::Kill | Action::Clear | Action::Remove) {
+            check_prefix(id).map_err(Refusal::short_id)?;
+        }
         let row = match self.find(id, &who).await {
             Err(refusal) if refusal.code == "no-such-run" => {
                 match self.about_question(id, &request, &who).await? {

@@ -29,7 +29,7 @@ impl Daemon {
             ..ExecRequest::default()
         };
         let who = Requester::client(session, "a turn".to_owned());
-        let mut wanted = wanted::read(self, &request, &who)?;
+        let mut wanted = wanted::read(self, &request, None, &who)?;
         match self.judge_command(&mut wanted).await? {
             Judged::Run(line) => wanted.asked(line, Some(run)),
             Judged::Ask(question) => Err(Refusal::denied(format!(

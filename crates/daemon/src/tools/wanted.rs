@@ -1,11 +1,12 @@
 //! What an exec request means: the command, where and with what it runs, how long it is waited for.
 
-use super::judge::Line;
+use super::judge::{Line, is_judged};
 use super::shell;
-use crate::asked::{self, Asked, OfExec, Process, named, session_of};
+use crate::asked::{self, Asked, CallerProcess, OfExec, Process, named, session_of};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::defaults;
@@ -16,7 +17,7 @@ use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, PtyCommand, Size, Spec, Transport};
 use tenure_core::tools::{COMMAND_BYTES, ExecRequest, Notify, YIELD_MS};
 use tenure_os::{file, text};
-use tenure_policy::environment;
+use tenure_policy::environment::{self, Unlisted};
 
 /// An exec request that is understood.
 #[derive(Debug, Clone)]
@@ -25,6 +26,12 @@ pub(crate) struct Wanted {
     pub(crate) command: String,
     /// Where it runs and with what environment.
     pub(crate) process: Process,
+    /// The variables of the call.
+    pub(crate) env: BTreeMap<String, String>,
+    /// The variables that the policy judges.
+    pub(crate) unlisted: Unlisted,
+    /// True if the directory, the umask and the limits are those of a calling process.
+    pub(crate) from_process: bool,
     /// What a line goes to that is executed as it is.
     pub(crate) shell: PathBuf,
     pub(crate) pty: bool,
@@ -44,12 +51,20 @@ pub(crate) struct Wanted {
 }
 
 /// Understands a request, or says what is wrong with it.
-pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> Result<Wanted, Refusal> {
+pub(crate) fn read(
+    daemon: &Daemon,
+    request: &ExecRequest,
+    caller: Option<CallerProcess>,
+    who: &Requester,
+) -> Result<Wanted, Refusal> {
     check_command(&request.command)?;
-    environment::check(request.env.keys()).map_err(Refusal::invalid)?;
-    let mut process = match &request.process {
-        Some(exact) => asked::unpack(exact)?,
-        None => asked::handed_down(&daemon.state_text()),
+    let given = request.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let unlisted = environment::judge(given).map_err(Refusal::invalid)?;
+    let (daemons, from_process) = (asked::handed_down(&daemon.state_text()), caller.is_some());
+    let judged = is_judged(&daemon.settings.exec, request.ask);
+    let mut process = match caller {
+        Some(caller) => caller.begin(daemons, judged),
+        None => daemons,
     };
     let shell = shell::choose(&process.env);
     process.env = environment::scrub(std::mem::take(&mut process.env));
@@ -70,6 +85,9 @@ pub(crate) fn read(daemon: &Daemon, request: &ExecRequest, who: &Requester) -> R
     };
     Ok(Wanted {
         process,
+        env: request.env.clone(),
+        unlisted,
+        from_process,
         shell,
         pty: request.pty,
         session: session_of(request.session_key.as_ref(), who)?,
@@ -190,7 +208,7 @@ impl Wanted {
         if self.replace && self.scope.is_none() {
             return Err(Refusal::invalid("replace needs a scopeKey: it is the scope's run that is replaced"));
         }
-        spec.check().map_err(Refusal::invalid)?;
+        asked::check(&spec)?;
         let exec = Some(OfExec { notify: self.notify, bound: line.bound });
         let (replace, only_session) = (self.replace, self.session.clone());
         let session_parent = self.maker.clone();

@@ -205,6 +205,7 @@ impl Foreground<'_> {
                 | Tell::KeysTaken { .. }
                 | Tell::Tree { .. }
                 | Tell::Blocked { .. }
+                | Tell::StillYours { .. }
                 | Tell::Leaving { .. } => {}
             }
         }

@@ -3,10 +3,12 @@
 use super::request;
 use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::reach;
 use std::io;
 use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::api::Problem;
+use tenure_core::defaults::{PROBE_AFTER, PROBE_EVERY, PROBE_LIMIT};
 use tenure_core::spec::Spec;
 use tenure_core::wire::Tell;
 use tenure_keeper::frames::Frames;
@@ -18,7 +20,11 @@ use tenure_os::signals::Signals;
 use tenure_os::socket::{Conn, Got};
 
 /// How long the daemon may take to answer at all. It may have to wait for a place for the run after that.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = PROBE_AFTER.saturating_add(PROBE_LIMIT);
+/// Interval between two tries to connect.
+const RETRY: Duration = Duration::from_millis(50);
+/// The error when the daemon died before it reported the run as recorded.
+const DAEMON_GONE: &str = "the daemon is gone, and has started nothing";
 /// The longest head of an answer.
 const LONGEST_HEAD: usize = 64 << 10;
 
@@ -30,23 +36,23 @@ pub(super) fn launch(
     spec: &Spec,
     signals: &Signals,
 ) -> Result<Launched, Failure> {
-    let conn = client.connect().map_err(Failure::ours)?;
+    let conn = connect(client)?;
     let body = serde_json::to_vec(&request::of(args, spec)).map_err(Failure::ours)?;
     let head = format!(
         "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: tenure-keeper\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    write_all(&conn, &[head.as_bytes(), &body].concat()).map_err(Failure::ours)?;
-    let rest = switched(&conn)?;
+    write_all(client, &conn, &[head.as_bytes(), &body].concat())?;
+    let rest = switched(client, &conn)?;
     let mut keeper = Frames::resume(conn, rest);
-    let run_id = match first_word(&mut keeper, signals)? {
+    let run_id = match first_word(client, &mut keeper, signals)? {
         Tell::Welcome { run_id, .. } => run_id,
         Tell::Refused { why } => return Err(Failure::ours(why)),
         other => return Err(super::super::unexpected(&other)),
     };
     // The keeper's first word comes after the run's directory was made.
-    await_frame(&mut keeper, signals)?;
+    await_frame(client, &mut keeper, signals)?;
     let dir = state.run(&run_id).map_err(|error| match keeper.next_frame::<Tell>() {
         Ok(Some((Tell::Refused { why }, _))) => Failure::ours(why),
         _ => Failure::ours(format!("run {run_id}: {error}")),
@@ -55,20 +61,45 @@ pub(super) fn launch(
     Ok(Launched { dir, ticket, keeper })
 }
 
-fn write_all(conn: &Conn, mut bytes: &[u8]) -> io::Result<()> {
+/// Connects. Retries for a while if the backlog is full.
+fn connect(client: &Client) -> Result<Conn, Failure> {
+    let deadline = clock::awake() + PATIENCE;
+    loop {
+        match client.connect() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(Failure::ours(error)),
+            Err(_) if clock::awake() >= deadline => return Err(silent(client)),
+            Err(_) => poll::wait(&[], Some(RETRY)).map(drop).map_err(Failure::ours)?,
+            Ok(conn) => return Ok(conn),
+        }
+    }
+}
+
+fn silent(client: &Client) -> Failure {
+    Failure::silent(client.silent())
+}
+
+fn write_all(client: &Client, conn: &Conn, mut bytes: &[u8]) -> Result<(), Failure> {
+    let mut deadline = clock::awake() + PATIENCE;
     while !bytes.is_empty() {
-        match conn.write(bytes)? {
+        match conn.write(bytes).map_err(Failure::ours)? {
             0 => {
-                poll::wait(&[Interest::writing(conn)], Some(PATIENCE))?;
+                let left = deadline.saturating_sub(clock::awake());
+                if left.is_zero() {
+                    return Err(silent(client));
+                }
+                poll::wait(&[Interest::writing(conn)], Some(left)).map_err(Failure::ours)?;
             }
-            n => bytes = &bytes[n..],
+            n => {
+                bytes = &bytes[n..];
+                deadline = clock::awake() + PATIENCE;
+            }
         }
     }
     Ok(())
 }
 
 /// Reads the answer's head; returns what came after it, once the connection is no more HTTP's.
-fn switched(conn: &Conn) -> Result<Vec<u8>, Failure> {
+fn switched(client: &Client, conn: &Conn) -> Result<Vec<u8>, Failure> {
     let deadline = clock::awake() + PATIENCE;
     let mut read = Vec::new();
     let mut ended = false;
@@ -80,10 +111,19 @@ fn switched(conn: &Conn) -> Result<Vec<u8>, Failure> {
             }
             // A refusal: its body is a problem, once all of it is here.
             if let Ok(problem) = serde_json::from_slice::<Problem>(&read[end + 4..]) {
-                return Err(Failure::ours(problem.detail));
+                return Err(match problem.code.as_str() {
+                    "too-long" => Failure::not_startable(problem.detail),
+                    _ => Failure::ours(problem.detail),
+                });
             }
         }
         let left = deadline.saturating_sub(clock::awake());
+        if left.is_zero() && read.is_empty() {
+            return Err(silent(client));
+        }
+        if ended && read.is_empty() {
+            return Err(Failure::ours(DAEMON_GONE));
+        }
         if ended || left.is_zero() || read.len() > LONGEST_HEAD {
             return Err(Failure::ours("the daemon's answer is not understood"));
         }
@@ -99,17 +139,23 @@ fn switched(conn: &Conn) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn first_word(keeper: &mut Frames, signals: &Signals) -> Result<Tell, Failure> {
-    await_frame(keeper, signals)?;
+fn first_word(client: &Client, keeper: &mut Frames, signals: &Signals) -> Result<Tell, Failure> {
+    await_frame(client, keeper, signals)?;
     let frame = keeper.next_frame::<Tell>().map_err(Failure::ours)?;
-    frame.map(|(tell, _)| tell).ok_or_else(|| Failure::ours("the daemon is gone, and has started nothing"))
+    frame.map(|(tell, _)| tell).ok_or_else(|| Failure::ours(DAEMON_GONE))
 }
 
-/// Waits until a whole frame is here, or the other side is gone. It may take as long as the queue is.
-fn await_frame(keeper: &mut Frames, signals: &Signals) -> Result<(), Failure> {
+/// Waits for a whole frame, or until the other side is gone. While the daemon is alive there is no limit, because the
+/// run may be queued.
+fn await_frame(client: &Client, keeper: &mut Frames, signals: &Signals) -> Result<(), Failure> {
+    let mut pause = PROBE_AFTER;
     while !keeper.has_frame() && !keeper.ended() {
         let interests = [keeper.interest(), Interest::reading(signals)];
-        let ready = poll::wait(&interests, None).map_err(Failure::ours)?;
+        let ready = poll::wait(&interests, Some(pause)).map_err(Failure::ours)?;
+        if !ready.iter().any(|one| one.read || one.write) {
+            reach::wait(client.probe())?;
+            pause = (pause * 2).min(PROBE_EVERY);
+        }
         if ready[1].read && signals.next().is_some_and(|signal| tenure_os::signals::LEAVE.contains(&signal)) {
             // Our end of the connection goes with us, and the run with that.
             return Err(Failure::cancelled("asked to leave before the command was started"));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
-use tenure_client::Client;
+use tenure_client::{Client, Failed};
 use tenure_core::ids::TaskId;
 use tenure_core::task::{DeliveryStatus, NotifyPolicy, Status, TaskRow};
 use tenure_core::tools::tasks::{Action, TasksReply, TasksRequest};
@@ -61,7 +61,11 @@ impl Watch<'_> {
     fn ask(&self, client: &mut Client) -> Result<Option<TasksReply>, Failure> {
         match reach::try_wait(client.tasks(&self.request))? {
             Ok(reply) => Ok(Some(reply)),
-            Err(failed) if failed.is_lost() || failed.code() == Some("draining") => {
+            Err(failed)
+                if failed.is_lost()
+                    || matches!(failed, Failed::Silent { .. })
+                    || failed.code() == Some("draining") =>
+            {
                 *client = reach::next(self.settings)?;
                 Ok(None)
             }

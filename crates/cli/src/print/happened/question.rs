@@ -1,9 +1,11 @@
 //! What an agent asks before it does something, and what was answered.
 
 use super::text_of;
+use crate::print::asked::{self, IN_LIST, WHOLE};
 use crate::print::{Face, Tone, plain};
 use serde_json::Value;
-use tenure_core::api::PermissionJson;
+use tenure_core::api::{PermissionJson, ToolDetails};
+use tenure_core::visible::visible;
 
 /// How much of an id is enough to answer by.
 const ID_CHARS: usize = 12;
@@ -14,6 +16,8 @@ pub(crate) struct Question {
     /// By which it is answered.
     pub(crate) id: String,
     pub(crate) title: String,
+    /// The actual command, files and changes, whatever the title says.
+    pub(super) details: Option<ToolDetails>,
     pub(crate) options: Vec<PermissionJson>,
 }
 
@@ -23,7 +27,8 @@ impl Question {
         let options = body["options"].as_array().cloned().unwrap_or_default();
         Some(Self {
             id: body["question"].as_str()?.to_owned(),
-            title: text_of(&body["tool"]),
+            title: body["tool"].as_str().unwrap_or_default().to_owned(),
+            details: serde_json::from_value(body["details"].clone()).ok(),
             options: options.into_iter().filter_map(|option| serde_json::from_value(option).ok()).collect(),
         })
     }
@@ -47,12 +52,20 @@ impl Question {
 
     /// What it asks, what can be answered, and how.
     pub(super) fn lines(&self, face: Face) -> Vec<String> {
-        let mut lines = vec![face.paint(Tone::Odd, &format!("? may it do this: {}", self.title))];
+        let title = visible(&self.title);
+        let mut lines = vec![face.paint(Tone::Odd, &format!("? may it do this: {title}"))];
+        let details = self.details.as_ref();
+        let shown = |room| details.map(|it| asked::details(it, &self.title, face, room)).unwrap_or_default();
+        lines.extend(shown(IN_LIST).iter().map(|line| format!("    {line}")));
         for (at, option) in self.options.iter().enumerate() {
-            let id = face.paint(Tone::Quiet, &format!("({})", plain(&option.id)));
-            lines.push(format!("    {}. {} {id}", at + 1, plain(&option.name)));
+            let kind = visible(&option.kind).replace('_', " ");
+            let id = face.paint(Tone::Quiet, &format!("({}, {kind})", visible(&option.id)));
+            lines.push(format!("    {}. {} {id}", at + 1, visible(&option.name)));
         }
         let id: String = plain(&self.id).chars().take(ID_CHARS).collect();
+        if shown(IN_LIST) != shown(WHOLE) || lines.iter().any(|line| line.contains(" bytes) …")) {
+            lines.push(format!("    this is not all of it: `tenure approvals show {id}` is"));
+        }
         let how = format!("    `tenure approvals choose {id} OPTION` answers from elsewhere");
         lines.push(face.paint(Tone::Quiet, &how));
         lines
@@ -70,9 +83,11 @@ pub(super) fn decided(body: &Value, outcome: &str, face: Face) -> String {
     let (name, tone) = match option {
         Some(option) => {
             let is_allowed = option["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
-            (text_of(&option["name"]), if is_allowed { Tone::Good } else { Tone::Bad })
+            let kind = text_of(&option["kind"]).replace('_', " ");
+            let name = format!("{} ({kind})", text_of(&option["name"]));
+            (name, if is_allowed { Tone::Good } else { Tone::Bad })
         }
-        None => (plain(outcome), Tone::Odd),
+        None => (visible(outcome).into_owned(), Tone::Odd),
     };
     let by = body["by"].as_str().map_or(String::new(), |by| format!(" (by {})", plain(by)));
     format!("{} {}{by}", face.paint(tone, &format!("? {name}:")), text_of(&body["tool"]))

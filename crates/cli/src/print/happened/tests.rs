@@ -161,8 +161,8 @@ fn a_change_is_shown_once_and_before_it_is_decided() {
     all.entry(&edit("pending"));
     all.entry(&entry(2, "permission", asked.clone()));
     all.entry(&entry(2, "permission", asked));
-    let expected = "    /w/a.rs\n      one\n    - two\n    + 2\n? may it do this: Edit a.rs\n    1. Allow (yes)\n    \
-                    2. Reject (no)\n    `tenure approvals choose 0123456789ab OPTION` answers from elsewhere\n";
+    let expected = "    /w/a.rs\n      one\n    - two\n    + 2\n? may it do this: Edit a.rs\n    1. Allow (yes, allow \
+                    once)\n    2. Reject (no, reject once)\n    `tenure approvals choose 0123456789ab OPTION` answers from elsewhere\n";
     assert_eq!(shown(&mut all), expected);
     let question = all.question().unwrap().clone();
     assert_eq!(question.id, "0123456789abcdef");
@@ -172,7 +172,10 @@ fn a_change_is_shown_once_and_before_it_is_decided() {
     all.entry(&entry(2, "permission", decided.clone()));
     all.entry(&entry(2, "permission", decided));
     all.entry(&edit("completed"));
-    assert_eq!(shown(&mut all), "? Allow: Edit a.rs (by operator)\n✓ edit Edit a.rs  completed\n");
+    assert_eq!(
+        shown(&mut all),
+        "? Allow (allow once): Edit a.rs (by operator)\n✓ edit Edit a.rs  completed\n"
+    );
     assert_eq!((all.question(), all.since()), (None, Some(1)));
 }
 
@@ -243,4 +246,19 @@ fn a_tool_call_that_changes_in_place_fits_on_one_line() {
         let columns: usize = line.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
         assert!(columns <= 80 && line.contains('…'), "{columns}: {line}");
     }
+}
+
+#[test]
+fn a_question_shows_what_would_be_done_whatever_its_title_says() {
+    let options = json!([{"id": "a", "name": "Reject", "kind": "allow_always"}]);
+    let details = json!({"command": "touch X\u{1b}[8m", "paths": ["/w/a"], "rawInput": "{\"command\":\"touch X\"}",
+        "diffs": [{"path": "/w/b", "diff": "- old\n+ new\n"}]});
+    let asked =
+        json!({"tool": "List the \u{202e}files", "details": details, "options": options, "question": "0123"});
+    let mut all = Happened::new(Style { face: PLAIN, live: false, split: false, echo: false });
+    all.entry(&entry(1, "permission", asked));
+    let expected = "? may it do this: List the \\u{202e}files\n    command: touch X\\x1b[8m\n    file: /w/a\n    \
+                    file: /w/b\n      - old\n      + new\n    input: {\"command\":\"touch X\"}\n    \
+                    1. Reject (a, allow always)\n    `tenure approvals choose 0123 OPTION` answers from elsewhere\n";
+    assert_eq!(shown(&mut all), expected);
 }

@@ -1,9 +1,10 @@
 //! A tool call: one line with what it is and how it is, and what it changed.
 
-use super::diff::{self, Line};
 use super::text_of;
 use crate::print::{Face, Tone, plain, plain_lines};
 use serde_json::Value;
+use tenure_core::diff::{self, Line};
+use tenure_core::visible::visible;
 
 /// How many lines change in place at most: they must fit on the terminal.
 pub(super) const CHANGING_MOST: usize = 6;
@@ -87,15 +88,15 @@ impl Tool {
 
 /// A change of a file.
 fn changed(body: &Value, face: Face) -> Vec<String> {
-    let text = |key: &str| body[key].as_str().map(plain_lines).unwrap_or_default().join("\n");
+    let text = |key: &str| body[key].as_str().unwrap_or_default();
     let (old, new) = (text("oldText"), text("newText"));
     let mut lines = vec![face.paint(Tone::Title, &format!("    {}", text_of(&body["path"])))];
-    let all = diff::between(&old, &new);
+    let all = diff::between(old, new);
     for line in all.iter().take(CHANGE_LINES) {
         lines.push(match line {
-            Line::Same(text) => format!("      {text}"),
-            Line::Gone(text) => face.paint(Tone::Bad, &format!("    - {text}")),
-            Line::Come(text) => face.paint(Tone::Good, &format!("    + {text}")),
+            Line::Same(text) => format!("      {}", visible(text)),
+            Line::Gone(text) => face.paint(Tone::Bad, &format!("    - {}", visible(text))),
+            Line::Come(text) => face.paint(Tone::Good, &format!("    + {}", visible(text))),
             Line::Skipped(count) => face.paint(Tone::Quiet, &format!("      … {count} lines")),
         });
     }

@@ -2,7 +2,7 @@
 
 use super::super::judge::Line;
 use super::super::wanted::{self, Wanted};
-use super::{Recorded, json_of, kept, without_question, word};
+use super::{Recorded, kept, without_question, word};
 use crate::acp::{Choice, Permission};
 use crate::daemon::{Daemon, lock};
 use crate::refusal::Refusal;
@@ -10,6 +10,7 @@ use crate::requester::Requester;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::api::Approval;
+use tenure_core::ids::check_prefix;
 use tenure_os::clock;
 use tenure_policy::allowlist::Entry;
 use tenure_policy::executable::Bound;
@@ -24,6 +25,7 @@ impl Daemon {
         state: ApprovalState,
         who: &Requester,
     ) -> Result<Approval, Refusal> {
+        check_prefix(text).map_err(Refusal::short_id)?;
         let Some(row) = self.find_approval(text, who).await? else {
             return Err(Refusal::no_such_run(format!(
                 "nobody was asked about {text:?}: `tenure approvals` lists them"
@@ -42,7 +44,7 @@ impl Daemon {
             self.allow_asked(row, state, who).await?;
         }
         match self.registry.approval(id).await? {
-            Some(row) => Ok(json_of(&row).unwrap_or_else(|_| without_question(&row))),
+            Some(row) => Ok(self.json_of(&row).unwrap_or_else(|_| without_question(&row))),
             None => Err(Refusal::internal("the question is gone")),
         }
     }
@@ -54,6 +56,7 @@ impl Daemon {
         option: &str,
         who: &Requester,
     ) -> Result<Approval, Refusal> {
+        check_prefix(text).map_err(Refusal::short_id)?;
         let Some(row) = self.find_approval(text, who).await? else {
             return Err(Refusal::no_such_run(format!(
                 "nobody was asked about {text:?}: `tenure approvals` lists them"
@@ -67,7 +70,7 @@ impl Daemon {
         };
         self.answer_permission(&row, permission, &Choice::Option(option), &who.to_string()).await?;
         match self.registry.approval(row.approval.id).await? {
-            Some(row) => json_of(&row),
+            Some(row) => self.json_of(&row),
             None => Err(Refusal::internal("the question is gone")),
         }
     }
@@ -161,7 +164,7 @@ impl Daemon {
             )));
         }
         let owner = Requester::Operator { about: "an approval".to_owned() };
-        wanted::read(self, &asked.request, &owner)
+        wanted::read(self, &asked.request, None, &owner)
     }
 }
 

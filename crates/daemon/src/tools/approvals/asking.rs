@@ -10,12 +10,15 @@ use serde_json::json;
 use std::sync::Arc;
 use tenure_core::ids::RunId;
 use tenure_core::tools::{ExecReply, ExecRequest, Status};
+use tenure_core::visible::cut;
 use tenure_keeper::state_root;
 use tenure_os::clock;
 use tenure_store::{ApprovalRow, ApprovalState, NewApproval};
 
 /// How many questions may wait at once: a person reads them.
 const MOST: usize = 200;
+/// Maximum length of a command in an event, in bytes. The question has all of it.
+const TOLD: usize = 4 << 10;
 
 impl Daemon {
     /// Asks a person. The same command of the same session is asked about once.
@@ -33,7 +36,7 @@ impl Daemon {
         let id = state_root::new_run_id().map_err(Refusal::internal)?;
         let now = clock::unix_ms();
         let cwd = String::from_utf8_lossy(&wanted.process.cwd).into_owned();
-        let from_process = request.process.is_some();
+        let from_process = wanted.from_process;
         let request = ExecRequest {
             env: std::collections::BTreeMap::new(),
             process: None,
@@ -57,7 +60,7 @@ impl Daemon {
             session: session.clone(),
             asked: serde_json::to_value(&asked).map_err(Refusal::internal)?,
         };
-        let command = shown(&wanted.command);
+        let command = cut(&shown(&wanted.command), TOLD).into_owned();
         lock(&self.waiting.wanted).insert(id.clone(), wanted);
         if let Err(error) = self.registry.ask_person(approval).await {
             lock(&self.waiting.wanted).remove(&id);

@@ -1,0 +1,148 @@
+//! `tenure daemon stop`: asks the daemon to exit. If it does not answer, signals the process that its lock names.
+
+use super::super::cancel::cancel;
+use super::super::listed;
+use super::super::wait::ending_of;
+use crate::args::StopArgs;
+use crate::failure::Failure;
+use crate::{print, reach, settings};
+use std::time::Duration;
+use tenure_client::Client;
+use tenure_core::daemon_lock;
+use tenure_core::defaults::GRACE;
+use tenure_core::identity::Evidence;
+use tenure_core::signal::Signal;
+use tenure_core::state::State;
+use tenure_os::clock;
+use tenure_os::complaint::complain;
+use tenure_os::lock::Lock;
+use tenure_os::poll::{self, Interest};
+use tenure_os::process::{self, Process, Sent};
+use tenure_settings::Settings;
+
+/// Interval for polling the lock.
+const LOOK: Duration = Duration::from_millis(5);
+/// Time limit for the daemon to exit.
+const FAREWELL: Duration = Duration::from_mins(10);
+
+pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> {
+    let deadline = clock::awake() + FAREWELL;
+    let mut unreachable = reach::Unreachable::new(settings);
+    let mut ended = false;
+    loop {
+        let asked = match reach::running(settings) {
+            Some(client) => request_leave(&client, args, deadline).map(|()| true),
+            None if !settings.state.exists() || call_off(settings)? => break,
+            // The daemon is starting, is exiting, or has lost its socket.
+            None => unreachable.check().map(|()| false),
+        };
+        match asked {
+            Ok(true) => return Ok(0),
+            Ok(false) if clock::awake() > deadline => {
+                return Err(Failure::refused(
+                    "the daemon does not answer: `tenure daemon status` looks again",
+                ));
+            }
+            Ok(false) => {
+                poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+            }
+            Err(failure) if failure.is_silent() => {
+                ended |= end_silent(settings)?;
+                unreachable = reach::Unreachable::new(settings);
+            }
+            // The daemon exited or was replaced during the call.
+            Err(failure) if failure.is_lost() && clock::awake() <= deadline => {
+                poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    if !ended {
+        print::line("no daemon is running")?;
+    } else if args.cancel_runs {
+        cancel_by_files(settings)?;
+    }
+    Ok(0)
+}
+
+/// Asks the daemon to exit, and waits until it has.
+fn request_leave(client: &Client, args: &StopArgs, deadline: Duration) -> Result<(), Failure> {
+    let pid = reach::wait(client.health())?.pid;
+    reach::wait(client.shutdown(args.cancel_runs))?;
+    while client.lock_holder().is_some_and(|holder| holder.pid == pid) {
+        if clock::awake() > deadline {
+            return Err(Failure::refused("the daemon has not left yet: `tenure daemon status` looks again"));
+        }
+        poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
+    }
+    Ok(())
+}
+
+/// Marks the lock of a daemon that is gone, so that its warden starts no other. Returns false if there is a daemon.
+fn call_off(settings: &Settings) -> Result<bool, Failure> {
+    let failed = |error| crate::settings::full_disk(settings).unwrap_or_else(|| Failure::refused(error));
+    let dir = tenure_os::file::Dir::open(&settings.state).map_err(failed)?;
+    let Some(lock) = Lock::take(&dir, daemon_lock::NAME).map_err(failed)? else { return Ok(false) };
+    lock.write(daemon_lock::left(clock::unix_ms()).as_bytes()).map_err(failed)?;
+    Ok(true)
+}
+
+/// Ends the daemon that holds the lock and does not answer. Returns false if it is gone, or answers after SIGCONT.
+fn end_silent(settings: &Settings) -> Result<bool, Failure> {
+    let client = Client::new(&settings.state);
+    let Some(holder) = client.lock_holder() else { return Ok(false) };
+    let pid = holder.pid;
+    let Some(identity) = holder.identity else {
+        return Err(Failure::refused(format!(
+            "the daemon (pid {pid}) does not answer, and {} does not prove which process it is (an older version wrote \
+             it): look at pid {pid} and kill it yourself",
+            daemon_lock::NAME
+        )));
+    };
+    let (process, proof) = match process::look(&identity) {
+        (Evidence::Same(proof), Some(process)) => (process, proof),
+        (Evidence::Unreadable(why), _) => {
+            return Err(Failure::refused(format!("the daemon (pid {pid}) cannot be ended from here: {why}")));
+        }
+        (Evidence::Same(_) | Evidence::Other | Evidence::Gone, _) => return Ok(false),
+    };
+    // A daemon that was only stopped (SIGSTOP) can exit in the usual way after SIGCONT.
+    if process.signal(&proof, Signal::CONT) == Sent::Yes
+        && reach::try_wait(client.probe())?.is_ok()
+        && client.lock_holder().is_some()
+    {
+        return Ok(false);
+    }
+    complain(format_args!("the daemon (pid {pid}) does not answer: it is ended, and runs go on"));
+    for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, FAREWELL)] {
+        match process.signal(&proof, signal) {
+            Sent::Gone => return Ok(true),
+            Sent::Denied if signal == Signal::KILL => {
+                return Err(Failure::refused(format!("the daemon (pid {pid}) belongs to another user")));
+            }
+            Sent::Yes | Sent::Denied => {}
+        }
+        if ends_within(&process, patience)? {
+            return Ok(true);
+        }
+    }
+    Err(Failure::refused(format!("the daemon (pid {pid}) was killed and is not gone yet")))
+}
+
+fn ends_within(process: &Process, patience: Duration) -> Result<bool, Failure> {
+    let ready = poll::wait(&[Interest::reading(process)], Some(patience)).map_err(Failure::refused)?;
+    Ok(ready[0].read)
+}
+
+/// Ends every run through its keeper, without a daemon.
+fn cancel_by_files(settings: &Settings) -> Result<(), Failure> {
+    let state = settings::open(settings)?;
+    let live = listed(&state, |view| view.state != State::Exited)?;
+    for (dir, _) in &live {
+        cancel(&state, dir, false)?;
+    }
+    for (dir, _) in &live {
+        ending_of(&state, dir, None)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Prints the questions that people answer. Every character shows, and each cut is marked.
+
+use super::{Face, Tone};
+use std::borrow::Cow;
+use tenure_core::api::{Approval, ToolDetails};
+use tenure_core::visible::{cut, visible, visible_json, visible_lines};
+
+/// Maximum size of a shown text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    bytes: usize,
+    lines: usize,
+}
+
+/// The size in a list of questions.
+pub(crate) const IN_LIST: Room = Room { bytes: 2_000, lines: 40 };
+/// No limit.
+pub(crate) const WHOLE: Room = Room { bytes: usize::MAX, lines: usize::MAX };
+
+/// Cuts a text to fit: its beginning, a mark with the whole size, and its end.
+fn fitted(text: &str, room: Room) -> Vec<String> {
+    let cut = cut(text, room.bytes);
+    let mut lines: Vec<String> = visible_lines(&cut).map(Cow::into_owned).collect();
+    if lines.len() > room.lines {
+        let (all, bytes, half) = (text.lines().count(), text.len(), room.lines / 2);
+        lines.splice(half..lines.len() - half, [format!("… ({all} lines, {bytes} bytes) …")]);
+    }
+    lines
+}
+
+/// The lines of a question: the command, its directory, its variables, and the details from the agent.
+pub(crate) fn question(approval: &Approval, face: Face, room: Room) -> Vec<String> {
+    let command = fitted(&approval.command, room);
+    // A line of a command must not look like a line of Tenure's.
+    let before = if command.len() > 1 { "    │ " } else { "    " };
+    let mut lines: Vec<String> = command.iter().map(|line| format!("{before}{line}")).collect();
+    if !approval.cwd.is_empty() {
+        lines.push(format!("      in {}", visible(&approval.cwd)));
+    }
+    for name in &approval.env_names {
+        let value = approval.env.get(name).map_or(String::new(), |value| format!("={value}"));
+        lines.push(format!("      with {}", visible(&cut(&format!("{name}{value}"), room.bytes))));
+    }
+    if let Some(it) = &approval.details {
+        lines.extend(details(it, &approval.command, face, room).iter().map(|line| format!("      {line}")));
+    }
+    lines
+}
+
+/// The details of an agent's request, without those that are in its title.
+pub(crate) fn details(details: &ToolDetails, title: &str, face: Face, room: Room) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(command) = details.command.as_ref().filter(|command| !title.contains(command.as_str())) {
+        match &fitted(command, room)[..] {
+            [line] => lines.push(format!("command: {line}")),
+            several => {
+                lines.push("command:".to_owned());
+                lines.extend(several.iter().map(|line| format!("  │ {line}")));
+            }
+        }
+    }
+    let is_changed = |path: &String| details.diffs.iter().any(|diff| diff.path == *path);
+    let others = details.paths.iter().filter(|path| !is_changed(path));
+    lines.extend(others.map(|path| format!("file: {}", visible(path))));
+    for change in &details.diffs {
+        lines.push(face.paint(Tone::Title, &format!("file: {}", visible(&change.path))));
+        for line in fitted(change.diff.trim_end_matches('\n'), room) {
+            let tone = match line.chars().next() {
+                Some('-') => Tone::Bad,
+                Some('+') => Tone::Good,
+                _ => Tone::Plain,
+            };
+            lines.push(format!("  {}", face.paint(tone, &line)));
+        }
+    }
+    if let Some(input) = &details.raw_input {
+        let input = cut(input, room.bytes);
+        lines.push(format!("input: {}", visible_json(&input)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::api::FileDiff;
+
+    fn face() -> Face {
+        Face { colour: false, width: 80 }
+    }
+
+    #[test]
+    fn what_hides_behind_a_padding_shows() {
+        for padding in [" ".repeat(10_000), "\n".repeat(10_000), "\u{2003}".repeat(10_000)] {
+            let shown = fitted(&format!("ls{padding}; touch pwned"), IN_LIST);
+            assert!(shown.len() <= IN_LIST.lines + 1, "{}", shown.len());
+            assert!(
+                shown[0].starts_with("ls") && shown.last().unwrap().ends_with("; touch pwned"),
+                "{shown:?}"
+            );
+            assert!(shown.concat().contains("bytes)"), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_hides_no_command_no_file_and_no_change() {
+        let told = ToolDetails {
+            kind: None,
+            command: Some("touch\u{202e} X".into()),
+            paths: vec!["/w/a".into(), "/w/b".into()],
+            diffs: vec![FileDiff { path: "/w/b".into(), diff: "- old\n+ new\u{1b}[2K\n".into() }],
+            raw_input: Some("{\"command\":\"touch\\u202e X\"}".into()),
+        };
+        let expected = [
+            "command: touch\\u{202e} X",
+            "file: /w/a",
+            "file: /w/b",
+            "  - old",
+            "  + new\\x1b[2K",
+            "input: {\"command\":\"touch\\u202e X\"}",
+        ];
+        assert_eq!(details(&told, "List the files", face(), WHOLE), expected);
+    }
+}
