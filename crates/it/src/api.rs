@@ -261,6 +261,12 @@ impl Wire {
         waiting.expect("a socket") + self.ahead.len() as u64
     }
 
+    /// The size of a local socket's send buffer, the same at both ends.
+    pub fn send_buffer(&self) -> u64 {
+        let Stream::Unix(stream) = &self.stream else { panic!("not a local socket") };
+        rustix::net::sockopt::socket_send_buffer_size(stream).expect("a socket") as u64
+    }
+
     /// Whether the other end has closed, in time.
     pub fn is_closed(&mut self) -> bool {
         loop {

@@ -3,12 +3,12 @@
 use crate::PATIENCE;
 use crate::install::Install;
 use std::process::{Child, Stdio};
-use tenure_core::ids::NurseryId;
+use tenure_core::ids::{NurseryId, RegistryId};
 use tenure_core::limits::Limits;
 use tenure_core::output::Keep;
 use tenure_core::resources::Resources;
 use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
-use tenure_core::wire::{self, Ask, Launch, Role, Tell};
+use tenure_core::wire::{self, Ask, Holder, Launch, Role, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::launch::{Lease, Nursery, Order, Terms};
 use tenure_keeper::rundir::RunDir;
@@ -81,6 +81,8 @@ pub struct Warm {
     pub resources: Resources,
     /// Whether they get a cgroup where one can be had.
     pub cgroup: bool,
+    /// The registry in their tickets.
+    pub registry: Option<RegistryId>,
 }
 
 impl Warm {
@@ -98,6 +100,7 @@ impl Warm {
             limits: Limits::default(),
             resources: Resources::default(),
             cgroup: false,
+            registry: None,
         }
     }
 
@@ -107,7 +110,7 @@ impl Warm {
         let spec = self.spec(command);
         let terms = Terms { backend: "exec", cgroup: self.cgroup, keep: Keep::default() };
         let lease = Lease::new(self.state.instance().expect("an instance")).expect("a lease");
-        let ticket = lease.ticket(&spec, &terms);
+        let ticket = Lease { registry: self.registry.clone(), ..lease }.ticket(&spec, &terms);
         let pairs: Vec<_> = roles.iter().map(|_| Conn::pair().expect("a connection")).collect();
         let (mine, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let peers = roles.iter().copied().zip(theirs).collect();
@@ -134,6 +137,14 @@ impl Warm {
             orphan: Orphan::default(),
         }
     }
+}
+
+/// The identity that the daemon of a run's own instance shows to the keeper.
+#[track_caller]
+pub fn owner_of(dir: &RunDir) -> Holder {
+    let ticket = dir.ticket().expect("a ticket");
+    let registry_id = ticket.registry_id.unwrap_or_else(|| RegistryId::from_random([9; 12]));
+    Holder { instance_id: ticket.owner_instance_id, registry_id, lease_ttl_ms: 60_000 }
 }
 
 impl Drop for Warm {

@@ -94,7 +94,7 @@ impl Home {
     /// The daemon that holds the lock, whether it serves or not.
     pub fn locked(&self) -> Option<Known> {
         let text = std::fs::read_to_string(self.state().join("daemon.lock")).ok()?;
-        let daemon = Known::hold(text.trim().parse().ok()?)?;
+        let daemon = Known::hold(text.lines().next()?.trim().parse().ok()?)?;
         (self.is_ours(daemon.pid) && !daemon.is_dead()).then_some(daemon)
     }
 

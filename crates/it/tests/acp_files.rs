@@ -204,3 +204,87 @@ fn a_method_that_nobody_knows_is_refused_politely() {
     assert_eq!(refused["error"]["code"], -32601, "{refused}");
     acp.finish();
 }
+
+/// Has the agent ask for a terminal with these parameters.
+fn create(params: &Value) -> String {
+    format!("!send terminal/create {params}")
+}
+
+#[test]
+fn a_terminal_is_asked_about_with_its_directory_its_variables_and_its_words_quoted() {
+    let acp = Acp::new(&[]);
+    std::fs::create_dir(acp.dir().join("else where")).expect("a directory");
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let cwd = acp.dir().join("else where");
+    let params = json!({"command": "sh", "args": ["-c", "touch \"$MADE\"", "a b"], "cwd": cwd,
+        "env": [{"name": "MADE", "value": "it\u{202e}"}]});
+    let sent = acp.send(KEY, &create(&params));
+    let question = acp.question();
+    let line = "sh -c 'touch \"$MADE\"' 'a b'";
+    assert_eq!(question["command"], format!("run {line}"), "{question}");
+    assert_eq!(question["cwd"], json!(cwd), "{question}");
+    assert_eq!((&question["env"]["MADE"], &question["envNames"]), (&"it\u{202e}".into(), &json!(["MADE"])));
+    let list = String::from_utf8(acp.tenure(&["approvals"]).stdout).expect("UTF-8");
+    for part in [line, "with MADE=it\\u{202e}", &format!("in {}", cwd.display())] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    let _ = acp.choose(&question, "allow");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    eventually("the command ran", || cwd.join("it\u{202e}").exists().then_some(()));
+    let all = acp.api.get("/v1/approvals?all=true").is(200).json();
+    assert!(all["approvals"][0]["env"].is_null(), "values are not kept: {all}");
+    acp.finish();
+}
+
+#[test]
+fn a_terminal_gets_no_variable_that_exec_would_not() {
+    for permissions in ["ask", "approve-all"] {
+        let acp = Acp::new(&[]);
+        acp.open_with(KEY, json!({"permissions": permissions}));
+        for name in ["PATH", "LD_PRELOAD", "BASH_ENV", "GIT_SSH_COMMAND", "TENURE_STATE"] {
+            let params =
+                json!({"command": "touch", "args": ["ran"], "env": [{"name": name, "value": "/evil"}]});
+            let _ = acp.ended(KEY, &create(&params));
+            let answers = acp.answers("terminal/create");
+            let said = text(&answers.last().expect("an answer")["error"]["message"]);
+            assert!(said.contains(name), "{said}");
+        }
+        assert!(acp.questions().is_empty() && !acp.dir().join("ran").exists(), "{permissions}");
+        acp.finish();
+    }
+}
+
+#[test]
+fn a_terminal_with_control_characters_is_asked_of_nobody() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let params = json!({"command": "sh", "args": ["-c", "ls\u{1b}]0; touch ran; echo \u{7}"]});
+    let _ = acp.ended(KEY, &create(&params));
+    let said = text(&answer(&acp, "terminal/create")["error"]["message"]);
+    assert!(said.contains("control character \\x1b"), "{said}");
+    assert!(!acp.dir().join("ran").exists());
+    acp.finish();
+}
+
+#[test]
+fn a_file_that_an_agent_has_us_write_gets_the_users_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let acp = Acp::new(&[]);
+    let mode =
+        |name: &str| std::fs::metadata(acp.dir().join(name)).expect("a file").permissions().mode() & 0o777;
+    // The test makes these with the same umask as its daemon's.
+    std::fs::write(acp.dir().join("usual"), "").expect("a file");
+    std::fs::create_dir(acp.dir().join("usual-dir")).expect("a directory");
+    std::fs::write(acp.dir().join("script"), "").expect("a file");
+    let script = std::fs::Permissions::from_mode(0o750);
+    std::fs::set_permissions(acp.dir().join("script"), script).expect("a mode");
+    acp.open_with(KEY, json!({"permissions": "approve-all"}));
+    let _ = acp.ended(KEY, "!write new words\n!write deep/er/new words\n!write script words");
+    for (name, usual) in
+        [("new", "usual"), ("deep/er/new", "usual"), ("deep", "usual-dir"), ("deep/er", "usual-dir")]
+    {
+        assert_eq!(mode(name), mode(usual), "{name}: {:o}", mode(name));
+    }
+    assert_eq!(mode("script"), 0o750, "a file that was there keeps its mode");
+    acp.finish();
+}

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tenure_it::acp::{Acp, KEY};
 use tenure_it::api::text;
 use tenure_it::eventually;
+use tenure_it::mcp::Client;
 
 /// What is offered: two of a kind, the second of which is meant.
 const OPTIONS: &str =
@@ -200,5 +201,301 @@ fn whoever_spawned_an_agent_answers_what_it_asks_and_nobody_else_does() {
     assert_eq!(answer(parent, "once-and-more").head.status, 200);
     assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
     assert_eq!(outcome(&acp, "mend"), chosen("once-and-more"));
+    acp.finish();
+}
+
+/// Has the agent request permission for a tool call, and returns once a person is asked.
+fn asks(acp: &Acp, call: &Value, options: &Value) -> (Value, Value) {
+    let sent = acp.send(
+        KEY,
+        &format!("!send session/request_permission {}", json!({"toolCall": call, "options": options})),
+    );
+    (sent, acp.question())
+}
+
+fn two_options() -> Value {
+    json!([{"optionId": "yes", "name": "Reject", "kind": "allow_always"},
+        {"optionId": "no", "name": "Allow\u{1b}[2K", "kind": "reject_once"}])
+}
+
+#[track_caller]
+fn printed(acp: &Acp, args: &[&str]) -> String {
+    let said = acp.tenure(args);
+    assert!(said.status.success(), "{said:?}");
+    String::from_utf8(said.stdout).expect("UTF-8")
+}
+
+#[test]
+fn a_person_sees_the_command_whatever_the_title_says() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    for (input, command) in [
+        (json!({"command": "touch X", "description": "List the files"}), "touch X"),
+        (json!({"command": ["bash", "-lc", "touch X"]}), "bash -lc 'touch X'"),
+        (json!({"cmd": "touch X"}), "touch X"),
+    ] {
+        let call =
+            json!({"toolCallId": "t", "title": "List the files", "kind": "execute", "rawInput": input});
+        let (sent, question) = asks(&acp, &call, &two_options());
+        assert_eq!(question["details"]["command"], command, "{question}");
+        assert_eq!(question["details"]["rawInput"], input.to_string(), "{question}");
+        assert_eq!(question["command"], format!("List the files: {command}"), "{question}");
+        let list = printed(&acp, &["approvals"]);
+        assert!(list.contains(command) && list.contains(&format!("input: {input}")), "{list}");
+        assert!(list.contains("yes (allow always): Reject"), "the kind of an option shows: {list}");
+        assert!(list.contains("no (reject once): Allow\\x1b[2K"), "{list}");
+        let told = acp.bodies(KEY, "permission").pop().expect("a permission");
+        assert_eq!(told["details"]["command"], command, "{told}");
+        let _ = acp.choose(&question, "no");
+        assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    }
+    acp.finish();
+}
+
+#[test]
+fn a_request_that_names_only_its_call_is_asked_about_with_what_the_call_said() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let update = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "List the files", "kind": "execute",
+        "status": "pending", "rawInput": {"command": "touch X"}});
+    let asked = json!({"toolCall": {"toolCallId": "t"}, "options": two_options()});
+    let sent = acp.send(KEY, &format!("!update {update}\n!send session/request_permission {asked}"));
+    let question = acp.question();
+    assert_eq!(question["command"], "List the files: touch X", "{question}");
+    let _ = acp.choose(&question, "no");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    acp.finish();
+}
+
+#[test]
+fn a_person_sees_the_file_and_the_change_of_an_edit() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let call = json!({"toolCallId": "t", "title": "Tidy up", "kind": "edit", "locations": [{"path": "/work/other"}],
+        "content": [{"type": "diff", "path": "/work/a.rs", "oldText": "one\ntwo\n", "newText": "one\n2\u{202e}\n"}]});
+    let (sent, question) = asks(&acp, &call, &two_options());
+    assert_eq!(question["details"]["paths"], json!(["/work/a.rs", "/work/other"]), "{question}");
+    assert_eq!(question["details"]["diffs"][0]["path"], "/work/a.rs", "{question}");
+    assert_eq!(question["details"]["diffs"][0]["diff"], "  one\n- two\n+ 2\u{202e}\n", "{question}");
+    let list = printed(&acp, &["approvals"]);
+    for part in ["file: /work/a.rs", "- two", "+ 2\\u{202e}", "file: /work/other"] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    let json = printed(&acp, &["approvals", "--json"]);
+    assert!(json.contains("\\u202e") && !json.contains('\u{202e}'), "{json}");
+    let _ = acp.choose(&question, "no");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    // The question about a file that the agent has us write shows the change, too.
+    std::fs::write(acp.dir().join("there"), "old\n").expect("a file");
+    let sent = acp.send(KEY, "!write there new");
+    let question = acp.question();
+    assert_eq!(question["details"]["diffs"][0]["diff"], "- old\n+ new\n", "{question}");
+    let _ = acp.choose(&question, "reject");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    acp.finish();
+}
+
+#[test]
+fn a_title_hides_nothing_from_a_terminal_or_behind_a_padding() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let title = format!("ls\u{1b}]0;hidden\u{7}\u{202e}{}; touch X", " ".repeat(5_000));
+    let call = json!({"toolCallId": "t", "title": title, "kind": "execute"});
+    let (sent, question) = asks(&acp, &call, &two_options());
+    assert_eq!(question["command"], title, "JSON has all of it");
+    let id = text(&question["id"]);
+    let list = printed(&acp, &["approvals"]);
+    assert!(list.contains("ls\\x1b]0;hidden\\x07\\u{202e}"), "{list}");
+    assert!(list.contains("… (50") && list.contains(" bytes) …") && list.contains("; touch X"), "{list}");
+    assert!(list.contains(&format!("tenure approvals show {}", &id[..12])), "{list}");
+    assert!(!list.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{list:?}");
+    let whole = printed(&acp, &["approvals", "show", &id[..8]]);
+    assert!(whole.contains(&" ".repeat(5_000)) && !whole.contains("bytes) …"), "{whole}");
+    let _ = acp.choose(&question, "no");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    acp.finish();
+}
+
+/// Makes the client leave, and waits until its session is gone.
+#[track_caller]
+fn leave(client: Client, acp: &Acp) {
+    client.leave();
+    eventually("the end of its session", || {
+        let all = acp.api.get("/v1/sessions?limit=500").is(200).json();
+        let keys = all["sessions"].as_array().expect("sessions").iter().map(|it| text(&it["key"]));
+        let open: Vec<String> = keys.filter(|key| key.starts_with("mcp:")).collect();
+        open.is_empty().then_some(())
+    });
+}
+
+/// Asserts that a client that is bound to a session is refused, with these words in the refusal.
+#[track_caller]
+fn refused(client: &mut Client, request: &Value, words: &[&str]) {
+    let why = client.refused("sessions", request);
+    assert!(words.iter().all(|word| why.contains(word)), "{request}: {why}");
+}
+
+#[test]
+fn a_session_permits_its_children_no_more_than_the_exec_policy() {
+    for (mode, most) in [("ask", "ask"), ("allowlist", "ask"), ("deny", "deny-all")] {
+        let acp = Acp::with(&[], "", &format!("[exec]\nmode = '{mode}'\n"));
+        let mut client = Client::of(&acp, &[]);
+        let spawn = |permissions: &str| {
+            json!({"action": "spawn", "agent": "helper", "backend": "acp", "permissions": permissions,
+                "task": "!terminal touch pwned", "cwd": acp.dir()})
+        };
+        for more in ["approve-all", "approve-reads"] {
+            refused(
+                &mut client,
+                &spawn(more),
+                &["can permit at most", most, &format!("exec.mode is {mode}"), more],
+            );
+        }
+        // Without a request for permissions, the default is lowered.
+        let asked = json!({"action": "spawn", "agent": "helper", "backend": "acp"});
+        let child = client.call("sessions", &asked)["session"].clone();
+        assert_eq!(child["work"]["permissions"], most, "{mode}: {child}");
+        // An operator is not limited, unless it acts as a session.
+        let as_session =
+            json!({"agent": "helper", "backend": "acp", "permissions": "approve-all", "as": "agent:x:main"});
+        assert_eq!(acp.api.post("/v1/sessions", &as_session).head.status, 403);
+        acp.open_with(KEY, json!({"permissions": "approve-all"}));
+        assert!(!acp.dir().join("pwned").exists());
+        leave(client, &acp);
+        acp.finish();
+    }
+}
+
+#[test]
+fn a_session_permits_its_children_no_more_than_their_description_or_its_own_permissions() {
+    let acp = Acp::with(&[], "permissions = 'deny-all'", "");
+    let mut client = Client::of(&acp, &[]);
+    let spawn = json!({"action": "spawn", "agent": "helper", "backend": "acp", "permissions": "approve-all"});
+    refused(&mut client, &spawn, &["at most deny-all", "agents.helper.acp.permissions is deny-all"]);
+    leave(client, &acp);
+    acp.finish();
+
+    let acp = Acp::new(&[]);
+    acp.open_with("agent:helper:strict", json!({"permissions": "deny-all"}));
+    // A client in the session's run is a session below it, and so are the sessions that the client spawns.
+    let mut client = Client::inside(&acp, "agent:helper:strict", &[]);
+    refused(&mut client, &spawn, &["at most deny-all", "session agent:helper:strict was made with deny-all"]);
+    let exec = json!({"action": "spawn", "backend": "exec", "permissions": "approve-all"});
+    refused(&mut client, &exec, &["at most deny-all"]);
+    let child = client.call("sessions", &json!({"action": "spawn", "backend": "exec"}))["session"].clone();
+    let grandchild =
+        json!({"agent": "helper", "backend": "acp", "permissions": "approve-all", "as": child["key"]});
+    assert_eq!(acp.api.post("/v1/sessions", &grandchild).head.status, 403);
+    leave(client, &acp);
+    acp.finish();
+}
+
+#[test]
+fn a_session_that_is_asked_about_allows_nothing_itself_and_sets_no_mode_that_asks_nobody() {
+    let acp = Acp::with(&[], "", "[exec]\nmode = 'ask'\n");
+    let mut client = Client::of(&acp, &[]);
+    let spawn = json!({"action": "spawn", "agent": "helper", "backend": "acp", "permissions": "ask",
+        "cwd": acp.dir(), "task": "!terminal touch pwned"});
+    let child = text(&client.call("sessions", &spawn)["session"]["key"]);
+    let question = acp.question();
+    let answer = |option: &str| json!({"action": "answer", "sessionKey": child, "question": question["id"], "option": option});
+    refused(&mut client, &answer("allow"), &["at most ask", "for a person"]);
+    for mode in ["bypassPermissions", "code"] {
+        let set = json!({"action": "set-mode", "sessionKey": child, "agentMode": mode});
+        refused(&mut client, &set, &["at most ask", mode]);
+    }
+    let _ = client.call("sessions", &answer("reject"));
+    eventually("no question waits", || acp.questions().is_empty().then_some(()));
+    assert!(!acp.dir().join("pwned").exists());
+    leave(client, &acp);
+    acp.finish();
+}
+
+#[test]
+fn a_session_starts_no_agent_that_asks_nobody() {
+    let acp = Acp::with(
+        &[],
+        "",
+        "[exec]\nmode = 'ask'\n[agents.wild]\ncommand = 'true'\nfresh = ['--yolo']\n\
+        prompt = 'stdin'\noutput = 'text'\n[agents.wilder.acp]\ncommand = 'true'\nargs = ['-sdanger-full-access']\n",
+    );
+    let mut client = Client::of(&acp, &[]);
+    let spawn = json!({"action": "spawn", "agent": "wild", "backend": "cli"});
+    refused(&mut client, &spawn, &["at most ask", "--yolo"]);
+    let spawn = json!({"action": "spawn", "agent": "wilder", "backend": "acp", "permissions": "ask"});
+    refused(&mut client, &spawn, &["at most ask", "-sdanger-full-access"]);
+    leave(client, &acp);
+    let by_operator = json!({"agent": "wild", "backend": "cli"});
+    let _ = acp.api.post("/v1/sessions", &by_operator).is(201);
+    acp.finish();
+}
+
+#[test]
+fn what_was_allowed_is_written_unasked_and_something_else_is_asked_about_again() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let path = acp.dir().join("a");
+    let call = json!({"toolCallId": "t", "title": "Write a", "kind": "edit",
+        "content": [{"type": "diff", "path": path, "oldText": null, "newText": "shown"}]});
+    let options = json!([{"optionId": "once", "name": "Allow", "kind": "allow_once"}]);
+    let asked = format!("!send session/request_permission {}", json!({"toolCall": call, "options": options}));
+    let sent = acp.send(KEY, &format!("{asked}\n!write a shown\n{asked}\n!write a other"));
+    for command in ["Write a", "Write a"] {
+        let question = acp.question();
+        assert_eq!(question["command"], command, "{question}");
+        let _ = acp.choose(&question, "once");
+        eventually("it is answered", || {
+            acp.questions().iter().all(|it| it["id"] != question["id"]).then_some(())
+        });
+    }
+    let question = acp.question();
+    assert_eq!(question["details"]["diffs"][0]["diff"], "- shown\n+ other\n", "{question}");
+    let _ = acp.choose(&question, "reject");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "shown");
+    acp.finish();
+}
+
+#[test]
+fn what_an_agent_changes_while_somebody_is_asked_is_refused() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let call = |command: &str| json!({"toolCallId": "t", "title": "List", "rawInput": {"command": command}});
+    let mut update = call("touch pwned");
+    update["sessionUpdate"] = "tool_call_update".into();
+    let options = json!([{"optionId": "once", "name": "Allow", "kind": "allow_once"},
+        {"optionId": "no", "name": "Deny", "kind": "reject_once"}]);
+    let asked = json!({"toolCall": call("ls"), "options": options});
+    let sent = acp.send(KEY, &format!("!later go {update}\n!send session/request_permission {asked}"));
+    let question = acp.question();
+    assert_eq!(question["command"], "List: ls", "{question}");
+    std::fs::write(acp.dir().join("go"), "").expect("a file");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    assert_eq!(outcome(&acp, "session/request_permission"), chosen("no"));
+    eventually("nobody is asked any more", || acp.questions().is_empty().then_some(()));
+    let told = acp.bodies(KEY, "permission");
+    assert!(text(&told[0]["by"]).contains("changed it"), "{told:?}");
+    acp.finish();
+}
+
+#[test]
+fn a_command_runs_where_the_question_said_though_a_link_leads_elsewhere_by_then() {
+    let acp = Acp::new(&[]);
+    acp.open_with(KEY, json!({"permissions": "ask"}));
+    let [shown, other, link] = ["shown", "other", "link"].map(|name| acp.dir().join(name));
+    for dir in [&shown, &other] {
+        std::fs::create_dir(dir).expect("a directory");
+    }
+    std::os::unix::fs::symlink(&shown, &link).expect("a link");
+    let create = json!({"command": "touch", "args": ["here"], "cwd": link});
+    let sent = acp.send(KEY, &format!("!send terminal/create {create}"));
+    let question = acp.question();
+    assert_eq!(question["cwd"], json!(shown.canonicalize().expect("a path")), "{question}");
+    std::fs::remove_file(&link).expect("rm");
+    std::os::unix::fs::symlink(&other, &link).expect("a link");
+    let _ = acp.choose(&question, "allow");
+    assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
+    eventually("the file", || shown.join("here").exists().then_some(()));
+    assert!(!other.join("here").exists());
     acp.finish();
 }

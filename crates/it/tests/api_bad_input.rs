@@ -1,7 +1,7 @@
 //! What the API cannot do is refused by name; nothing is started, nothing is lost, and the daemon lives.
 
 use serde_json::{Value, json};
-use tenure_it::api::Api;
+use tenure_it::api::{Api, text};
 use tenure_it::eventually;
 use tenure_it::install::Install;
 
@@ -85,8 +85,85 @@ fn an_ambiguous_beginning_is_refused() {
     let pair = ids.windows(2).find(|pair| pair[0][..1] == pair[1][..1]).expect("17 ids, 16 digits");
     let why = api.get(&format!("/v1/runs/{}", &pair[0][..1])).refused(409, "ambiguous-id");
     assert!(why.contains("more"), "{why}");
-    api.delete(&format!("/v1/runs/{}", &pair[0][..1])).refused(409, "ambiguous-id");
+    let why = api.delete(&format!("/v1/runs/{}", &pair[0][..1])).refused(422, "id-too-short");
+    assert!(why.contains("give at least 4 characters"), "{why}");
     let _ = api.get(&format!("/v1/runs/{}", pair[0])).is(200);
+}
+
+#[test]
+fn a_prefix_below_four_characters_ends_and_removes_nothing() {
+    let (install, api) = daemon();
+    let id = api.start(&json!({"command": ["sleep", "1000"]}));
+    for text in [&id[..1], &id[..3]] {
+        let refusals = [
+            api.delete(&format!("/v1/runs/{text}")),
+            api.post(&format!("/v1/runs/{text}/cancel"), &json!({})),
+            api.post("/v1/cancel", &json!({"which": {"run": text}})),
+            api.post("/v1/reap", &json!({"which": {"run": text}})),
+            api.post(&format!("/v1/tasks/{text}/cancel"), &json!({})),
+            api.post(&format!("/v1/approvals/{text}/deny"), &json!({})),
+        ];
+        for refused in refusals {
+            let why = refused.refused(422, "id-too-short");
+            assert!(why.contains("give at least 4 characters"), "{why}");
+        }
+        for verb in [&["cancel"][..], &["rm"], &["tasks", "cancel"]] {
+            let said = install.tenure(&[verb, &[text]].concat());
+            assert_eq!(said.status.code(), Some(1), "{verb:?}");
+            assert!(String::from_utf8_lossy(&said.stderr).contains("give at least 4 characters"), "{verb:?}");
+        }
+        assert_eq!(api.get(&format!("/v1/runs/{text}")).is(200).json()["state"], "running");
+    }
+    let _ = api.delete(&format!("/v1/runs/{}", &id[..4])).is(204);
+}
+
+#[test]
+fn what_no_program_can_be_given_is_refused_before_it_is_recorded() {
+    let (install, api) = daemon();
+    let nurseries = || -> Vec<_> {
+        let dir = std::fs::read_dir(install.state().join("nurseries")).expect("nurseries");
+        dir.map(|entry| entry.expect("an entry").file_name()).collect()
+    };
+    let before = nurseries();
+    let long = |bytes: usize| "x".repeat(bytes);
+    let many = vec![long(100_000); 80];
+    let requests = [
+        (json!({"command": ["true", long(23 << 20)]}), "argument 1"),
+        (json!({"command": ["true", long(128 << 10)]}), "argument 1"),
+        (json!({"command": many}), "the command with its environment"),
+        (json!({"ptyCommand": format!("true {}", long(200 << 10))}), "argument 2"),
+        (json!({"command": ["true"], "env": {"BIG": long(200 << 10)}}), "the environment variable BIG"),
+        (json!({"command": ["true"], "cwd": format!("/{}", long(5000))}), "the working directory"),
+    ];
+    for (request, words) in requests {
+        let why = api.post("/v1/runs", &request).refused(422, "too-long");
+        assert!(why.starts_with(words) && why.contains("is too long"), "{why}");
+        assert!(why.len() < 200, "{why}");
+    }
+    let exec = json!({"command": "true", "env": {"BIG": long(200 << 10)}});
+    api.post("/v1/exec", &exec).refused(422, "too-long");
+    for how in [&["run"][..], &["run", "--bg"]] {
+        let place = format!("/{}", long(5000));
+        let said = install.tenure(&[how, &["--cwd", &place, "--", "true"]].concat());
+        assert_eq!(said.status.code(), Some(126), "{}", String::from_utf8_lossy(&said.stderr));
+    }
+    assert_eq!(api.get("/v1/runs?all=true").is(200).json()["runs"], json!([]));
+    assert_eq!(nurseries(), before, "the nursery was not lost");
+}
+
+#[test]
+fn records_and_events_keep_a_few_kibibytes_of_a_long_command() {
+    let (_install, api) = daemon();
+    let id = api.start(&json!({"command": ["sh", "-c", "exit ${#1}", "sh", "y".repeat(100_000), "more"]}));
+    api.wait(&id);
+    let run = api.get(&format!("/v1/runs/{id}")).is(200).json();
+    assert_eq!(run["termination"]["exitCode"], 100_000 % 256, "it got all of it");
+    let command = run["command"].as_array().expect("words");
+    assert!(text(&command[4]).ends_with("yyy… (100000 bytes)"), "{command:?}");
+    assert_eq!(command[5], "… (1 more words)");
+    for path in [format!("/v1/runs/{id}"), format!("/v1/events?since=0&follow=false&run={id}")] {
+        assert!(api.get(&path).is(200).text().len() < 20_000, "{path}");
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! The loopback address: only if switched on, only with the token, and never for a page of another host.
 
 use serde_json::json;
-use std::net::TcpListener;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 use tenure_it::api::{Answer, Api};
 use tenure_it::install::Install;
 
@@ -141,12 +143,123 @@ fn an_address_that_others_can_reach_is_refused() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_said() {
+fn without_its_port_the_daemon_serves_the_socket_and_takes_the_port_later() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("an address").to_string();
-    let install = Install::new().with_daemon().with_env("TENURE_API_LISTEN", &address);
-    let output = install.tenure(&["daemon", "start"]);
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains(&address), "{err}");
+    let address = taken.local_addr().expect("an address");
+    let install = Install::new()
+        .with_daemon()
+        .with_env("TENURE_API_LISTEN", &address.to_string())
+        .with_env("TENURE_HEARTBEAT", "200ms");
+    let api = Api::of(&install);
+    let health = api.get("/v1/health").is(200).json();
+    let error = health["listenError"].as_str().expect("an error");
+    assert!(error.contains(&format!("cannot listen on {address}")), "{health}");
+    for args in [&["daemon", "status"][..], &["doctor"]] {
+        let said = String::from_utf8_lossy(&install.tenure(args).stdout).into_owned();
+        assert!(said.contains("cannot listen on"), "{args:?}: {said}");
+    }
+    drop(taken);
+    tenure_it::eventually("it listens", || {
+        api.get("/v1/health").is(200).json()["listenError"].is_null().then_some(())
+    });
+    Api::Loopback(address).get("/v1/health").refused(401, "unauthorized");
+}
+
+#[test]
+fn half_open_heads_lock_out_nobody_who_has_the_token() {
+    let loopback = listening();
+    let Api::Loopback(address) = loopback.api else { panic!("a loopback address") };
+    let half_open: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).expect("a connection");
+            stream.write_all(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n").expect("half a head");
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        let _ = loopback.ask("GET", "/v1/health", &[], "").is(200);
+    }
+    // The daemon closes the idle connections.
+    for mut stream in half_open {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a limit");
+        let mut said = Vec::new();
+        match stream.read_to_end(&mut said) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_head_in_two_pieces_a_second_and_a_half_apart_is_answered() {
+    let loopback = listening();
+    let head = format!(
+        "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        loopback.token
+    );
+    let mut wire = loopback.api.connect();
+    wire.send(&head.as_bytes()[..60]).expect("sent");
+    #[expect(clippy::disallowed_methods, reason = "the client is slow, within the time that a stranger has")]
+    std::thread::sleep(tenure_core::defaults::LOOPBACK_HEAD * 3 / 4);
+    wire.send(&head.as_bytes()[60..]).expect("sent");
+    let _ = wire.answer().is(200);
+}
+
+#[test]
+fn a_client_with_the_token_keeps_its_connection_beyond_the_strangers_time() {
+    let loopback = listening();
+    let mut wire = loopback.api.connect();
+    let bearer = format!("Bearer {}", loopback.token);
+    let id =
+        loopback.ask("POST", "/v1/runs", &[], "{\"command\": [\"sleep\", \"3\"]}").is(201).json()["runId"]
+            .clone();
+    let path = format!("/v1/runs/{}/wait", id.as_str().expect("an id"));
+    wire.request("POST", &path, &[("Authorization", &bearer)], b"{}");
+    assert_eq!(wire.answer().is(200).json()["state"], "exited");
+}
+
+#[test]
+fn a_refused_request_is_answered_before_its_connection_closes() {
+    let loopback = listening();
+    let (local, bearer) = (Api::of(&loopback.install), format!("Bearer {}", loopback.token));
+    // More than fits into the sockets' buffers.
+    let (large, too_large) = (vec![b'x'; 3 << 20], vec![b'x'; 30 << 20]);
+    let long_head = "x".repeat(1 << 20);
+    let plain: &[(&str, &str)] = &[];
+    let refusals = [
+        (404, "/v1/nothing", plain, &large),
+        (405, "/v1/health", plain, &large),
+        (400, "/v1/runs", plain, &large),
+        (413, "/v1/runs", plain, &too_large),
+        (
+            413,
+            "/mcp",
+            &[("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")],
+            &too_large,
+        ),
+        (401, "/v1/runs", &[("Authorization", "Bearer wrong")], &large),
+        (403, "/v1/runs", &[("Host", "evil.example")], &large),
+        (431, "/v1/runs", &[("X-Long", &long_head)], &large),
+    ];
+    for (status, path, headers, body) in refusals {
+        for api in [&local, &loopback.api] {
+            let is_local = matches!(api, Api::Local(_));
+            if is_local && matches!(status, 401 | 403) {
+                continue;
+            }
+            let mut head = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
+            let needed = [("Host", "localhost"), ("Authorization", bearer.as_str())];
+            let needed = needed.iter().filter(|(name, _)| headers.iter().all(|(given, _)| given != name));
+            for (name, value) in headers.iter().chain(needed) {
+                head += &[name, ": ", value, "\r\n"].concat();
+            }
+            head += "\r\n";
+            for _ in 0..10 {
+                let mut wire = api.connect();
+                let sent = wire.send(head.as_bytes()).and_then(|()| wire.send(body));
+                sent.unwrap_or_else(|error| panic!("{status} {path}: it is not read: {error}"));
+                assert_eq!(wire.answer().head.status, status, "{path}");
+            }
+        }
+    }
 }

@@ -208,6 +208,20 @@ fn an_unknown_id_is_4_everywhere() {
 }
 
 #[test]
+fn a_prefix_below_four_characters_ends_and_removes_nothing() {
+    let install = Install::new();
+    let id = install.start_in_background(&["--orphan-grace", "1h"], &["sleep", "1000"]);
+    for text in [&id[..1], &id[..3]] {
+        for verb in ["cancel", "rm"] {
+            refused_at(&install, &[verb, text], 1, "is too short: give at least 4 characters");
+        }
+        assert_eq!(install.show(text)["state"], "running", "it may be looked at");
+    }
+    assert!(install.tenure(&["rm", &id[..4]]).status.success());
+    assert_eq!(install.runs(), [""; 0]);
+}
+
+#[test]
 fn an_unusable_state_root_is_refused() {
     let install = Install::new().unprivileged();
     let closed = install.dir().join("closed");

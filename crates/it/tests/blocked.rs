@@ -16,7 +16,7 @@ fn assert_waits(flags: &[&str], command: &[&str], expected: Option<bool>) {
     let id = install.start_in_background(flags, command);
     let dir = RunDir::open(&install.state().join("runs").join(&id)).expect("the run's directory");
     let mut keeper = Frames::new(dir.dial().expect("a keeper"));
-    keeper.send(&Ask::Hello { version: VERSION, role: Role::Viewer }, &[]);
+    keeper.send(&Ask::Hello { version: VERSION, role: Role::Viewer, holder: None }, &[]);
     keeper.receive::<Tell>(PATIENCE).expect("a welcome");
     eventually(&format!("{command:?} to be seen as {expected:?}"), || {
         keeper.send(&Ask::Blocked, &[]);

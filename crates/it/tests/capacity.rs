@@ -142,6 +142,34 @@ fn finished_runs_go_by_age_and_by_size() {
 }
 
 #[test]
+fn a_daemon_that_just_began_removes_no_run_for_its_age() {
+    let (install, api) = with(&[("TENURE_RETENTION_COUNT", "2"), ("TENURE_RETENTION_EVERY", "200ms")]);
+    let run = || {
+        let id = api.start(&json!({"command": ["true"]}));
+        api.wait(&id);
+        id
+    };
+    let (older, old) = (run(), run());
+    // As if the wall clock had been set a month ahead: by the clock, these runs ended weeks ago.
+    let registry = rusqlite::Connection::open(install.state().join("tenure.db")).expect("the registry");
+    for (id, days) in [(&older, 30_u32), (&old, 20)] {
+        let changed = registry.execute(
+            "UPDATE runs SET ended_at_ms = ended_at_ms - ?2 * 86400000,
+                 ending = json_set(ending, '$.endedAtMs', ended_at_ms - ?2 * 86400000) WHERE run_id = ?1",
+            (id, days),
+        );
+        assert_eq!(changed, Ok(1));
+    }
+    let new = run();
+    let listed = || -> Vec<String> {
+        let listed = api.get("/v1/runs?all=true").is(200).json();
+        listed["runs"].as_array().expect("runs").iter().map(|run| text(&run["runId"])).collect()
+    };
+    eventually("one has gone by number", || (!listed().contains(&older)).then_some(()));
+    assert_eq!(listed(), [new, old], "the other is kept, however old it looks");
+}
+
+#[test]
 fn secrets_are_shown_nowhere() {
     let (install, api) = with(&[]);
     let secret = "hunter2-do-not-tell";

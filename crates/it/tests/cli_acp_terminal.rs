@@ -25,11 +25,11 @@ fn a_person_at_the_terminal_is_asked_there() {
     person.keys("perhaps\n");
     person.wait_for("1 to 2: ");
     person.keys("y\n");
-    person.wait_for("To yes:");
+    person.wait_for("To yes (allow once):");
     person.wait_for("may it do this: wreck");
     person.wait_for("1 to 2: ");
     person.keys("2\n");
-    person.wait_for("To no:");
+    person.wait_for("To no (reject once):");
     person.wait_for("done");
     assert_eq!(person.code(), 0, "{}", person.screen());
     let outcome = |name: &str| acp.answers(name)[0]["result"]["outcome"]["optionId"].clone();

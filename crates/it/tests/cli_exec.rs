@@ -228,7 +228,7 @@ fn a_person_is_asked_and_answers() {
     };
     let (allowed, denied) = (asked("echo allowed"), asked("echo denied"));
     let (out, _) = says(&home, &["approvals"], 0);
-    assert_eq!(out.lines().count(), 5, "two lines each: {out}");
+    assert_eq!(out.lines().count(), 7, "three lines each: {out}");
     for words in ["agent:a:main", &allowed[..12], &denied[..12], "    echo denied\n", "in 29 min"] {
         assert!(out.contains(words), "{words}: {out}");
     }

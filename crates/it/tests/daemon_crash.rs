@@ -1,7 +1,9 @@
 //! kill -9 of the daemon at each of its pause points. The next daemon finds every run either going on, and able to be
 //! cancelled, or ended once, truly; nothing is started twice, nothing is left, and the counters agree with the records.
 
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use rustix::process::Signal;
+use std::path::{Path, PathBuf};
 use tenure_it::home::{Home, TRANSPORTS};
 use tenure_it::install::Install;
 use tenure_it::known::Known;
@@ -155,6 +157,138 @@ fn a_run_that_was_just_launched_goes_on() {
         case.goes_on();
         case.finish_foreground(123);
     }
+}
+
+/// The processes that are killed while a foreground command is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Victims {
+    Daemon,
+    Nursery,
+    Both,
+}
+
+/// The nursery that a daemon started, if it has one.
+fn nursery_of(daemon: &Known) -> Option<Known> {
+    proc::children(daemon.pid)
+        .into_iter()
+        .find(|&pid| proc::name(pid) == "tenure-nursery")
+        .and_then(Known::hold)
+}
+
+/// Runs a foreground command that makes a file, and kills daemon, nursery or both while a process is paused at this
+/// point. Either the command has run and its caller gets 0, or it never runs and its caller gets 125.
+fn kill_while_starting(point: &str, victims: Victims) {
+    eprintln!("{point}: {victims:?}");
+    let home = Home::of(Install::new());
+    let daemon = home.begin_paused(point);
+    if point == BEFORE_THE_ROW {
+        daemon.stop();
+    }
+    // Outside of the installation, which is removed before the last check.
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let file = elsewhere.path().join("made");
+    let path = file.to_str().expect("UTF-8");
+    let mut asked = home.start(&["run", "--quiet", "--grace", "100ms", "--", "touch", path]);
+    let stopped = eventually(&format!("a process at {point}"), || {
+        let chain = [daemon.pid].into_iter().chain(proc::descendants(daemon.pid));
+        chain.into_iter().find(|&pid| proc::is_stopped(pid)).and_then(Known::hold)
+    });
+    let nursery = nursery_of(&daemon).filter(|_| victims != Victims::Daemon);
+    let dying: Vec<&Known> = nursery.iter().chain((victims != Victims::Nursery).then_some(&daemon)).collect();
+    dying.iter().for_each(|victim| victim.stop());
+    dying.iter().for_each(|victim| victim.send(Signal::KILL));
+    dying.iter().for_each(|victim| victim.wait_dead(PATIENCE));
+    if dying.iter().all(|victim| victim.pid != stopped.pid) {
+        stopped.send(Signal::CONT);
+    }
+    let (code, ran) = (asked.code(), file.exists());
+    assert!([(0, true), (125, false)].contains(&(code, ran)), "{code}, ran: {ran}, {}", asked.err());
+    home.begin();
+    let runs = home.audit().runs;
+    let endings: Vec<_> = runs.iter().map(|run| run.reason()).collect();
+    assert!(endings.len() <= 1, "asked for once, recorded once: {endings:?}");
+    home.finish();
+    assert_eq!(file.exists(), ran, "what was said to have never started was started: {endings:?}");
+}
+
+/// Not a pause point: the daemon is stopped before it has heard of the run.
+const BEFORE_THE_ROW: &str = "before-the-row";
+
+#[test]
+fn a_foreground_command_that_never_started_because_daemon_or_nursery_died_is_125() {
+    let points = [
+        BEFORE_THE_ROW,
+        "daemon-row-written",
+        "caller-before-launch",
+        "daemon-launched",
+        "nursery-before-fork",
+        "keeper-begun",
+        "keeper-locked",
+        "keeper-root-forked",
+        "root-before-gate",
+        "keeper-note-written",
+        "root-before-exec",
+        "keeper-released",
+    ];
+    for point in points {
+        for victims in [Victims::Daemon, Victims::Nursery, Victims::Both] {
+            kill_while_starting(point, victims);
+        }
+    }
+}
+
+/// Makes a file look as if it was written an hour ago.
+fn age(path: &Path) {
+    let ago = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    let since = ago.duration_since(std::time::UNIX_EPOCH).expect("a time after 1970");
+    let at = Timespec { tv_sec: since.as_secs().cast_signed(), tv_nsec: 0 };
+    let times = Timestamps { last_access: at, last_modification: at };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
+}
+
+/// A run's socket, its nursery's lock and its control group, if it has one.
+fn files_of(home: &Home, id: &str) -> (Vec<PathBuf>, [Known; 2]) {
+    let shown = home.show(id);
+    let keeper = shown["keeperPid"].as_i64().and_then(|pid| pid.try_into().ok()).expect("a pid");
+    let (_, nursery, ..) = proc::stat(keeper).expect("a keeper");
+    let words = std::fs::read_to_string(format!("/proc/{nursery}/cmdline")).expect("a nursery");
+    let lock = home.state().join("nurseries").join(words.split('\0').nth(2).expect("its id"));
+    let group = shown["boundary"]["path"].as_str().map(PathBuf::from);
+    let files = [home.run_path(id).join("ctl.sock"), lock].into_iter().chain(group).collect();
+    (files, [keeper, nursery].map(|pid| Known::hold(pid).expect("it lives")))
+}
+
+#[test]
+fn what_killed_nurseries_and_keepers_left_is_swept() {
+    let home = Home::of(Install::new().with_env("TENURE_RETENTION_EVERY", "200ms"));
+    home.begin();
+    let id = home.act(&["--grace", "100ms"], &["tree"]);
+    home.wait_ready(&id);
+    let (mut left, [keeper, nursery]) = files_of(&home, &id);
+    left.iter().for_each(|file| assert!(file.exists(), "{file:?}"));
+    nursery.stop();
+    keeper.send(Signal::KILL);
+    keeper.wait_dead(PATIENCE);
+    nursery.send(Signal::KILL);
+    nursery.wait_dead(PATIENCE);
+    home.wait(&id);
+    let live = home.act(&["--grace", "100ms"], &["tree"]);
+    home.wait_ready(&live);
+    let (kept, _) = files_of(&home, &live);
+    assert!(left[1].exists() && left[1] != kept[1], "a killed nursery leaves its lock");
+    // The leftovers of a keeper that was killed while it ended, and of a failed rmdir.
+    left.push(home.run_path(&id).join("ending.4194305"));
+    for file in [&left[0], left.last().expect("a draft")] {
+        std::fs::write(file, "").expect("a file");
+    }
+    let groups = left.iter().filter(|path| path.starts_with("/sys"));
+    groups.for_each(|group| std::fs::create_dir_all(group).expect("a control group"));
+    left.iter().chain(&kept).filter(|path| !path.starts_with("/sys")).for_each(|file| age(file));
+    eventually("that it is swept", || left.iter().all(|file| !file.exists()).then_some(()));
+    kept.iter().for_each(|file| assert!(file.exists(), "{file:?} is in use"));
+    home.ask_to_cancel(&[&live]);
+    assert_eq!(home.wait(&live), 123);
+    home.finish();
 }
 
 #[test]

@@ -119,3 +119,24 @@ fn whoever_is_ended_by_a_cancel_has_not_escaped() {
         (&Value::from("manual-cancel"), &serde_json::json!([]))
     );
 }
+
+/// The escapee chooses its name, but must not choose the run's last line by it.
+#[test]
+fn an_escapees_name_reaches_the_terminal_escaped() {
+    let install = Install::new();
+    let name = "sl\u{1b}[2J\nee\u{202e}p";
+    let program = install.dir().join(name);
+    std::fs::copy("/bin/sleep", &program).expect("a copy");
+    let program = program.to_str().expect("UTF-8");
+    let command = ["sh", "-c", "setsid \"$0\" 100 & sleep 0.2", program];
+    let mut run = install.start(&[&["run", "--grace", "200ms", "--"], &command[..]].concat());
+    assert_eq!(run.code(), 122);
+    let err = run.err();
+    assert!(err.contains("sl\\x1b[2J\\nee\\u{202e}p"), "{err:?}");
+    for args in [&["show"][..], &["why"], &["tree"]] {
+        let output = install.tenure(&[args, &[&install.only_run()]].concat());
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!said.contains(['\u{1b}', '\u{202e}']), "{args:?}: {said:?}");
+    }
+    assert!(!err.contains(['\u{1b}', '\u{202e}']), "{err:?}");
+}

@@ -129,3 +129,66 @@ fn an_ending_that_nobody_took_is_not_invented_and_the_run_is_closed() {
     assert_eq!(ended["detail"], "ending-unrecorded");
     home.finish();
 }
+
+/// Fills the rest of the disk with a file that is not Tenure's.
+fn fill(install: &Install) {
+    // The write fails when the disk is full, as intended.
+    let _ = std::fs::write(install.dir().join("disk/full"), vec![0; 32 << 20]);
+}
+
+#[test]
+fn a_full_disk_is_healed_by_removing_runs_and_a_run_still_starts() {
+    let home = Home::of(on_a_small_disk("16m").with_env("TENURE_HEARTBEAT", "500ms"));
+    home.begin();
+    let ids: Vec<String> = (0..5).map(|_| home.start_in_background(&[], &["true"])).collect();
+    ids.iter().for_each(|id| assert_eq!(home.wait(id), 0));
+    fill(&home);
+    // The write-ahead log can reuse its old space. When that is used up, there is the reserve.
+    tenure_it::eventually("the reserve is needed", || {
+        let _ = home.tenure(&["run", "--", "true"]);
+        (!home.state().join("reserve").exists()).then_some(())
+    });
+    for id in &ids {
+        let removed = home.tenure(&["rm", id]);
+        assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
+    }
+    let output = home.tenure(&["run", "--", "echo", "started"]);
+    assert_eq!(output.stdout, b"started\n", "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::remove_file(home.dir().join("disk/full")).expect("it is there");
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    home.begin();
+    assert!(home.state().join("reserve").exists(), "it is set aside again");
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+}
+
+#[test]
+fn output_leaves_room_for_records() {
+    let home = Home::of(on_a_small_disk("16m"));
+    home.begin();
+    let actor = home.actor();
+    let id = home.start_in_background(&[], &[&actor, "flood"]);
+    tenure_it::eventually("the log takes no more", || {
+        let record = home.show(&id);
+        record["output"]["droppedBytes"].as_u64().is_some_and(|lost| lost > (1 << 20)).then_some(())
+    });
+    let (free, _) = tenure_os::filesystem::space(home.state()).expect("a disk");
+    assert!(free > 500 << 10, "{free}");
+    let output = home.tenure(&["run", "--", "echo", "started"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(home.tenure(&["cancel", "--now", &id]).status.success());
+    assert_eq!(home.wait(&id), 123);
+    assert!(home.tenure(&["rm", &id]).status.success());
+    assert!(home.tenure(&["daemon", "stop"]).status.success());
+}
+
+#[test]
+fn a_first_start_on_a_full_disk_says_so() {
+    let install = on_a_small_disk("64k").with_daemon();
+    fill(&install);
+    for args in [&["daemon", "start"][..], &["ps"], &["run", "--", "true"], &["daemon", "stop"]] {
+        let output = install.tenure(args);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{args:?}");
+        assert!(err.contains("the disk of ") && err.contains("is full"), "{args:?}: {err}");
+    }
+}

@@ -15,7 +15,7 @@ fn assert_never_started(served: &Served, run: &str) {
     served.assert_judged(run, &["never-started"]);
     assert_eq!(served.told(run, "run-ended").len(), 1);
     assert_eq!(served.told(run, "run-started"), Vec::<Value>::new());
-    assert_eq!(served.install.wait(run), 126);
+    assert_eq!(served.install.wait(run), 125);
 }
 
 #[test]

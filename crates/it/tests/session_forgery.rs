@@ -244,6 +244,59 @@ fn a_connection_of_one_that_is_gone_makes_nobody_a_client() {
 }
 
 #[test]
+fn a_connection_of_one_that_is_gone_is_good_for_nothing_but_health() {
+    let (home, api) = home(OPEN);
+    let theirs = api.start(&json!({"command": ["sleep", "1000"], "session": THEIRS}));
+    let import = helper(&home);
+    let asks = json!([
+        ["GET", "/v1/health"],
+        ["GET", "/v1/runs?all=true"],
+        ["GET", format!("/v1/runs/{theirs}")],
+        ["GET", format!("/v1/runs/{theirs}/output")],
+        ["GET", "/v1/events"],
+        ["GET", "/v1/approvals"],
+        ["GET", "/v1/allowlist"],
+        ["GET", "/v1/tasks"],
+        ["GET", "/metrics"],
+        ["GET", "/openapi.json"],
+        ["GET", "/v1/no-such-thing"],
+        ["POST", format!("/v1/runs/{theirs}/cancel")],
+        ["DELETE", format!("/v1/runs/{theirs}")],
+        ["POST", "/v1/runs", {"command": ["touch", "made"], "cwd": home.dir()}],
+        ["POST", "/v1/backup", {"path": home.dir().join("copy")}],
+        ["POST", "/v1/reap"],
+        ["POST", "/v1/shutdown"],
+    ]);
+    let program = format!(
+        "open(\"ready\", \"w\")\nwait_for(\"go\")\nasks = json.loads(r\"\"\"{asks}\"\"\")\na, b = socket.socketpair()\nif os.fork() == 0:\n    conns = [connect() for _ in asks]\n    socket.send_fds(a, [b\"x\"], [s.fileno() for s in conns])\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, len(asks))\nos.wait()\nopen(\"asked\", \"w\")\nfor fd, (method, path, *body) in zip(fds, asks):\n    s = socket.socket(fileno=fd)\n    s.sendall(request(body[0] if body else {{}}, path).replace(b\"POST\", method.encode(), 1))\n    print(method, path, answer(s), flush=True)"
+    );
+    let run = begin(&home, &api, MINE, &python(&import, &program));
+    let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));
+    appears("ready");
+    let daemon = home.daemon();
+    daemon.stop();
+    std::fs::write(home.dir().join("go"), "").expect("it waits");
+    appears("asked");
+    daemon.send(Signal::CONT);
+    api.wait(&run);
+    let said = api.get(&format!("/v1/runs/{run}/output")).is(200).text();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), asks.as_array().expect("a list").len(), "{said}");
+    assert!(lines[0].starts_with("GET /v1/health 200 "), "{said}");
+    for line in &lines[1..] {
+        assert!(
+            line.contains(" 403 ") && line.contains("exited before the daemon could identify it"),
+            "{line}"
+        );
+    }
+    assert_eq!(api.get(&format!("/v1/runs/{theirs}")).is(200).json()["state"], "running");
+    assert!(!home.dir().join("copy").exists() && !home.dir().join("made").exists());
+    let _ = api.post(&format!("/v1/runs/{theirs}/cancel"), &json!({})).is(202);
+    api.wait(&theirs);
+    home.finish();
+}
+
+#[test]
 fn a_process_of_a_run_becomes_no_client_over_http() {
     let (home, api) = home(OPEN);
     let import = helper(&home);

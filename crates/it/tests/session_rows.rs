@@ -70,7 +70,7 @@ fn a_run_that_lives_is_taken_in_although_its_session_is_closed() {
 fn closed_sessions_go_by_age_and_their_runs_stay() {
     let install = Install::new()
         .with_daemon()
-        .with_env("TENURE_SESSIONS_AGE", "1h")
+        .with_env("TENURE_SESSIONS_AGE", "1s")
         .with_env("TENURE_RETENTION_EVERY", "200ms");
     let runs = ["old", "open"].map(|key| install.start_in_background(&["--session", key], &["true"]));
     for run in &runs {

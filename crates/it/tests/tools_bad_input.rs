@@ -94,10 +94,16 @@ fn a_beginning_that_two_runs_have_is_refused_and_a_unique_one_is_enough() {
     let mut ids: Vec<String> = (0..17).map(|_| agent.on_pipes("sleep 1000").id).collect();
     ids.sort();
     let pair = ids.windows(2).find(|pair| pair[0][..1] == pair[1][..1]).expect("17 ids, 16 digits");
-    for action in ["poll", "kill", "remove", "log"] {
+    for action in ["poll", "log"] {
         let request = json!({"action": action, "runId": &pair[0][..1]});
         let why = agent.ask_process(&request).refused(409, "ambiguous-id");
         assert!(why.contains("more"), "{why}");
+    }
+    for action in ["kill", "clear", "remove"] {
+        for id in [&pair[0][..1], &pair[0][..3]] {
+            let why = agent.ask_process(&json!({"action": action, "runId": id})).refused(422, "id-too-short");
+            assert!(why.contains("is too short: give at least 4 characters"), "{why}");
+        }
     }
     let same = pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
     let others = ids.iter().filter(|id| id.starts_with(&pair[0][..=same])).count();

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 use tenure_core::ending::Reason;
+use tenure_core::ids::{InstanceId, RegistryId};
 use tenure_core::limits::Limits;
 use tenure_core::record::Ending;
-use tenure_core::wire::{Ask, Role, Tell};
-use tenure_it::crib::{Warm, hear};
+use tenure_core::wire::{Ask, Holder, Role, Tell, VERSION, refusal};
+use tenure_it::crib::{Warm, hear, owner_of};
 use tenure_it::install::Install;
 use tenure_keeper::frames::Frames;
+use tenure_keeper::rundir::RunDir;
 
 const HOLDER: Role = Role::Holder { epoch: 1 };
 
@@ -106,4 +108,119 @@ fn without_a_caller_the_holder_is_missed() {
     drop((peers, holder));
     let ending = tenure_it::eventually("the ending", || dir.ending().expect("a record"));
     assert_eq!(ending.termination.reason, Reason::OwnerLost);
+}
+
+/// A keeper whose run is recorded in a registry, and its holder.
+fn recorded(install: &Install) -> (RunDir, Frames, Warm) {
+    let mut warm = Warm::new(install);
+    warm.registry = Some(RegistryId::from_random([1; 12]));
+    let (dir, mut peers) = warm.launch(&["cat"], &[HOLDER]);
+    let mut holder = peers.remove(0);
+    started(&mut holder);
+    (dir, holder, warm)
+}
+
+/// A daemon of another instance that shares the run's registry.
+fn sharing(dir: &RunDir, lease_ttl_ms: u64) -> Holder {
+    Holder { instance_id: InstanceId::from_random([2; 12]), lease_ttl_ms, ..owner_of(dir) }
+}
+
+/// Says hello, and does not wait for the answer.
+fn ask_for(dir: &RunDir, epoch: u64, holder: Option<Holder>) -> Frames {
+    let mut frames = Frames::new(dir.dial().expect("a keeper"));
+    frames.send(&Ask::Hello { version: VERSION, role: Role::Holder { epoch }, holder }, &[]);
+    frames.flush();
+    frames
+}
+
+fn refused(frames: &mut Frames) -> String {
+    hear(frames, |tell| if let Tell::Refused { why } = tell { Some(why) } else { None })
+}
+
+fn welcomed(frames: &mut Frames) {
+    hear(frames, |tell| matches!(tell, Tell::Welcome { .. }).then_some(()));
+}
+
+fn asked_whether_it_holds(frames: &mut Frames) -> u64 {
+    hear(frames, |tell| if let Tell::StillYours { epoch } = tell { Some(epoch) } else { None })
+}
+
+#[test]
+fn the_present_holder_is_asked_first_and_what_it_says_counts() {
+    let install = Install::new();
+    let (dir, mut holder, _warm) = recorded(&install);
+    let mut other = ask_for(&dir, 2, Some(sharing(&dir, 600_000)));
+    assert_eq!(asked_whether_it_holds(&mut holder), 2);
+    holder.send(&Ask::Mine, &[]);
+    holder.flush();
+    assert!(refusal::is_not_handed_over(&refused(&mut other)));
+    // The other daemon may ask again over the same connection.
+    let hello = Ask::Hello {
+        version: VERSION,
+        role: Role::Holder { epoch: 2 },
+        holder: Some(sharing(&dir, 600_000)),
+    };
+    other.send(&hello, &[]);
+    other.flush();
+    assert_eq!(asked_whether_it_holds(&mut holder), 2);
+    holder.send(&Ask::Yield, &[]);
+    holder.flush();
+    welcomed(&mut other);
+    assert!(refusal::is_lease_lost(&refused(&mut holder)));
+    other.send(&Ask::Cancel { now: true }, &[]);
+    ended(&mut other);
+}
+
+#[test]
+fn a_holder_that_does_not_answer_for_a_ttl_is_replaced() {
+    let install = Install::new();
+    let (dir, mut holder, _warm) = recorded(&install);
+    let mut other = ask_for(&dir, 2, Some(sharing(&dir, 300)));
+    welcomed(&mut other);
+    assert_eq!(asked_whether_it_holds(&mut holder), 2);
+    assert!(refusal::is_lease_lost(&refused(&mut holder)));
+    other.send(&Ask::Cancel { now: true }, &[]);
+    ended(&mut other);
+}
+
+#[test]
+fn a_holder_that_goes_while_another_waits_is_replaced_at_once() {
+    let install = Install::new();
+    let (dir, mut holder, _warm) = recorded(&install);
+    let mut other = ask_for(&dir, 2, Some(sharing(&dir, 600_000)));
+    asked_whether_it_holds(&mut holder);
+    drop(holder);
+    welcomed(&mut other);
+    other.send(&Ask::Cancel { now: true }, &[]);
+    ended(&mut other);
+}
+
+#[test]
+fn a_stranger_is_refused_whether_somebody_holds_the_run_or_not() {
+    let install = Install::new();
+    let (dir, holder, _warm) = recorded(&install);
+    let stranger = Holder { registry_id: RegistryId::from_random([3; 12]), ..sharing(&dir, 1) };
+    let try_all = || {
+        for epoch in [1, 2, 99] {
+            assert!(refusal::is_not_handed_over(&refused(&mut ask_for(&dir, epoch, Some(stranger.clone())))));
+        }
+        // A daemon without an identity takes nothing over.
+        assert!(refusal::is_not_handed_over(&refused(&mut ask_for(&dir, 2, None))));
+    };
+    try_all();
+    drop(holder);
+    try_all();
+    // A daemon of an older version gets back the run that it left.
+    let mut older = ask_for(&dir, 1, None);
+    welcomed(&mut older);
+    // The run's own instance gets the run, whatever its registry.
+    let own = Holder { registry_id: RegistryId::from_random([3; 12]), ..owner_of(&dir) };
+    let mut own = ask_for(&dir, 2, Some(own));
+    // The older daemon uses a connection of the current version, so the keeper asks it.
+    assert_eq!(asked_whether_it_holds(&mut older), 2);
+    older.send(&Ask::Yield, &[]);
+    older.flush();
+    welcomed(&mut own);
+    own.send(&Ask::Cancel { now: true }, &[]);
+    ended(&mut own);
 }

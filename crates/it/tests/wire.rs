@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use tenure_core::ending::Cause;
 use tenure_core::wire::{Ask, Role, Tell, VERSION};
 use tenure_it::PATIENCE;
-use tenure_it::crib::{Warm, hear, wait_written};
+use tenure_it::crib::{Warm, hear, owner_of, wait_written};
 use tenure_it::install::Install;
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
@@ -75,6 +75,8 @@ fn a_client_of_the_first_version_is_understood_and_hears_nothing_newer() {
     let install = Install::new();
     let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
     wait_started(&mut peers[0]);
+    // The old client has no identity, so the keeper accepts it only while nobody holds the run.
+    drop(peers);
     let mut old = Old::connect(&dir);
     old.say(HELLO);
     assert_eq!(old.hear(), Some(json!({ "tell": "welcome", "version": 1, "runId": dir.id() })));
@@ -97,7 +99,9 @@ fn the_holder_is_told_that_the_run_leaves_and_how_it_ended_without_following() {
     let install = Install::new();
     let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
     wait_started(&mut peers[0]);
-    let mut later = dial(&dir, HOLDER);
+    let mut later = Frames::new(dir.dial().expect("a keeper"));
+    let welcome = later.hello_as(HOLDER, Some(&owner_of(&dir)), PATIENCE).expect("an answer");
+    assert!(matches!(welcome, Tell::Welcome { .. }), "{welcome:?}");
     let mut viewer = dial(&dir, Role::Viewer);
     let mut follower = dial(&dir, Role::Viewer);
     follower.send(&Ask::Follow, &[]);
@@ -148,7 +152,7 @@ fn a_newer_version_is_refused_and_the_connection_goes_on() {
     let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
     wait_started(&mut peers[0]);
     let mut newer = Frames::new(dir.dial().expect("a keeper"));
-    newer.send(&Ask::Hello { version: VERSION + 1, role: Role::Viewer }, &[]);
+    newer.send(&Ask::Hello { version: VERSION + 1, role: Role::Viewer, holder: None }, &[]);
     hear(&mut newer, |tell| matches!(tell, Tell::Refused { .. }).then_some(()));
     let welcome = newer.hello(Role::Viewer, PATIENCE).expect("an answer");
     assert!(matches!(welcome, Tell::Welcome { .. }), "{welcome:?}");
@@ -166,7 +170,10 @@ fn the_status_says_the_epoch_and_why_the_run_ends() {
     let (dir, mut peers) = warm.launch(&[&actor, "ignore-all", "sleep"], &[HOLDER]);
     wait_started(&mut peers[0]);
     wait_written(&mut peers[0], "ready ignore-all\n");
-    let mut holder = dial(&dir, Role::Holder { epoch: 5 });
+    let mut holder = Frames::new(dir.dial().expect("a keeper"));
+    let welcome =
+        holder.hello_as(Role::Holder { epoch: 5 }, Some(&owner_of(&dir)), PATIENCE).expect("an answer");
+    assert!(matches!(welcome, Tell::Welcome { .. }), "{welcome:?}");
     let mut status = || {
         holder.send(&Ask::Status, &[]);
         hear(&mut holder, |tell| {

@@ -19,9 +19,10 @@ fn a_question_says_what_would_run_and_where_and_the_run_has_its_id() {
     assert_eq!(question["envNames"], json!(["COLOUR"]));
     assert!(question["why"].as_str().is_some_and(|why| why.contains("no entry")), "{question}");
     assert_eq!(question["onceOnly"], json!(null));
-    assert!(!question.to_string().contains("secret"), "{question}");
+    assert_eq!(question["env"], json!({"COLOUR": "secret"}));
     let answered = desk.answer(&id, "allow-once").is(200).json();
     assert_eq!(answered["state"], "allowed-once");
+    assert!(!answered.to_string().contains("secret"), "{answered}");
     assert!(answered["answeredBy"].as_str().is_some_and(|by| by.contains("uid")), "{answered}");
     desk.output(&id);
     let run = desk.api.get(&format!("/v1/runs/{id}")).is(200).json();
@@ -212,4 +213,34 @@ fn a_question_that_nobody_answers_in_time_is_closed_and_that_is_told() {
     assert!(desk.questions().is_empty());
     assert!(desk.notes().is_empty());
     assert_eq!(desk.api.get("/v1/allowlist").is(200).json()["entries"], json!([]));
+}
+
+#[test]
+fn a_person_is_asked_about_the_line_that_runs_and_about_nothing_that_hides() {
+    let desk = Desk::asking();
+    desk.program("ls", "listed");
+    for hidden in
+        ["ls -la\u{1b}]0; touch pwned; echo \u{7}", "ls\r; touch pwned", "ls\u{9b}8m; touch pwned", "ls\u{8}"]
+    {
+        let why = desk.exec(hidden).refused(422, "invalid");
+        assert!(why.contains("control character"), "{why}");
+    }
+    assert!(desk.questions().is_empty());
+    // Format characters are not control characters, so they are allowed and shown.
+    let line = "ls -la\u{202e}\u{200b}\n\ttouch 'a\\n'";
+    let id = desk.asks(line);
+    assert_eq!(desk.questions()[0]["command"], line, "JSON has it as it is");
+    let shown = String::from_utf8(desk.served.install.tenure(&["approvals"]).stdout).expect("UTF-8");
+    assert!(shown.contains("│ ls -la\\u{202e}\\u{200b}\n"), "{shown}");
+    assert!(shown.contains("│ \\ttouch 'a\\\\n'\n"), "{shown}");
+    assert!(shown.contains(&format!("in {}", desk.work().display())), "{shown}");
+    let _ = desk.answer(&id, "deny").is(200);
+    // Padding does not hide the end of a line.
+    let _ = desk.asks(&format!("ls {}; touch pwned", " ".repeat(10_000)));
+    let shown = String::from_utf8(desk.served.install.tenure(&["approvals"]).stdout).expect("UTF-8");
+    assert!(shown.contains("; touch pwned") && shown.contains("… (10016 bytes) …"), "{shown}");
+    assert!(shown.contains("tenure approvals show"), "{shown}");
+    assert!(!desk.work().join("pwned").exists());
+    let listing = Desk::listing();
+    assert!(listing.exec("ls\u{1b}c").refused(422, "invalid").contains("\\x1b"));
 }

@@ -97,11 +97,22 @@ impl Desk {
     /// The same with more to say.
     #[track_caller]
     pub(crate) fn exec_as(&self, request: &Value) -> Answer {
+        self.api.post("/v1/exec", &self.at_work(request))
+    }
+
+    /// Calls exec as our own command line does: a process in the request is the caller's own.
+    #[track_caller]
+    pub(crate) fn exec_from_cli(&self, request: &Value) -> Answer {
+        let body = self.at_work(request).to_string();
+        self.api.ask("POST", "/v1/exec", &[("tenure-cli", "1")], body.as_bytes())
+    }
+
+    fn at_work(&self, request: &Value) -> Value {
         let mut request = request.clone();
         if request["workdir"].is_null() {
             request["workdir"] = self.work().to_str().expect("UTF-8").into();
         }
-        self.api.post("/v1/exec", &request)
+        request
     }
 
     /// Asks for a command that runs to its end; returns its output.

@@ -44,7 +44,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// A caller's process with this environment, as the command line hands it over.
-fn process(desk: &Desk, env: &[String]) -> Value {
+pub(crate) fn process(desk: &Desk, env: &[String]) -> Value {
     let mut words = vec![desk.work().to_str().expect("UTF-8").to_owned()];
     words.extend(env.iter().cloned());
     let bytes: Vec<u8> = words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
@@ -54,7 +54,7 @@ fn process(desk: &Desk, env: &[String]) -> Value {
 /// The environment that a command has which is called by a process with `env`.
 #[track_caller]
 fn environment(desk: &Desk, request: &Value) -> BTreeMap<String, String> {
-    let reply = desk.exec_as(request).is(200).json();
+    let reply = desk.exec_from_cli(request).is(200).json();
     assert_eq!(reply["exitCode"], 0, "{reply}");
     let output = text(&reply["output"]);
     let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -153,7 +153,8 @@ fn who_a_run_is_cannot_be_forged_and_reaches_the_command() {
     given.extend(given.clone());
     given.push("PATH=/usr/bin:/bin".to_owned());
     let process = process(&desk, &given);
-    let reply = desk.exec_as(&json!({"command": "env", "process": process, "sessionKey": "agent:a:main"}));
+    let reply =
+        desk.exec_from_cli(&json!({"command": "env", "process": process, "sessionKey": "agent:a:main"}));
     let reply = reply.is(200).json();
     let output = text(&reply["output"]);
     assert!(!output.contains("forged"), "{output}");
@@ -162,7 +163,7 @@ fn who_a_run_is_cannot_be_forged_and_reaches_the_command() {
     assert!(output.contains(&format!("TENURE_INSTANCE_ID={}\n", desk.served.instance())), "{output}");
     assert_eq!(names.map(|name| output.matches(&format!("{name}=")).count()), [1; 4], "{output}");
     // Of no session, it carries none.
-    let reply = desk.exec_as(&json!({"command": "env", "process": process})).is(200).json();
+    let reply = desk.exec_from_cli(&json!({"command": "env", "process": process})).is(200).json();
     let output = text(&reply["output"]);
     assert!(!output.contains("TENURE_SESSION_KEY"), "{output}");
 }
@@ -195,11 +196,13 @@ fn what_a_callers_environment_says_of_shells_has_no_effect_on_what_runs() {
     ];
     desk.allow("tool", None);
     let process = process(&desk, &given);
-    let reply = desk.exec_as(&json!({"command": "tool a && tool 'b c'", "process": process})).is(200).json();
+    let reply =
+        desk.exec_from_cli(&json!({"command": "tool a && tool 'b c'", "process": process})).is(200).json();
     let work = desk.work();
     assert_eq!(text(&reply["output"]), format!("good in {0}\ngood in {0}\n", work.display()), "{reply}");
     // A line that goes to a shell as it is goes to one that takes none of this either.
-    let id = desk.asks_as(&json!({"command": "for i in c/d; do tool $i; done", "process": process}));
+    let request = json!({"command": "for i in c/d; do tool $i; done", "process": process});
+    let id = text(&desk.exec_from_cli(&request).is(200).json()["runId"]);
     let _ = desk.answer(&id, "allow-once").is(200);
     assert_eq!(desk.output(&id), format!("good in {}\n", work.display()));
     assert_eq!(desk.notes(), ["good: a", "good: b c", "good: c/d"]);

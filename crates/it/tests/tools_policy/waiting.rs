@@ -18,7 +18,7 @@ fn change(desk: &Desk, id: &str, what: &str) {
     assert_eq!(changed, 1, "{id}");
 }
 
-/// A client of `tenure mcp`, which lends its environment to what it asks for.
+/// A client of `tenure mcp`, which lends its directory and limits to what it asks for.
 fn client(desk: &Desk) -> Started {
     let mut command = desk.served.install.command(&["mcp"]);
     command.stdin(Stdio::piped());
@@ -139,7 +139,7 @@ fn what_is_allowed_and_waits_for_a_place_is_about_to_start_however_long_that_tak
 }
 
 #[test]
-fn the_environment_of_a_caller_is_not_recorded_so_after_a_restart_it_is_said_what_to_do() {
+fn the_limits_of_a_caller_are_not_recorded_so_after_a_restart_it_is_said_what_to_do() {
     let mut desk = Desk::asking();
     desk.program("tool", "tool");
     let mut bridge = client(&desk);
@@ -147,7 +147,7 @@ fn the_environment_of_a_caller_is_not_recorded_so_after_a_restart_it_is_said_wha
     assert_eq!(desk.questions().len(), 1);
     desk.crash();
     let why = desk.answer(&id, "allow-once").refused(409, "wrong-state");
-    assert!(why.contains("environment of its caller") && why.contains("deny this"), "{why}");
+    assert!(why.contains("limits of its caller") && why.contains("deny this"), "{why}");
     let _ = desk.answer(&id, "deny").is(200);
     assert!(desk.notes().is_empty());
 }

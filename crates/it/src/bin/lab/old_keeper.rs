@@ -47,6 +47,8 @@ pub(crate) fn main(directory: &str, record: &str) {
         started_at_ms: tenure_os::clock::unix_ms(),
         exe: None,
         process_group: None,
+        instance_id: None,
+        registry_id: None,
     };
     lock.write(&record::encode(&note)).expect("a note");
     let listener = UnixListener::bind(directory.join("ctl.sock")).expect("a socket");

@@ -21,6 +21,9 @@ impl Turn {
             "tool" | "tool-text" | "tool-diff" | "tool-end" => self.tool(verb, rest),
             "plan" | "usage" | "mode" | "title" => self.state(verb, rest),
             "ask" => self.asks(rest),
+            "update" => self.tells(&serde_json::from_str(rest).expect("an update")),
+            "send" => self.sends(rest),
+            "later" => self.tells_later(rest),
             "read" | "write" => self.file(verb, rest),
             "terminal" | "output" | "exited" | "kill" | "release" => self.command(verb, rest),
             "private" => drop(self.agent.ask(rest, rest, &json!({"sessionId": self.session}))),
@@ -175,6 +178,27 @@ impl Turn {
             json!({"toolCallId": format!("call {title}"), "title": title, "kind": kind, "status": "pending"});
         let params = json!({"sessionId": self.session, "toolCall": tool, "options": options});
         let _ = self.agent.ask(title, "session/request_permission", &params);
+    }
+
+    /// Sends any request: `send METHOD PARAMS`. Adds the session, and notes the answer under the method.
+    fn sends(&self, rest: &str) {
+        let (method, params) = rest.split_once(' ').expect("a method and its parameters");
+        let mut params: Value = serde_json::from_str(params).expect("JSON");
+        params["sessionId"] = self.session.clone().into();
+        let _ = self.agent.ask(method, method, &params);
+    }
+
+    /// Sends an update once this file exists, even while the script waits for an answer: `later FILE UPDATE`.
+    fn tells_later(&self, rest: &str) {
+        let (file, update) = rest.split_once(' ').expect("a file and an update");
+        let update: Value = serde_json::from_str(update).expect("JSON");
+        let told = json!({"jsonrpc": "2.0", "method": "session/update",
+            "params": {"sessionId": self.session, "update": update}});
+        let file = file.to_owned();
+        std::thread::spawn(move || {
+            eventually("what it waits for", || Path::new(&file).exists().then_some(()));
+            wire::say(&told);
+        });
     }
 
     /// Has the client read or write a file: `read PATH [LINE LIMIT]`, `write PATH TEXT`.
