@@ -49,14 +49,15 @@ pub(crate) struct OfExec {
 }
 
 impl Asked {
-    /// A run that carries out what a session is for. It belongs to the session, and ends nobody else's.
+    /// A run that carries out what a session is for. It belongs to the session, and ends nobody else's. Agents run their
+    /// tools in sessions of their own: such processes are ended with the run, and do not make it fail.
     pub(crate) fn of_session(
         key: &SessionKey,
         backend: Backend,
         run: RunId,
         spec: Spec,
     ) -> Result<Self, Refusal> {
-        let spec = Spec { session: Some(key.to_string()), ..spec };
+        let spec = Spec { session: Some(key.to_string()), on_escape: OnEscape::Reap, ..spec };
         check(&spec)?;
         Ok(Self {
             replace: spec.scope.is_some(),

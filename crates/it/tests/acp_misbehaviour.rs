@@ -65,6 +65,27 @@ fn an_agent_that_dies_in_a_turn_is_told_with_its_true_exit_and_last_words() {
 }
 
 #[test]
+fn an_agent_that_dies_with_helpers_in_sessions_of_their_own_is_told_by_its_exit_code() {
+    let acp = Acp::with(&[], "permissions = 'approve-all'", "[run]\ngrace = '200ms'");
+    acp.open(KEY);
+    let words = "!child setsid ignore-term sleep\n!terminal setsid -f sleep 600; exit 5\n!exited\n!exit 3 good bye";
+    let turn = acp.turn(KEY, words);
+    assert_eq!((&turn["state"], &turn["stop"]), (&"failed".into(), &"crashed".into()), "{turn}");
+    let error = text(&turn["error"]);
+    assert!(error.contains("ended: exit 3;") && !error.contains("failed"), "{error}");
+    assert_eq!(acp.answers("exited")[0]["result"]["exitCode"], 5);
+    let runs = acp.api.get(&format!("/v1/runs?all=true&session={KEY}")).is(200).json();
+    let runs = runs["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 2, "{runs:#?}");
+    for run in runs {
+        let ending = &run["termination"];
+        assert_eq!((&ending["reason"], &ending["confirmed"]), (&"exit".into(), &true.into()), "{ending}");
+        assert_eq!(ending["escapees"].as_array().map(Vec::len), Some(1), "{ending}");
+    }
+    acp.finish();
+}
+
+#[test]
 fn an_agent_that_cannot_load_begins_anew_after_its_death_and_says_so() {
     let acp = Acp::new(&[]);
     acp.open(KEY);

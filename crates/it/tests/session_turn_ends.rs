@@ -129,13 +129,14 @@ fn a_process_that_leaves_the_session_of_an_answered_turn_is_ended_and_named() {
     let ending = talks.termination(&turn);
     assert_eq!(
         (&ending["reason"], &ending["confirmed"]),
-        (&"ownership-escape".into(), &true.into()),
+        (&"exit".into(), &true.into()),
         "{ending}"
     );
     let escapees = ending["escapees"].as_array().expect("escapees");
     assert!(escapees.len() == 1 && text(&escapees[0]["exe"]).contains("actor"), "{ending}");
     let pid = escapees[0]["pid"].to_string();
     assert!(error.contains("actor") && error.contains(&pid), "the note names it: {error}");
+    assert!(error.contains("were ended"), "{error}");
     assert!(text(&turn["text"]).contains("daemon --exit 0"), "it was answered: {turn}");
     talks.wait_nobody(tenure_it::PATIENCE);
     let _ = talks.answer(KEY, "after");

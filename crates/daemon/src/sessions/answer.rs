@@ -5,7 +5,7 @@ use super::job::Reads;
 use std::path::Path;
 use std::time::Duration;
 use tenure_agents::{Agent, Answer, Told};
-use tenure_core::ending::{Reason, Termination};
+use tenure_core::ending::{ProcessNote, Reason, Termination};
 use tenure_core::output::Stream;
 use tenure_core::tools::REPLY_CHARS;
 use tenure_core::watchdog::ended_for_silence;
@@ -33,8 +33,7 @@ pub(super) fn read(row: &RunRow, reads: &Reads) -> TurnEnd {
     };
     let outcome = outcome(termination, answered);
     let error = match (outcome, termination.reason) {
-        (Outcome::Done, Reason::Exit) => None,
-        (Outcome::Done, _) => Some(left_behind(termination)),
+        (Outcome::Done, _) => outlived(termination),
         _ => Some(what_went_wrong(termination, reads, said_wrong, &dir)),
     };
     TurnEnd { outcome, stop: None, at_ms: ending.ended_at_ms, text, error, resume }
@@ -47,9 +46,10 @@ fn nobody_saw() -> TurnEnd {
     TurnEnd { outcome: Outcome::Lost, at_ms: clock::unix_ms(), stop: None, text: None, error, resume: None }
 }
 
-/// How a turn ended. One that was answered was answered, though a process that it left behind had to be ended.
+/// How a turn ended. An answered turn is done, though processes that outlived the agent had to be ended.
 fn outcome(termination: &Termination, answered: bool) -> Outcome {
     match termination.reason {
+        // Runs of earlier versions failed if a process escaped.
         Reason::Exit | Reason::OwnershipEscape if termination.exit_code == Some(0) && answered => {
             Outcome::Done
         }
@@ -60,10 +60,15 @@ fn outcome(termination: &Termination, answered: bool) -> Outcome {
     }
 }
 
-/// What a turn that was answered left running. The run failed by that; the turn did not.
-fn left_behind(termination: &Termination) -> String {
-    let as_exit = Termination { reason: Reason::Exit, ..termination.clone() };
-    format!("it was answered, but left processes behind: {}", as_exit.sentence())
+/// Names the processes that left the session of an answered turn, and says what became of them.
+fn outlived(termination: &Termination) -> Option<String> {
+    let names = |all: &[ProcessNote]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (escapees, survivors) = (&termination.escapees, &termination.survivors);
+    if !survivors.is_empty() {
+        return Some(format!("processes of the turn could not be ended: {}", names(survivors)));
+    }
+    let ended = || format!("processes that were still running after the turn were ended: {}", names(escapees));
+    (!escapees.is_empty()).then(ended)
 }
 
 /// What went wrong, and what to do.
@@ -153,24 +158,30 @@ fn each(dir: &Path, of: Stream, mut take: impl FnMut(&[u8])) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_core::ending::{Exit, ProcessNote};
+    use tenure_core::ending::Exit;
 
-    fn escape(code: i32) -> Termination {
+    fn escape(reason: Reason, code: i32) -> Termination {
         let escapees = vec![ProcessNote { pid: 7, exe: Some("/usr/bin/sleep".to_owned()) }];
-        let ending = Termination::new(Reason::OwnershipEscape, Some(Exit::Code(code)), None);
-        Termination { escapees, ..ending }
+        Termination { escapees, ..Termination::new(reason, Some(Exit::Code(code)), None) }
     }
 
     #[test]
-    fn an_answered_turn_is_done_whatever_it_left_behind() {
-        assert_eq!(outcome(&escape(0), true), Outcome::Done);
-        assert_eq!(outcome(&escape(0), false), Outcome::Failed);
-        assert_eq!(outcome(&escape(1), true), Outcome::Failed);
+    fn an_answered_turn_is_done_whatever_outlived_it() {
+        for reason in [Reason::Exit, Reason::OwnershipEscape] {
+            assert_eq!(outcome(&escape(reason, 0), true), Outcome::Done);
+            assert_eq!(outcome(&escape(reason, 0), false), Outcome::Failed);
+            assert_eq!(outcome(&escape(reason, 1), true), Outcome::Failed);
+        }
     }
 
     #[test]
-    fn what_an_answered_turn_left_behind_is_named_and_is_no_failure() {
-        let text = left_behind(&escape(0));
-        assert_eq!(text, "it was answered, but left processes behind: exit 0; escaped: /usr/bin/sleep (7)");
+    fn processes_that_outlived_an_answered_turn_are_named_as_ended_or_as_alive() {
+        let ended = escape(Reason::Exit, 0);
+        let text = outlived(&ended).unwrap();
+        assert_eq!(text, "processes that were still running after the turn were ended: /usr/bin/sleep (7)");
+        let alive = Termination { confirmed: false, survivors: ended.escapees.clone(), ..ended };
+        let text = outlived(&alive).unwrap();
+        assert_eq!(text, "processes of the turn could not be ended: /usr/bin/sleep (7)");
+        assert_eq!(outlived(&Termination::new(Reason::Exit, Some(Exit::Code(0)), None)), None);
     }
 }
