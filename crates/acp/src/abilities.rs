@@ -22,6 +22,10 @@ pub struct Abilities {
     pub options: Vec<SessionConfigOption>,
     /// Whether it was set up and has had a turn: what is set then was set by somebody since.
     pub is_set_up: bool,
+    /// Whether it loaded a conversation and may still be replaying it.
+    pub is_replaying: bool,
+    /// Whether a load failed before, or it could not be told where the replay ended.
+    pub loads_badly: bool,
 }
 
 impl Abilities {
@@ -47,6 +51,7 @@ impl Abilities {
                 }
             }
             Verb::LoadSession => {
+                self.is_replaying = true;
                 if let Ok(LoadSessionResponse { modes, config_options, .. }) = serde_json::from_str(text) {
                     (self.modes, self.options) = (modes, config_options.unwrap_or_default());
                 }
@@ -100,9 +105,9 @@ impl Abilities {
             .is_some_and(|agent| agent.agent_capabilities.session_capabilities.resume.is_some())
     }
 
-    /// Whether another process of it can go on with its conversations.
+    /// Whether another process of it can go on with its conversations, as far as is known.
     pub fn outlives_its_process(&self) -> bool {
-        self.loads() || self.resumes()
+        (self.loads() || self.resumes()) && !self.loads_badly
     }
 
     /// Whether it can be told that a conversation is over.
@@ -154,6 +159,16 @@ mod tests {
         assert!(again.loads() && again.closes() && !again.resumes() && again.outlives_its_process());
         assert_eq!(again.name().as_deref(), Some("a 2"));
         assert_eq!(&*again.modes.unwrap().current_mode_id.0, "code");
+    }
+
+    #[test]
+    fn an_agent_that_loads_badly_is_not_given_up_for_another_process() {
+        let hello = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});
+        let mut abilities = Abilities::default();
+        assert!(abilities.answered(Verb::Initialize, None, &raw(&hello)) && abilities.outlives_its_process());
+        abilities.loads_badly = true;
+        let again = Abilities::recorded(Some(&abilities.text()));
+        assert!(again.loads() && !again.outlives_its_process());
     }
 
     #[test]

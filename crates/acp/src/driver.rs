@@ -1,6 +1,8 @@
 //! Drives one conversation: hears what the adapter prints, records each step, and only then does what follows from it. A
 //! driver that is dropped at any moment can be followed by another one, made from the record.
 
+mod replay_wait;
+
 use crate::abilities::Abilities;
 use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
 use crate::details;
@@ -10,8 +12,11 @@ use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
 use crate::message::raw;
 use crate::permission;
 use crate::recorded::{asked_before, id_text, params_before, write};
-use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate};
+use crate::schema::{
+    ErrorCode, RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate,
+};
 use crate::stream::{Said, Stream};
+use replay_wait::ReplayWait;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -37,6 +42,8 @@ struct Driver<H> {
     abilities: Abilities,
     /// The parameters of what was asked about the session.
     params: HashMap<i64, Box<RawValue>>,
+    /// The replay of a conversation that is loaded or was just loaded.
+    replay: Option<ReplayWait>,
     turn: Option<TurnId>,
     /// Whether the turn is being cancelled: nothing is permitted any more.
     cancelled: bool,
@@ -46,6 +53,8 @@ struct Driver<H> {
     step: Advance,
     /// Since when something is, and whether it has waited for long enough.
     due: Option<Instant>,
+    /// Who waits for the end of the replay, which is to be recorded.
+    replayed: Option<oneshot::Sender<()>>,
     /// Who waits for which answer.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,
     /// What was answered before anybody waited for it.
@@ -72,18 +81,22 @@ pub fn go_on<H: Host>(
     let (orders, receiver) = mpsc::unbounded_channel();
     let (writer, lines) = mpsc::unbounded_channel();
     let heard_to = open.talk.heard_to;
+    let abilities = Abilities::recorded(open.talk.abilities.as_deref());
+    let replays = abilities.is_replaying || conversation.waits_for(Verb::LoadSession);
     let mut driver = Driver {
         host,
         stream: Stream::default(),
         conversation,
         history,
-        abilities: Abilities::recorded(open.talk.abilities.as_deref()),
+        abilities,
         params: open.questions.iter().filter_map(params_before).collect(),
+        replay: replays.then(ReplayWait::default),
         turn,
         cancelled: false,
         read_to: heard_to,
         step: Advance { heard_to, ..Advance::default() },
         due: None,
+        replayed: None,
         waiting: HashMap::new(),
         unclaimed: HashMap::new(),
         finding: HashMap::new(),
@@ -110,6 +123,7 @@ impl<H: Host> Driver<H> {
         loop {
             let host = Arc::clone(&self.host);
             let due = self.due.unwrap_or_else(Instant::now);
+            let quiet = self.replay.as_ref().and_then(|wait| wait.quiet_at);
             tokio::select! {
                 output = host.output(self.read_to) => match output {
                     Output::Bytes { at, bytes } => self.hear(at, &bytes),
@@ -143,6 +157,7 @@ impl<H: Host> Driver<H> {
                     }
                 }
                 () = sleep_until(due), if self.due.is_some() => {}
+                () = sleep_until(quiet.unwrap_or(due)), if quiet.is_some() => self.end_replay(),
             }
             if self.due.is_some_and(|due| due <= Instant::now()) && self.record().await.is_err() {
                 return Over;
@@ -178,9 +193,11 @@ impl<H: Host> Driver<H> {
                     self.is_due(false);
                 }
                 self.refuse_changed(&update.update);
-                // What is told again is in the history already.
-                let is_told_again = self.conversation.waits_for(Verb::LoadSession);
-                if !is_told_again && self.history.take(update.update) {
+                // The history has it already.
+                if self.is_replay(&update.update) {
+                    return;
+                }
+                if self.history.take(update.update) {
                     self.is_due(false);
                 }
             }
@@ -217,7 +234,17 @@ impl<H: Host> Driver<H> {
     /// Keeps what an answer says about the agent and its session.
     fn learn(&mut self, verb: Verb, id: i64, answer: &Answer) {
         let asked = self.params.remove(&id);
-        let Ok(result) = answer else { return };
+        let result = match answer {
+            Ok(result) => result,
+            Err(error) => {
+                let is_load = matches!(verb, Verb::LoadSession | Verb::ResumeSession);
+                if is_load && error.code != ErrorCode::AuthRequired {
+                    self.note_bad_load();
+                }
+                self.replay.take_if(|_| is_load);
+                return;
+            }
+        };
         if self.abilities.answered(verb, asked.as_deref(), result) {
             self.step.abilities = Some(self.abilities.text());
         }
@@ -237,7 +264,11 @@ impl<H: Host> Driver<H> {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Ask { verb, params, turn, told, reply } => {
+                if verb == Verb::LoadSession {
+                    self.replay = Some(ReplayWait::default());
+                }
                 if turn.is_some() {
+                    self.end_replay();
                     self.turn.clone_from(&turn);
                     self.history.next_turn();
                     if !self.abilities.is_set_up {
@@ -267,6 +298,8 @@ impl<H: Host> Driver<H> {
                 }
                 self.is_due(true);
             }
+            Order::AwaitReplay { recorded, reply } => self.await_replay(recorded, reply),
+            Order::NoteBadLoad => self.note_bad_load(),
         }
     }
 
@@ -367,6 +400,9 @@ impl<H: Host> Driver<H> {
             if let Some(asked) = asked_before(asked) {
                 self.find(asked);
             }
+        }
+        if let Some(waiter) = self.replayed.take() {
+            let _ = waiter.send(());
         }
         for (id, text) in step.answers {
             match self.waiting.remove(&id) {

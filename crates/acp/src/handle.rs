@@ -4,6 +4,7 @@ use crate::conversation::Verb;
 use crate::history::Kind;
 use crate::host::{Answer, Over};
 use crate::message::raw;
+use crate::replay::Messages;
 use crate::schema::SessionId;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,6 +26,11 @@ pub(crate) enum Order {
         reply: oneshot::Sender<Answer>,
     },
     Cancel(SessionId),
+    AwaitReplay {
+        recorded: Messages,
+        reply: oneshot::Sender<()>,
+    },
+    NoteBadLoad,
 }
 
 /// Speaks to a driver. The driver ends when the last of these is gone, and the adapter goes on.
@@ -58,6 +64,19 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.0.send(Order::Await { id, reply }).map_err(|_| Over)?;
         answer.await.map_err(|_| Over)
+    }
+
+    /// Waits until the agent has replayed a conversation that it loaded, of which this is recorded, or is quiet.
+    pub async fn replayed(&self, recorded: Messages) -> Result<(), Over> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(Order::AwaitReplay { recorded, reply }).map_err(|_| Over)?;
+        answer.await.map_err(|_| Over)
+    }
+
+    /// Records that the agent does not load its conversations well.
+    pub fn note_bad_load(&self) {
+        // A driver that is over keeps no adapter, which is what this is about.
+        let _ = self.0.send(Order::NoteBadLoad);
     }
 
     /// Has the agent end its turn. It is the agent that does; nothing is signalled.

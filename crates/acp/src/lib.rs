@@ -1,6 +1,7 @@
 //! The Agent Client Protocol, as its client: `stream` finds the messages in what an
 //! adapter prints, `conversation` knows what was asked and not answered on either side, `permission` decides what an agent
-//! may do, `details` what an approval request shows, `history` what is reported, `turn` how a turn ended. `driver` puts
+//! may do, `details` what an approval request shows, `history` what is reported, `replay` where a loaded
+//! conversation begins to be new, `turn` how a turn ended. `driver` puts
 //! these together for one adapter, by way of
 //! `host`: whoever holds processes and records implements it.
 //!
@@ -18,6 +19,7 @@ pub mod message;
 pub mod opening;
 pub mod permission;
 mod recorded;
+pub mod replay;
 pub mod stream;
 pub mod turn;
 

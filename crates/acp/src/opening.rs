@@ -6,6 +6,7 @@ use crate::conversation::Verb;
 use crate::handle::Handle;
 use crate::host::{Answer, Over};
 use crate::message::raw;
+use crate::replay::Messages;
 use crate::schema::{
     AuthenticateRequest, ClientCapabilities, Error, ErrorCode, FileSystemCapabilities, Implementation,
     InitializeRequest, LoadSessionRequest, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
@@ -16,7 +17,12 @@ use crate::turn::said;
 use agent_client_protocol_schema::ProtocolVersion;
 use serde::Serialize;
 use std::path::Path;
+use std::time::Duration;
 use tenure_core::talk::{Asks, OpenTalk};
+use tokio::time::timeout;
+
+/// The longest time that an agent may take to load a conversation.
+const LOAD_LIMIT: Duration = Duration::from_mins(1);
 
 /// What is wanted of a conversation.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +31,8 @@ pub struct Wanted<'a> {
     pub cwd: &'a Path,
     /// What it called the conversation to go on with.
     pub resume: Option<&'a str>,
+    /// What is recorded of that conversation.
+    pub recorded: &'a Messages,
     /// With which model.
     pub model: Option<&'a str>,
     /// In which mode.
@@ -53,14 +61,9 @@ pub enum NotOpened {
     /// The agent does not want to.
     #[error("{0}")]
     Refused(String),
-    /// It does not know the conversation.
-    #[error("it does not go on with the conversation {session}: {why}")]
-    Unknown {
-        /// Which.
-        session: String,
-        /// What it says.
-        why: String,
-    },
+    /// The adapter ended or hung while it loaded a conversation: another one may begin a new conversation.
+    #[error("{0}")]
+    NotLoaded(String),
 }
 
 /// Opens a conversation with the adapter behind a driver, of which this was recorded.
@@ -78,6 +81,9 @@ pub async fn open(handle: &Handle, recorded: &OpenTalk, wanted: Wanted<'_>) -> R
         Some(session) => SessionId::new(session.clone()),
         None => opening.session(wanted).await?,
     };
+    if opening.abilities.is_replaying {
+        handle.replayed(wanted.recorded.clone()).await?;
+    }
     if !opening.abilities.is_set_up {
         opening.set_up(&session, wanted).await?;
     }
@@ -128,47 +134,55 @@ impl Opening<'_> {
         match self.try_session(wanted).await? {
             Err(error) if error.code == ErrorCode::AuthRequired => {
                 self.log_in(wanted.login).await?;
-                self.try_session(wanted).await?.map_err(|error| refused("opens no session", &error))
+                self.try_session(wanted).await?
             }
-            Err(error) => Err(match wanted.resume {
-                Some(session) => NotOpened::Unknown { session: session.to_owned(), why: said(&error) },
-                None => refused("opens no session", &error),
-            }),
-            Ok(session) => Ok(session),
+            opened => opened,
+        }
+        .map_err(|error| refused("opens no session", &error))
+    }
+
+    /// Goes on with the session of earlier, where the agent can and does; begins a new one otherwise.
+    async fn try_session(&mut self, wanted: Wanted<'_>) -> Result<Result<SessionId, Error>, NotOpened> {
+        let Some(session) = wanted.resume else { return Ok(self.new_session(wanted.cwd).await?) };
+        let cwd = wanted.cwd;
+        let loaded = if self.abilities.resumes() {
+            let request = ResumeSessionRequest::new(session.to_owned(), cwd);
+            Some(self.load(Verb::ResumeSession, &request).await?)
+        } else if self.abilities.loads() {
+            let request = LoadSessionRequest::new(session.to_owned(), cwd);
+            Some(self.load(Verb::LoadSession, &request).await?)
+        } else {
+            None
+        };
+        let why = match loaded {
+            Some(Ok(_)) => return Ok(Ok(SessionId::new(session.to_owned()))),
+            Some(Err(error)) if error.code == ErrorCode::AuthRequired => return Ok(Err(error)),
+            Some(Err(error)) => Some(said(&error)),
+            None => None,
+        };
+        self.notes.push(begun_anew(why.as_deref()));
+        Ok(self.new_session(cwd).await?)
+    }
+
+    /// Asks for a session of earlier, which must not take for ever.
+    async fn load(&mut self, verb: Verb, request: &impl Serialize) -> Result<Answer, NotOpened> {
+        match timeout(LOAD_LIMIT, self.ask(verb, request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Over)) => Err(NotOpened::NotLoaded("its process ended while it loaded it".to_owned())),
+            Err(_) => {
+                let limit = LOAD_LIMIT.as_secs();
+                Err(NotOpened::NotLoaded(format!("it did not load it within {limit} seconds")))
+            }
         }
     }
 
-    async fn try_session(&mut self, wanted: Wanted<'_>) -> Result<Result<SessionId, Error>, NotOpened> {
-        let cwd = wanted.cwd;
-        match wanted.resume {
-            Some(session) if self.abilities.resumes() => {
-                let answer = self
-                    .ask(Verb::ResumeSession, &ResumeSessionRequest::new(session.to_owned(), cwd))
-                    .await?;
-                Ok(answer.map(|_| SessionId::new(session.to_owned())))
-            }
-            Some(session) if self.abilities.loads() => {
-                let answer =
-                    self.ask(Verb::LoadSession, &LoadSessionRequest::new(session.to_owned(), cwd)).await?;
-                Ok(answer.map(|_| SessionId::new(session.to_owned())))
-            }
-            resume => {
-                if resume.is_some() {
-                    self.notes.push(
-                        "the agent cannot go on with the conversation of a process that has ended: this is a new one, in \
-                         which it knows nothing of what was said before"
-                            .to_owned(),
-                    );
-                }
-                let answer = self.ask(Verb::NewSession, &NewSessionRequest::new(cwd)).await?;
-                let read = |result: Box<serde_json::value::RawValue>| {
-                    serde_json::from_str::<NewSessionResponse>(result.get()).map_err(|error| {
-                        Error::internal_error().data(serde_json::Value::String(error.to_string()))
-                    })
-                };
-                Ok(answer.and_then(read).map(|opened| opened.session_id))
-            }
-        }
+    async fn new_session(&mut self, cwd: &Path) -> Result<Result<SessionId, Error>, Over> {
+        let answer = self.ask(Verb::NewSession, &NewSessionRequest::new(cwd)).await?;
+        let read = |result: Box<serde_json::value::RawValue>| {
+            serde_json::from_str::<NewSessionResponse>(result.get())
+                .map_err(|error| Error::internal_error().data(serde_json::Value::String(error.to_string())))
+        };
+        Ok(answer.and_then(read).map(|opened| opened.session_id))
     }
 
     async fn log_in(&mut self, method: Option<&str>) -> Result<(), NotOpened> {
@@ -202,6 +216,15 @@ impl Opening<'_> {
         }
         Ok(())
     }
+}
+
+/// The note of a conversation that was begun anew, with what was wrong with the one before.
+pub fn begun_anew(why: Option<&str>) -> String {
+    let why = why.map_or(String::new(), |why| format!(" ({why})"));
+    format!(
+        "the agent cannot go on with the conversation of a process that has ended{why}: this is a new one, in which it knows \
+         nothing of what was said before"
+    )
 }
 
 /// Has an agent work in a mode. Some have modes, others an option for it.

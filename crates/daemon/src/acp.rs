@@ -1,4 +1,4 @@
-//! ACP agents: a session's adapter is one run that goes on from turn to turn. `ensuring` has one there and its
+//! ACP agents: a session's adapter is one run that goes on from turn to turn. `ensuring` has one there, `joining` its
 //! conversation open, `turn` carries out a turn with it, `hosting` is what the protocol's driver (crate `acp`) stands on: the
 //! run's output and input by their offsets, and the record. What the agent wants is answered in `wants` (files,
 //! terminals, permission). `leaving` lets go of adapters: at a close, after long idleness, after their end; `remains` hears
@@ -10,6 +10,7 @@ mod ends;
 mod ensuring;
 mod files;
 mod hosting;
+mod joining;
 mod leaving;
 mod looking;
 mod permits;

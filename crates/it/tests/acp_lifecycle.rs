@@ -33,6 +33,67 @@ fn an_idle_adapter_is_ended_and_its_conversation_goes_on_in_another() {
 }
 
 #[test]
+fn a_replay_that_goes_on_after_the_load_was_answered_is_no_part_of_the_next_answer() {
+    // After an eviction, and after the adapter's death.
+    for dies in [false, true] {
+        let idle = if dies { "1h" } else { "150ms" };
+        let acp = Acp::with(&["--load", "--late"], &format!("idle = '{idle}'"), "[run]\ngrace = '200ms'");
+        acp.open(KEY);
+        for words in ["one", "two", "three"] {
+            let _ = acp.ended(
+                KEY,
+                &format!("!say answer {words}\n!tool {words} read look\n!tool-end {words} completed\n!say ."),
+            );
+        }
+        if dies {
+            let _ = acp.turn(KEY, "!say last words\n!exit 3 gone");
+        } else {
+            wait_evicted(&acp);
+        }
+        let before = acp.entries(KEY);
+        for (number, words) in ["new", "newer"].into_iter().enumerate() {
+            let turn = acp.ended(KEY, &format!("!say {words}"));
+            assert_eq!(turn["text"], words, "{turn}");
+            let entries = acp.entries(KEY);
+            assert_eq!(entries.len(), before.len() + 2 * (number + 1), "{entries:#?}");
+            assert_eq!(entries[..before.len()], before[..]);
+        }
+        assert!(acp.times("session/load") > 0, "{:?}", acp.methods());
+        acp.finish();
+    }
+}
+
+#[test]
+fn a_conversation_that_cannot_be_loaded_is_begun_anew_and_its_agent_is_kept_from_then_on() {
+    for odd in [["--refuse", "session/load"], ["--dies-of", "session/load"]] {
+        let flags = [&["--load"][..], &odd[..]].concat();
+        let acp = Acp::with(&flags, "idle = '150ms'", "[run]\ngrace = '200ms'");
+        acp.open(KEY);
+        let before = acp.itself(KEY);
+        assert_eq!(acp.status(KEY)["adapter"]["resumes"], true);
+        wait_evicted(&acp);
+        let after = acp.itself(KEY);
+        assert_ne!(after["session"], before["session"], "{after}");
+        let notes = acp.bodies(KEY, "note");
+        let told = notes.iter().any(|note| text(&note["text"]).contains("this is a new one"));
+        assert!(told, "{notes:#?}");
+        assert_eq!(acp.status(KEY)["agentSessionId"], after["session"]);
+        assert_eq!(acp.status(KEY)["adapter"]["resumes"], false, "{}", acp.status(KEY));
+        // Another session of the agent is long idle as well while a third has turns, one after the other.
+        let [other, third] = ["agent:helper:other", "agent:helper:third"];
+        acp.open(other);
+        let kept = acp.itself(other);
+        acp.open(third);
+        for _ in 0..20 {
+            let _ = acp.itself(third);
+        }
+        assert_eq!(acp.itself(other)["pid"], kept["pid"]);
+        assert_eq!(acp.itself(KEY)["pid"], after["pid"]);
+        acp.finish();
+    }
+}
+
+#[test]
 fn resuming_is_preferred_to_loading_where_both_are_offered() {
     let acp = Acp::with(&["--load", "--resume"], "idle = '150ms'", "");
     acp.open(KEY);

@@ -68,7 +68,8 @@ fn an_agent_that_dies_in_a_turn_is_told_with_its_true_exit_and_last_words() {
 fn an_agent_that_dies_with_helpers_in_sessions_of_their_own_is_told_by_its_exit_code() {
     let acp = Acp::with(&[], "permissions = 'approve-all'", "[run]\ngrace = '200ms'");
     acp.open(KEY);
-    let words = "!child setsid ignore-term sleep\n!terminal setsid -f sleep 600; exit 5\n!exited\n!exit 3 good bye";
+    let words =
+        "!child setsid ignore-term sleep\n!terminal setsid -f sleep 600; exit 5\n!exited\n!exit 3 good bye";
     let turn = acp.turn(KEY, words);
     assert_eq!((&turn["state"], &turn["stop"]), (&"failed".into(), &"crashed".into()), "{turn}");
     let error = text(&turn["error"]);
@@ -116,15 +117,18 @@ fn an_idle_agent_that_dies_is_replaced_by_the_next_turn() {
 }
 
 #[test]
-fn a_session_that_the_agent_does_not_find_again_is_told() {
+fn a_session_that_the_agent_does_not_find_again_begins_anew_and_says_so() {
     let acp = Acp::new(&["--load"]);
     acp.open(KEY);
     let session = text(&acp.itself(KEY)["session"]);
     let _ = acp.turn(KEY, "!exit 3 gone");
     std::fs::remove_file(acp.dir().join(format!("{session}.talk"))).expect("a session");
-    let turn = acp.turn(KEY, "hello");
-    let is_told = turn["error"].is_string() || !acp.bodies(KEY, "note").is_empty();
-    assert!(is_told, "{turn}\n{:#?}", acp.entries(KEY));
+    let after = acp.itself(KEY);
+    assert_ne!(after["session"], session.as_str());
+    let notes = acp.bodies(KEY, "note");
+    assert_eq!(notes.len(), 1, "{notes:#?}");
+    let note = text(&notes[0]["text"]);
+    assert!(note.contains("this is a new one") && note.contains("Resource not found"), "{note}");
     acp.finish();
 }
 

@@ -127,11 +127,7 @@ fn a_process_that_leaves_the_session_of_an_answered_turn_is_ended_and_named() {
     let turn = talks.turn(KEY, "!actor daemon --exit 0 ignore-term sleep");
     let error = ended(&turn, "done");
     let ending = talks.termination(&turn);
-    assert_eq!(
-        (&ending["reason"], &ending["confirmed"]),
-        (&"exit".into(), &true.into()),
-        "{ending}"
-    );
+    assert_eq!((&ending["reason"], &ending["confirmed"]), (&"exit".into(), &true.into()), "{ending}");
     let escapees = ending["escapees"].as_array().expect("escapees");
     assert!(escapees.len() == 1 && text(&escapees[0]["exe"]).contains("actor"), "{ending}");
     let pid = escapees[0]["pid"].to_string();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::replay::Messages;
 use crate::schema::{Error, LoadSessionRequest, PromptRequest, SessionId};
 use serde_json::json;
 use std::pin::pin;
@@ -152,6 +153,90 @@ async fn what_an_agent_tells_again_while_it_loads_is_not_told_twice() {
     let _ = tokio::join!(handle.prompt(turn(), &params, told), second);
     assert_eq!(world.state.lock().unwrap().talk.agent_session.as_deref(), Some("s"));
     assert!(!world.bodies().iter().any(|(_, body)| body.contains("of before")), "{:?}", world.bodies());
+}
+
+/// A piece of a message, as an agent prints it.
+fn piece(kind: &str, text: &str) -> String {
+    let update = json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}});
+    let params = json!({"sessionId": "s", "update": update});
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string() + "\n"
+}
+
+/// An agent that answers a load and replays `one`, `OK`, `two`, `OK` afterwards, each after a while.
+async fn late_replay(world: &World, pause: Duration) {
+    tokio::time::sleep(GATHER).await;
+    world.print("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    for (kind, text) in [("user", "one"), ("agent", "OK"), ("user", "two"), ("agent", "OK")] {
+        tokio::time::sleep(pause).await;
+        world.print(&piece(&format!("{kind}_message_chunk"), text));
+    }
+}
+
+fn of_before() -> Messages {
+    let bodies = [("user", "one"), ("agent", "OK"), ("user", "two"), ("agent", "OK")]
+        .map(|(kind, text)| (kind, json!({ "text": text }).to_string()));
+    Messages::recorded(bodies.iter().map(|(kind, body)| (*kind, body.as_str())))
+}
+
+fn abilities(world: &World) -> Abilities {
+    Abilities::recorded(world.state.lock().unwrap().talk.abilities.as_deref())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_after_the_answer_is_waited_for_until_the_record_has_come() {
+    let world = World::new(true);
+    let (handle, driver) = world.go_on();
+    tokio::spawn(driver);
+    let loads = LoadSessionRequest::new("s", "/");
+    let opening = async {
+        assert!(handle.ask(Verb::LoadSession, &loads).await.unwrap().is_ok());
+        assert!(abilities(&world).is_replaying);
+        let began = Instant::now();
+        handle.replayed(of_before()).await.unwrap();
+        began.elapsed()
+    };
+    let (took, ()) = tokio::join!(opening, late_replay(&world, Duration::from_millis(700)));
+    assert!(took >= Duration::from_millis(2_700) && took < Duration::from_millis(4_000), "{took:?}");
+    assert!(!abilities(&world).is_replaying && !abilities(&world).loads_badly);
+    world.print(&piece("agent_message_chunk", "later"));
+    tokio::time::sleep(GATHER * 2).await;
+    assert_eq!(world.bodies(), [("agent".to_owned(), json!({"text": "later"}).to_string())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_that_is_not_the_record_is_over_when_the_agent_is_quiet_and_is_noted() {
+    let world = World::new(true);
+    let (handle, driver) = world.go_on();
+    tokio::spawn(driver);
+    let loads = LoadSessionRequest::new("s", "/");
+    let opening = async {
+        assert!(handle.ask(Verb::LoadSession, &loads).await.unwrap().is_ok());
+        handle.replayed(Messages::default()).await.unwrap();
+    };
+    tokio::join!(opening, late_replay(&world, Duration::from_millis(700)));
+    assert_eq!(world.bodies(), []);
+    assert!(abilities(&world).loads_badly && !abilities(&world).is_replaying);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_follows_in_the_middle_of_a_replay_drops_the_rest_of_it() {
+    let world = World::new(true);
+    let (handle, driver) = world.go_on();
+    let first = tokio::spawn(driver);
+    let loads = LoadSessionRequest::new("s", "/");
+    let (answer, ()) = tokio::join!(handle.ask(Verb::LoadSession, &loads), async {
+        tokio::time::sleep(GATHER).await;
+        world.print("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    });
+    assert!(answer.unwrap().is_ok());
+    first.abort();
+    let _ = first.await;
+    let (handle, driver) = world.go_on();
+    tokio::spawn(driver);
+    world.print(&piece("agent_message_chunk", "of before"));
+    tokio::time::sleep(GATHER).await;
+    handle.replayed(of_before()).await.unwrap();
+    assert_eq!(world.bodies(), []);
 }
 
 #[tokio::test(start_paused = true)]

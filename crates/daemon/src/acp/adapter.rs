@@ -3,7 +3,7 @@
 use super::updates::Updates;
 use crate::daemon::{lock, until};
 use crate::scopes::Scopes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -33,6 +33,8 @@ pub(crate) struct Adapter {
     pub(super) idle_since: Mutex<Instant>,
     /// Whether it left a turn without an answer when nobody waited for it any more. It may have answered since.
     pub(super) owes_an_answer: AtomicBool,
+    /// What is otherwise than it was wanted: told with the next prompt.
+    pub(super) notes: Mutex<Vec<String>>,
     /// How long it is kept then.
     pub(super) idle: Option<Duration>,
 }
@@ -64,6 +66,8 @@ pub(crate) struct Adapters {
     /// One at a time looks for a session's adapter, or lets go of it.
     pub(super) gates: Scopes,
     pub(super) updates: Updates,
+    /// The agents whose conversations another process could not go on with, or not for certain.
+    load_badly: Mutex<HashSet<AgentId>>,
     /// How they are described, once that was read.
     descriptions: OnceLock<Result<Descriptions, String>>,
 }
@@ -78,6 +82,15 @@ impl Adapters {
             tenure_agents::adapters(file, settings.agents()).map_err(|error| error.to_string())
         };
         self.descriptions.get_or_init(read).as_ref()
+    }
+
+    pub(super) fn note_bad_load(&self, agent: Option<&AgentId>) {
+        lock(&self.load_badly).extend(agent.cloned());
+    }
+
+    /// Returns true if a conversation of this agent did not survive its process before.
+    pub(super) fn loads_badly(&self, agent: Option<&AgentId>) -> bool {
+        agent.is_some_and(|agent| lock(&self.load_badly).contains(agent))
     }
 
     pub(super) fn get(&self, key: &SessionKey) -> Option<Arc<Adapter>> {

@@ -121,7 +121,9 @@ impl Daemon {
         let _gate = self.adapters.gates.turn(key.as_str()).await;
         let session = self.session_called(key).await?;
         let is_idle = session.row.state == SessionState::Idle && session.queued == 0;
-        if is_idle && adapter.is_overdue() && self.abilities_of(key).await.outlives_its_process() {
+        let is_idle =
+            is_idle && adapter.is_overdue() && !self.adapters.loads_badly(session.row.agent.as_ref());
+        if is_idle && self.abilities_of(key).await.outlives_its_process() {
             tracing::info!(session = %key, run = %adapter.run, "an idle adapter is ended");
             self.let_go_of(key, &adapter.run, "it was idle for long").await?;
         }

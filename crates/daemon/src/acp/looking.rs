@@ -64,7 +64,7 @@ impl Daemon {
                 "session {key} is no ACP agent's: it has no modes or options"
             )));
         }
-        let (adapter, _) = self.ensure_adapter(session).await?;
+        let adapter = self.ensure_adapter(session).await?;
         let done = self.adjust_adapter(request, &key, &adapter).await?;
         done.map_err(|why| {
             Refusal::wrong_state(format!("the agent of session {key} does not do that: {why}"))

@@ -3,9 +3,8 @@
 
 use super::adapter::Adapter;
 use super::ends::{Early, End, acp_end, after};
-use super::ensuring::Ensured;
 use super::updates::Update;
-use crate::daemon::{Daemon, Phase, until};
+use crate::daemon::{Daemon, Phase, lock, until};
 use crate::refusal::Refusal;
 use crate::sessions::Stopped;
 use serde_json::json;
@@ -87,8 +86,8 @@ impl Daemon {
             }
             ensured = ensuring => ensured,
         };
-        let (adapter, notes) = match ensured {
-            Ok(Some(ensured)) => ensured,
+        let adapter = match ensured {
+            Ok(Some(adapter)) => adapter,
             Ok(None) => return self.came_of_the_gone(turn, turn.run.as_ref(), &name).await,
             Err(refusal) if refusal.code == "draining" => return Err(Stopped::Left),
             Err(refusal) => return Ok(self.not_ensured(turn, &refusal).await),
@@ -97,7 +96,7 @@ impl Daemon {
             return Ok(self.not_asked(turn).await);
         }
         pause::point("daemon-acp-before-prompt");
-        let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks), notes);
+        let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks));
         let came = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
@@ -116,7 +115,7 @@ impl Daemon {
         session: Session,
         turn: &Turn,
         was_asked: bool,
-    ) -> Result<Option<Ensured>, Refusal> {
+    ) -> Result<Option<Arc<Adapter>>, Refusal> {
         if was_asked
             && let Some(run) = &turn.run
             && self.adapter_run(run).await?.is_none()
@@ -124,7 +123,7 @@ impl Daemon {
             self.hear_out_of(&session.row.key, run).await?;
             return Ok(None);
         }
-        let (adapter, notes) = loop {
+        let adapter = loop {
             match self.ensure_adapter(session.clone()).await {
                 // The registry does not answer now; what it was asked for has not failed by that.
                 Err(refusal) if refusal.code == "unavailable" && !self.is_draining() => sleep(PAUSE).await,
@@ -132,7 +131,7 @@ impl Daemon {
             }
         };
         let is_another = was_asked && turn.run.as_ref() != Some(&adapter.run);
-        Ok((!is_another).then_some((adapter, notes)))
+        Ok((!is_another).then_some(adapter))
     }
 
     /// The end of a turn whose adapter has ended: what it answered before that counts.
@@ -236,17 +235,14 @@ impl Daemon {
 }
 
 /// Asks the prompt, unless that was done; and waits for the answer.
-async fn prompt(
-    turn: &Turn,
-    adapter: &Adapter,
-    asked: Option<Asks>,
-    notes: Vec<String>,
-) -> Result<Answer, Over> {
+async fn prompt(turn: &Turn, adapter: &Adapter, asked: Option<Asks>) -> Result<Answer, Over> {
     if let Some(asks) = asked {
         return adapter.handle.answer_to(asks.id).await;
     }
     let text = turn.asked.message.clone();
-    let notes = notes.into_iter().map(|note| (Kind::Note, json!({ "text": note })));
+    let notes = std::mem::take(&mut *lock(&adapter.notes))
+        .into_iter()
+        .map(|note| (Kind::Note, json!({ "text": note })));
     let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
     let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
     adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await

@@ -67,7 +67,8 @@ fn outlived(termination: &Termination) -> Option<String> {
     if !survivors.is_empty() {
         return Some(format!("processes of the turn could not be ended: {}", names(survivors)));
     }
-    let ended = || format!("processes that were still running after the turn were ended: {}", names(escapees));
+    let ended =
+        || format!("processes that were still running after the turn were ended: {}", names(escapees));
     (!escapees.is_empty()).then(ended)
 }
 

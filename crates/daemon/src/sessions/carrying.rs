@@ -105,7 +105,7 @@ impl Daemon {
     }
 
     /// What is to be done about a conversation that an agent may not know any more.
-    pub(crate) async fn doubted(&self, key: &SessionKey) -> &'static str {
+    async fn doubted(&self, key: &SessionKey) -> &'static str {
         let newest = Side::Before(u64::MAX);
         let page = self.registry.turns(key.clone(), newest, EARLIER, u64::MAX).await;
         let was_answered = page

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 /// What can be said in one word.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     // It can load, resume, close and list sessions, and has modes and options.
     "--load",
     "--resume",
@@ -17,6 +17,8 @@ const WORDS: [&str; 10] = [
     "--ignore-eof",
     // It blocks the signals that ask it to end.
     "--ignore-term",
+    // It answers `session/load` first and replays the session afterwards, piece by piece.
+    "--late",
     // It answers `initialize` when there is a file `started`.
     "--slow",
 ];
@@ -31,6 +33,8 @@ pub(crate) struct Flags {
     pub(crate) mute: Option<String>,
     /// It answers this method with an error.
     pub(crate) refuse: Option<String>,
+    /// It ends with code 6 when it is asked this.
+    pub(crate) dies_of: Option<String>,
     /// It ends with this code at its start.
     pub(crate) crash: Option<u8>,
     /// The version of the protocol that it speaks.
@@ -51,6 +55,7 @@ impl Flags {
                 "--auth" => flags.auth.push(value),
                 "--mute" => flags.mute = Some(value),
                 "--refuse" => flags.refuse = Some(value),
+                "--dies-of" => flags.dies_of = Some(value),
                 "--crash" => flags.crash = Some(value.parse().expect("a code")),
                 "--protocol" => flags.protocol = Some(value.parse().expect("a version")),
                 _ => panic!("no flag {word}"),

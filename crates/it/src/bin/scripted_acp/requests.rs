@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tenure_it::{PATIENCE, eventually};
 
 /// What the protocol calls a method that is not known, and a session that is not.
@@ -118,7 +119,11 @@ impl Agent {
         if is(&self.flags.refuse) {
             wire::fail(id, REFUSED, "the agent refuses");
         }
-        is(&self.flags.mute) || is(&self.flags.refuse)
+        if is(&self.flags.dies_of) {
+            eprintln!("{method} is too much");
+            self.exit(6);
+        }
+        is(&self.flags.mute) || is(&self.flags.refuse) || is(&self.flags.dies_of)
     }
 
     fn serve(&self, id: &Value, method: &str, params: &Value) {
@@ -206,6 +211,17 @@ impl Agent {
                     return wire::fail(id, UNKNOWN_SESSION, "Resource not found");
                 };
                 self.loaded.store(true, Ordering::SeqCst);
+                if method == "session/load" && self.flags.has("--late") {
+                    wire::answer(id, &json!({}));
+                    let session = session.to_owned();
+                    std::thread::spawn(move || {
+                        for update in kept {
+                            std::thread::park_timeout(Duration::from_millis(40));
+                            wire::update(&session, &update);
+                        }
+                    });
+                    return;
+                }
                 if method == "session/load" {
                     kept.iter().for_each(|update| wire::update(session, update));
                 }
