@@ -4,8 +4,9 @@ use crate::conversation::Verb;
 use crate::message::parsed;
 use crate::schema::{
     AuthMethod, InitializeResponse, LoadSessionResponse, NewSessionResponse, ResumeSessionResponse,
-    SessionConfigOption, SessionConfigOptionCategory, SessionModeState, SessionUpdate,
-    SetSessionConfigOptionResponse, SetSessionModeRequest,
+    SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
+    SessionConfigSelectOptions, SessionModeState, SessionUpdate, SetSessionConfigOptionResponse,
+    SetSessionModeRequest,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -132,9 +133,38 @@ impl Abilities {
         named.collect()
     }
 
+    /// The models that it offers; none, if it offers no choice.
+    pub fn models(&self) -> Vec<String> {
+        self.option_of(&SessionConfigOptionCategory::Model).map(values).unwrap_or_default()
+    }
+
+    /// The model that it uses, if it says so.
+    pub fn model(&self) -> Option<String> {
+        match &self.option_of(&SessionConfigOptionCategory::Model)?.kind {
+            SessionConfigKind::Select(select) => Some(select.current_value.0.to_string()),
+            _ => None,
+        }
+    }
+
     /// Its option of a category.
     pub fn option_of(&self, category: &SessionConfigOptionCategory) -> Option<&SessionConfigOption> {
         self.options.iter().find(|option| option.category.as_ref() == Some(category))
+    }
+}
+
+/// The values that an option can be set to; none, if they are not a list.
+pub fn values(option: &SessionConfigOption) -> Vec<String> {
+    let SessionConfigKind::Select(select) = &option.kind else { return Vec::new() };
+    let ids = |all: &[SessionConfigSelectOption]| -> Vec<String> {
+        all.iter().map(|one| one.value.0.to_string()).collect()
+    };
+    match &select.options {
+        SessionConfigSelectOptions::Ungrouped(all) => ids(all),
+        SessionConfigSelectOptions::Grouped(groups) => {
+            groups.iter().flat_map(|group| ids(&group.options)).collect()
+        }
+        // A kind of list that a later version has.
+        _ => Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opening a conversation with an adapter: which version and abilities, a login if one is wanted, and a session of
 //! earlier or a new one. It goes on where an earlier daemon was: what was asked is not asked again.
 
-use crate::abilities::Abilities;
+use crate::abilities::{Abilities, values};
 use crate::conversation::Verb;
 use crate::handle::Handle;
 use crate::host::{Answer, Over};
@@ -61,6 +61,9 @@ pub enum NotOpened {
     /// The agent does not want to.
     #[error("{0}")]
     Refused(String),
+    /// The model that is wanted cannot be had.
+    #[error("{0}")]
+    NoModel(String),
     /// The adapter ended or hung while it loaded a conversation: another one may begin a new conversation.
     #[error("{0}")]
     NotLoaded(String),
@@ -197,17 +200,10 @@ impl Opening<'_> {
         answer.map(drop).map_err(|error| refused("does not take the login", &error))
     }
 
-    /// Sets the model and the mode, if they are wanted and otherwise. What cannot be set is noted.
+    /// Sets the model and the mode, if they are wanted and otherwise. A mode that cannot be set is noted.
     async fn set_up(&mut self, session: &SessionId, wanted: Wanted<'_>) -> Result<(), NotOpened> {
         if let Some(model) = wanted.model {
-            let failed = match self.abilities.option_of(&SessionConfigOptionCategory::Model) {
-                Some(option) => {
-                    let set = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), model);
-                    self.ask(Verb::SetConfigOption, &set).await?.err().map(|error| said(&error))
-                }
-                None => Some("it has no such option".to_owned()),
-            };
-            self.notes.extend(failed.map(|why| format!("the model {model} is not set: {why}")));
+            self.set_model(session, model).await?;
         }
         if let Some(mode) = wanted.mode
             && let Err(why) = set_mode(self.handle, &self.abilities, session, mode).await?
@@ -215,6 +211,34 @@ impl Opening<'_> {
             self.notes.push(format!("the mode {mode} is not set: {why}"));
         }
         Ok(())
+    }
+
+    /// Sets the model. Nobody works with another one than was wanted.
+    async fn set_model(&mut self, session: &SessionId, model: &str) -> Result<(), NotOpened> {
+        let Some(option) = self.abilities.option_of(&SessionConfigOptionCategory::Model) else {
+            return Err(NotOpened::NoModel(format!(
+                "the model {model:?} cannot be set: the agent offers no choice of models; leave it out"
+            )));
+        };
+        let offered = self.abilities.models();
+        let refused = |why: &str| {
+            let offered = offered.join(", ");
+            NotOpened::NoModel(format!("the model {model:?} cannot be set{why}: the agent offers {offered}"))
+        };
+        if self.abilities.model().as_deref() == Some(model) {
+            return Ok(());
+        }
+        if !offered.is_empty() && !offered.iter().any(|value| value == model) {
+            return Err(refused(""));
+        }
+        let set = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), model);
+        if let Err(error) = self.ask(Verb::SetConfigOption, &set).await? {
+            return Err(refused(&format!(" ({})", said(&error))));
+        }
+        match self.abilities.model() {
+            Some(other) if other != model => Err(refused(&format!(" (it keeps {other})"))),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
@@ -260,6 +284,13 @@ pub async fn set_option(
         let known = abilities.options.iter().map(|known| &*known.id.0).collect::<Vec<_>>().join(", ");
         return Ok(Err(format!("the agent has no option {option}; it has: {known}")));
     };
+    let offered = values(known);
+    if !offered.is_empty() && !offered.iter().any(|one| one == value) {
+        return Ok(Err(format!(
+            "the option {option} cannot be {value:?}: use one of {}",
+            offered.join(", ")
+        )));
+    }
     let value = match (&known.kind, value.parse()) {
         (SessionConfigKind::Boolean(_), Ok(on)) => SessionConfigOptionValue::Boolean { value: on },
         _ => value.into(),

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::rule::Rule;
-use crate::template::{Argument, Template};
+use crate::template::{Argument, Place, Template};
 use std::time::Duration;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
@@ -94,6 +94,11 @@ impl Agent {
         let templates = self.fresh.iter().chain(self.resume.iter().flatten()).flat_map(Argument::words);
         let words = templates.filter_map(Template::literal).chain(self.extra.iter().map(String::as_str));
         acts_unasked(&self.command, words)
+    }
+
+    /// Returns true if a conversation of it is begun with the model that somebody asks for.
+    pub fn takes_model(&self) -> bool {
+        self.fresh.iter().flat_map(Argument::words).any(|word| word.holds(Place::Model))
     }
 
     /// How long a turn with this time limit may be silent; `None` is "no limit".

@@ -59,6 +59,8 @@ refusals! {
     short_id = 422 "id-too-short";
     /// The command, its environment or its directory is longer than the system accepts.
     too_long = 422 "too-long";
+    /// The agent does not have this model.
+    unknown_model = 422 "unknown-model";
     /// The request is understood, and cannot be done as asked.
     invalid = 422 "invalid";
     /// Too many runs are alive and too many wait.

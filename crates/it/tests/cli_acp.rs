@@ -124,6 +124,50 @@ fn one_prompt_alone_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_model_that_cannot_be_set_is_refused_with_those_that_there_are_and_leaves_no_session() {
+    let acp = Acp::with(&["--options"], "", "[agents.plain.acp]\ncommand = 'true'");
+    let no_session = |acp: &Acp| {
+        let list = acp.api.post("/v1/sessions", &json!({"action": "list"})).is(200).json();
+        assert_eq!(list["sessions"], json!([]), "{list}");
+        acp.process_is_gone(acp.starts().len() - 1);
+    };
+    for more in [&[][..], &["--oneshot"], &["--json"]] {
+        let (code, out, err) = prompt(&acp, "hello", &[more, &["--model", "giant"]].concat());
+        assert!(code == 125 && err.contains("\"giant\"") && err.contains("small, large"), "{code}: {err}");
+        assert_eq!(out, "");
+        no_session(&acp);
+    }
+    let args = ["sessions", "spawn", "--agent", "helper", "--task", "hello", "--model", "giant", "--json"];
+    let (code, out, err) = run(&acp, &args);
+    assert!(code == 1 && err.contains("small, large") && !out.contains("giant"), "{code}: {out} / {err}");
+    no_session(&acp);
+    let spawn = json!({"action": "spawn", "agent": "helper", "backend": "acp", "model": "giant"});
+    let why = acp.api.post("/v1/sessions", &spawn).refused(422, "unknown-model");
+    assert!(why.contains("small, large"), "{why}");
+    no_session(&acp);
+    for (backend, agent) in [("exec", "helper"), ("cli", "claude")] {
+        let spawn = json!({"action": "spawn", "agent": agent, "backend": backend, "model": "giant"});
+        let reply = acp.api.post("/v1/sessions", &spawn);
+        assert_eq!(reply.head.status, if backend == "cli" { 201 } else { 422 }, "{}", reply.text());
+    }
+    let (code, out, err) = prompt(&acp, "hello", &["--model", "large"]);
+    assert!(code == 0 && out.contains("\"model\":\"large\""), "{out} / {err}");
+    let (code, _, err) = run(&acp, &["acp", "set-option", "helper", "model", "giant"]);
+    assert!(code == 1 && err.contains("small, large"), "{code}: {err}");
+    acp.finish();
+}
+
+#[test]
+fn a_model_for_an_agent_that_has_none_to_choose_from_is_refused() {
+    let acp = Acp::new(&[]);
+    let (code, _, err) = prompt(&acp, "hello", &["--model", "giant"]);
+    assert!(code == 125 && err.contains("no choice of models"), "{code}: {err}");
+    let (code, _, err) = prompt(&acp, "!say fine", &[]);
+    assert_eq!(code, 0, "{err}");
+    acp.finish();
+}
+
+#[test]
 fn modes_and_options_are_set_by_their_ids() {
     let acp = Acp::new(&["--modes", "--options"]);
     let (code, _, err) = prompt(&acp, "!say begin", &["--agent-mode", "act", "--model", "large"]);

@@ -69,7 +69,7 @@ impl Daemon {
     }
 
     /// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.
-    pub(super) async fn ensure_adapter(self: &Arc<Self>, session: Session) -> Result<Arc<Adapter>, Refusal> {
+    pub(crate) async fn ensure_adapter(self: &Arc<Self>, session: Session) -> Result<Arc<Adapter>, Refusal> {
         let daemon = Arc::clone(self);
         let ensuring = tokio::spawn(async move {
             let _gate = daemon.adapters.gates.turn(session.row.key.as_str()).await;

@@ -143,7 +143,7 @@ impl Daemon {
         let name = row.agent.as_ref().map_or("the agent", AgentId::as_str);
         let said = match why {
             NotOpened::Over(_) => self.how_it_ended(run, name).await.1,
-            NotOpened::Refused(_) => format!("{name}: {why}"),
+            NotOpened::Refused(_) | NotOpened::NoModel(_) => format!("{name}: {why}"),
             NotOpened::NotLoaded(why) => why.clone(),
         };
         if let Err(refusal) = self.let_go_of(&row.key, run, "its conversation was not opened").await {
@@ -151,6 +151,7 @@ impl Daemon {
         }
         match why {
             NotOpened::NotLoaded(_) => NotJoined::NotLoaded(said),
+            NotOpened::NoModel(_) => Refusal::unknown_model(said).into(),
             NotOpened::Over(_) | NotOpened::Refused(_) => Refusal::wrong_state(said).into(),
         }
     }

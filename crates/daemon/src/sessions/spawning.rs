@@ -1,6 +1,7 @@
 //! Making sessions. To whom one belongs is settled by who asks, not by what they say.
 
 use super::asker::Asker;
+use super::closing::Why;
 use super::looking::{agent, view};
 use super::{job, key};
 use crate::asked::named;
@@ -32,6 +33,7 @@ impl Daemon {
         self.ensure_asker(asker).await?;
         let session = self.registry.spawn_session(new).await.map_err(not_spawned)?;
         self.something_happened();
+        self.settle_model(&session).await?;
         let mut reply = SessionsReply::default();
         if let Some(text) = task {
             reply.sent = Some(self.say(&session.row, text, None, &asker.about).await?);
@@ -49,6 +51,9 @@ impl Daemon {
         let backend = self.backend(request.backend, whose.as_ref())?;
         if matches!(backend, Backend::Exec | Backend::Run) {
             asker.execute_as(whose.as_ref())?;
+        }
+        if let Some(model) = &request.model {
+            self.check_takes_model(model, backend, whose.as_ref())?;
         }
         let permissions = self.granted(asker, request.permissions, (backend, whose.as_ref())).await?;
         let parent = match &request.parent {
@@ -87,6 +92,41 @@ impl Daemon {
         };
         let label = named("label", request.label.as_ref())?;
         Ok(NewSession { request: spawn, parent, limits: self.settings.sessions.limits(), label })
+    }
+
+    /// Refuses a model for what has none. Which models an ACP agent has it says itself.
+    fn check_takes_model(
+        &self,
+        model: &str,
+        backend: Backend,
+        agent: Option<&AgentId>,
+    ) -> Result<(), Refusal> {
+        let why = match (backend, agent) {
+            (Backend::Acp, _) => return Ok(()),
+            (Backend::Cli, Some(agent)) if self.described(agent)?.takes_model() => return Ok(()),
+            (Backend::Cli, Some(agent)) => {
+                format!("the command of agent {agent} takes none: put {{model}} into its fresh")
+            }
+            (Backend::Cli, None) => "no agent is named".to_owned(),
+            (Backend::Exec | Backend::Run, _) => format!("backend {backend} has no models"),
+        };
+        Err(Refusal::unknown_model(format!("the model {model:?} cannot be set: {why}; or leave it out")))
+    }
+
+    /// Has an ACP agent use the model that its new session is for. If it cannot, there is no such session.
+    async fn settle_model(self: &Arc<Self>, session: &Session) -> Result<(), Refusal> {
+        if session.row.backend != Backend::Acp || session.row.work.model.is_none() {
+            return Ok(());
+        }
+        match self.ensure_adapter(session.clone()).await {
+            Err(refusal) if refusal.code == "unknown-model" => {
+                let why = Why { reason: Some(refusal.detail.clone()), discard: true };
+                self.close_session(&session.row.key, &why).await?;
+                Err(refusal)
+            }
+            // What else is wrong the first turn tells.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// What carries out the turns: the agent's command, if there is a description of it.
