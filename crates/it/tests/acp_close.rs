@@ -109,6 +109,43 @@ fn helpers_end_with_a_session_whose_daemon_and_keeper_were_killed() {
 }
 
 #[test]
+fn an_adapter_that_ended_unconfirmed_is_named_by_close_and_doctor() {
+    let acp = acp(Install::new().without_cgroup());
+    acp.open(KEY);
+    let _ = acp.itself(KEY);
+    let run = text(&acp.adapter(KEY)["runId"]);
+    let [keeper, nursery] = keepers(&acp);
+    let victims = [acp.daemon(), nursery, keeper];
+    victims.iter().for_each(Known::stop);
+    for victim in &victims {
+        victim.send(Signal::KILL);
+        victim.wait_dead(PATIENCE);
+    }
+    acp.begin();
+    let ending = eventually("an ending of what nobody keeps", || {
+        let show = acp.show(&run);
+        show["termination"].is_object().then(|| show["termination"].clone())
+    });
+    assert_eq!(ending["confirmed"], false, "without a cgroup nobody can know: {ending}");
+    let mut close = acp.start(&["acp", "close", KEY]);
+    let (code, err) = (close.code(), close.err());
+    assert!(
+        code == 0 && err.contains(&run[..12]) && err.contains("may have processes left"),
+        "{code}: {err}"
+    );
+    assert_eq!(acp.close(KEY)["unconfirmed"], json!([run]), "also if it is closed again");
+    let mut doctor = acp.start(&["doctor", "--json"]);
+    let _ = doctor.code();
+    let report: Value = serde_json::from_str(&doctor.out()).expect("JSON");
+    let checks = report["checks"].as_array().expect("checks");
+    let check = checks.iter().find(|check| check["name"] == "unconfirmed-runs").expect("the check");
+    assert_eq!(check["verdict"], "warning", "{check}");
+    assert!(text(&check["finding"]).contains(&run), "{check}");
+    acp.process_is_gone(0);
+    acp.finish();
+}
+
+#[test]
 fn a_session_is_closed_while_what_its_keeper_left_is_still_looked_after() {
     let (acp, alike) = (acp(Install::new()), alike());
     let helpers = haunted(&acp);

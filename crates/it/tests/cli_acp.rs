@@ -124,6 +124,44 @@ fn one_prompt_alone_leaves_nothing_behind() {
 }
 
 #[test]
+fn one_prompt_alone_returns_when_the_whole_tree_is_gone() {
+    let acp = Acp::with(&["--ignore-term"], "", "[run]\ngrace = '300ms'");
+    let (code, _, err) = prompt(&acp, "!child setsid ignore-term sleep\n!say once", &["--oneshot"]);
+    assert_eq!(code, 0, "{err}");
+    let noted = std::fs::read_to_string(acp.dir().join("children")).expect("a child");
+    let pids = noted.lines().filter_map(|line| line.strip_prefix("sleep ")?.parse().ok());
+    for pid in pids.chain([acp.pid(0)]) {
+        assert!(!tenure_it::proc::runs(pid), "pid {pid} outlived the prompt");
+    }
+    acp.finish();
+}
+
+#[test]
+fn a_prompt_after_a_close_begins_a_new_session_of_the_directory() {
+    let acp = Acp::new(&["--load"]);
+    let (code, _, err) = prompt(&acp, "!say first", &[]);
+    assert_eq!(code, 0, "{err}");
+    let first = only_key(&acp);
+    for (number, words) in [(2, "second"), (3, "third")] {
+        assert_eq!(run(&acp, &["acp", "close", "helper"]).0, 0);
+        let (code, out, err) = run(&acp, &["acp", "history", "helper"]);
+        assert!(code == 0 && !out.contains(words), "the last that was is meant: {out} / {err}");
+        let (code, out, err) = prompt(&acp, &format!("!say {words}"), &[]);
+        let key = format!("{first}-{number}");
+        assert!(code == 0 && out.contains(words) && err.contains(&key), "{code}: {out} / {err}");
+        let (code, out, err) = prompt(&acp, "hello", &[]);
+        assert!(code == 0 && !out.contains("\"loaded\":true") && !err.contains("is new"), "{out} / {err}");
+        let (code, out, _) = run(&acp, &["acp", "history", "helper"]);
+        assert!(code == 0 && out.contains(words) && !out.contains("first"), "{out}");
+    }
+    let (code, out, _) = run(&acp, &["acp", "history", &first]);
+    assert!(code == 0 && out.contains("first"), "the closed one keeps its record: {out}");
+    let (code, _, err) = prompt(&acp, "hello", &["--session", &first]);
+    assert!(code == 125 && err.contains("closed"), "{code}: {err}");
+    acp.finish();
+}
+
+#[test]
 fn a_model_that_cannot_be_set_is_refused_with_those_that_there_are_and_leaves_no_session() {
     let acp = Acp::with(&["--options"], "", "[agents.plain.acp]\ncommand = 'true'");
     let no_session = |acp: &Acp| {

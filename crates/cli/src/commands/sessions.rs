@@ -188,14 +188,19 @@ pub(super) fn closed(closed: &ClosedJson) -> Result<(), Failure> {
             print::line(&format!("ended run {}", print::short(run.as_str())))?;
         }
     }
-    for run in &closed.unconfirmed {
-        let id = print::short(run.as_str());
-        complain(format!("run {id} may have processes left: `tenure why {id}` tells of them"));
-    }
+    unconfirmed(closed);
     for left in &closed.left {
         complain(format!("session {} is left alone: {}", left.key, left.why));
     }
     Ok(())
+}
+
+/// Names the runs of which not every process is known to be gone.
+pub(super) fn unconfirmed(closed: &ClosedJson) {
+    for run in &closed.unconfirmed {
+        let id = print::short(run.as_str());
+        complain(format!("run {id} may have processes left: `tenure why {id}` tells of them"));
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,14 @@ const YOUNG: Duration = Duration::from_mins(1);
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     let found = Found::look(&settings.state, SystemTime::now());
     let rows = recorded(&settings.database());
-    vec![found.lost(), found.unread(), found.remains(), found.rows(rows), found.foreign()]
+    vec![
+        found.lost(),
+        found.unconfirmed(),
+        found.unread(),
+        found.remains(),
+        found.rows(rows),
+        found.foreign(),
+    ]
 }
 
 /// What was found in a state root.
@@ -30,6 +37,8 @@ struct Found {
     now: SystemTime,
     /// Runs without keeper, nursery and ending.
     lost: Vec<String>,
+    /// Runs that ended without proof that every process of them is gone, with those that were alive.
+    unconfirmed: Vec<(RunId, Vec<String>)>,
     /// Records that cannot be read.
     unread: Vec<String>,
     /// Files and groups that belong to nobody.
@@ -57,6 +66,7 @@ impl Found {
         let mut found = Self {
             now,
             lost: Vec::new(),
+            unconfirmed: Vec::new(),
             unread: Vec::new(),
             remains: Vec::new(),
             runs: HashMap::new(),
@@ -99,6 +109,10 @@ impl Found {
         if view.foreign {
             self.foreign.push(dir.id().to_string());
             return;
+        }
+        if let Some(ending) = view.ending.as_ref().filter(|ending| !ending.termination.confirmed) {
+            let alive = ending.termination.survivors.iter().map(ToString::to_string).collect();
+            self.unconfirmed.push((dir.id().clone(), alive));
         }
         // The journal and the ending are the last files that are created in the directory.
         let young = !self.is_old(path);
@@ -152,6 +166,22 @@ impl Found {
             format!("{} without keeper and ending: {}", counted(self.lost.len(), "run"), some(&self.lost));
         let advice =
             format!("see what they left running with `tenure show`, then forget them: tenure rm {ids}");
+        Check::new(NAME, Verdict::Warning, finding, advice)
+    }
+
+    fn unconfirmed(&self) -> Check {
+        const NAME: &str = "unconfirmed-runs";
+        let Some((first, _)) = self.unconfirmed.first() else {
+            return Check::ok(NAME, "every run that ended is known to have left nobody");
+        };
+        let told = |(run, alive): &(RunId, Vec<String>)| match alive.is_empty() {
+            true => run.to_string(),
+            false => format!("{run} (still alive: {})", alive.join(", ")),
+        };
+        let runs: Vec<String> = self.unconfirmed.iter().map(told).collect();
+        let finding = format!("{} that may have left processes: {}", counted(runs.len(), "run"), some(&runs));
+        let advice =
+            format!("see what each left with `tenure why {first}`, then forget it: tenure rm {first}");
         Check::new(NAME, Verdict::Warning, finding, advice)
     }
 

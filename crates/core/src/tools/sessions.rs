@@ -424,7 +424,7 @@ pub struct ClosedJson {
     /// The runs that were ended with them.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub runs: Vec<RunId>,
-    /// Those of the runs of which not every process is known to be gone.
+    /// The sessions' runs of which not every process is known to be gone, also if they ended before.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub unconfirmed: Vec<RunId>,
     /// What names one of them and was left alone.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use tenure_core::api::Selector;
 use tenure_core::ids::RunId;
 use tenure_core::session::{Closing, LeftAlone, SessionKey, SessionRow, SessionState, close_order};
+use tenure_core::state::State;
 use tenure_core::tools::sessions::{ClosedJson, SessionsReply, SessionsRequest};
 use tenure_os::{clock, pause};
-use tenure_store::{Move, Outcome, TurnEnd};
+use tenure_store::{Move, Outcome, Query, RunRow, TurnEnd};
 use tokio::time::{Instant, timeout_at};
 
 /// How many looks it takes at most until nothing new begins below a session.
@@ -56,6 +57,10 @@ impl Daemon {
         let (levels, left) = self.mark(key, why).await?;
         pause::point("daemon-sessions-marked");
         let mut closed = ClosedJson { left, ..ClosedJson::default() };
+        if levels.is_empty() {
+            // It was closed before: somebody may wait for that, and is told the same.
+            closed.unconfirmed = self.unconfirmed_runs_of(key).await?;
+        }
         for level in levels {
             // Brothers and sisters end at once; their parent after all of them.
             for ended in join_all(level.iter().map(|key| self.end_session(key))).await {
@@ -107,8 +112,8 @@ impl Daemon {
         Err(Refusal::wrong_state(format!("session {key} does not come to rest: close it again")))
     }
 
-    /// Ends the turn and the runs of a session, and waits until they are gone: which runs, and of which of them not every
-    /// process is known to be.
+    /// Ends the turn and the runs of a session, and waits until they are gone: which runs, and of which runs of the session
+    /// not every process is known to be.
     async fn end_session(self: &Arc<Self>, key: &SessionKey) -> Result<(Vec<RunId>, Vec<RunId>), Refusal> {
         let deadline = Instant::now() + self.settings.run.grace + PATIENCE;
         self.say_farewell(key).await;
@@ -145,7 +150,28 @@ impl Daemon {
         }
         self.await_end_of_turn(key, deadline).await?;
         self.end_talks(key).await?;
+        for run in self.unconfirmed_runs_of(key).await? {
+            if !unconfirmed.contains(&run) {
+                unconfirmed.push(run);
+            }
+        }
         Ok((ended, unconfirmed))
+    }
+
+    /// The last runs of a session of which not every process was seen gone, whenever they ended.
+    async fn unconfirmed_runs_of(&self, key: &SessionKey) -> Result<Vec<RunId>, Refusal> {
+        let query = Query {
+            states: vec![State::Exited],
+            session: Some(key.to_string()),
+            scope: None,
+            agent: None,
+            after: None,
+            limit: BATCH,
+        };
+        let page = self.registry.runs(query).await?;
+        let is_doubtful =
+            |row: &RunRow| row.ending.as_ref().is_some_and(|ending| !ending.termination.confirmed);
+        Ok(page.runs.into_iter().filter(is_doubtful).map(|row| row.ticket.run_id).collect())
     }
 
     /// Waits until no turn of a session is under way. One that nobody carries out is lost.

@@ -2,10 +2,10 @@
 
 use super::ending;
 use super::follow::{Follow, Interrupt, Watched};
-use super::target::{canonical, of_directory};
+use super::target::{Family, canonical, of_directory};
 use super::{about, mode};
 use crate::args::{Limit, PromptArgs};
-use crate::commands::sessions::{piped, queued};
+use crate::commands::sessions::{piped, queued, unconfirmed};
 use crate::failure::Failure;
 use crate::{print, reach};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,21 @@ pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<
         return Ok(0);
     }
     noted(sent);
-    follow(settings, &key, Watching { turn: sent.turn_id.to_string(), since }, json, Interrupt::Cancels)
+    let watching = Watching { turn: sent.turn_id.to_string(), since };
+    let code = follow(settings, &key, watching, json, Interrupt::Cancels)?;
+    if args.oneshot {
+        await_close(settings, &key)?;
+    }
+    Ok(code)
+}
+
+/// Waits until nothing of a session for one turn is alive. The daemon closes it after its turn: to close it once more is to
+/// wait for that.
+fn await_close(settings: &Settings, key: &str) -> Result<(), Failure> {
+    let request = about(Action::Close, key.to_owned());
+    let reply = reach::wait(reach::needed(settings)?.sessions(&request))?;
+    reply.closed.iter().for_each(unconfirmed);
+    Ok(())
 }
 
 fn noted(sent: &Sent) {
@@ -125,10 +139,15 @@ impl Prompt<'_> {
     /// Says it. The session's key, the entry after which it was said, and the answer.
     fn say(&self, text: String) -> Result<(String, u64, SessionsReply), Failure> {
         let is_new = self.args.new || self.args.oneshot;
-        let key = (!is_new).then(|| match &self.args.session {
-            Some(key) => key.clone(),
-            None => of_directory(&self.args.agent, &self.place),
-        });
+        let key = match &self.args.session {
+            _ if is_new => None,
+            Some(key) => Some(key.clone()),
+            None => {
+                let first = of_directory(&self.args.agent, &self.place);
+                let family = Family::look(self.client, first)?;
+                Some(family.open().map(str::to_owned).unwrap_or_else(|| family.next()))
+            }
+        };
         let there = key.as_deref().map(|key| self.there(key)).transpose()?.flatten();
         let key = match (there, key) {
             (Some(row), Some(key)) => {

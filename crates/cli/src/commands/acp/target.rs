@@ -7,12 +7,15 @@ use std::env;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use tenure_client::Client;
 use tenure_core::session::{Backend, SessionState};
 use tenure_core::tools::sessions::{Action, SessionsRequest};
 use tenure_settings::Settings;
 
 /// How much of a directory's name is in the key of its session.
 const NAME_CHARS: usize = 40;
+/// How many sessions are listed at a time.
+const PAGE: u64 = 200;
 
 /// Where sessions are looked for.
 pub(super) struct Target<'a> {
@@ -23,7 +26,10 @@ impl Target<'_> {
     /// The key of the session that a word means; without one, of the only open one of this directory.
     pub(super) fn key(&self, word: Option<&str>) -> Result<String, Failure> {
         match word {
-            Some(word) if self.is_agent(word)? => Ok(of_directory(word, &canonical(Path::new("."))?)),
+            Some(word) if self.is_agent(word)? => {
+                let first = of_directory(word, &canonical(Path::new("."))?);
+                Ok(Family::look(&reach::needed(self.settings)?, first)?.current())
+            }
             Some(word) => Ok(word.to_owned()),
             None => self.only(),
         }
@@ -61,6 +67,65 @@ impl Target<'_> {
     }
 }
 
+/// The sessions of an agent in a directory: the first one's key is the directory's, the next ones' have a number after it.
+/// A closed session keeps its key, so the one after it needs another.
+#[derive(Debug)]
+pub(super) struct Family {
+    first: String,
+    /// The sessions there are, the newest first.
+    members: Vec<(String, SessionState)>,
+}
+
+impl Family {
+    /// Looks for the sessions whose first one has this key.
+    pub(super) fn look(client: &Client, first: String) -> Result<Self, Failure> {
+        let mut members = Vec::new();
+        let mut request = SessionsRequest {
+            prefix: Some(first.clone()),
+            limit: Some(PAGE),
+            ..SessionsRequest::new(Action::List)
+        };
+        loop {
+            let reply = reach::wait(client.sessions(&request))?;
+            let rows = reply.sessions.into_iter().flatten().map(|session| session.row);
+            members.extend(rows.map(|row| (row.key.to_string(), row.state)));
+            request.after = reply.next;
+            if request.after.is_none() {
+                members.retain(|(key, _)| number(&first, key).is_some());
+                return Ok(Self { first, members });
+            }
+        }
+    }
+
+    /// The key of the session that is open, if one is.
+    pub(super) fn open(&self) -> Option<&str> {
+        self.members.iter().find(|(_, state)| state.is_open()).map(|(key, _)| key.as_str())
+    }
+
+    /// The key of the session that is meant: the open one, else the last that was.
+    fn current(self) -> String {
+        let open = self.open().map(str::to_owned);
+        open.or_else(|| self.members.into_iter().next().map(|(key, _)| key)).unwrap_or(self.first)
+    }
+
+    /// The key of the next session.
+    pub(super) fn next(self) -> String {
+        let last = self.members.iter().filter_map(|(key, _)| number(&self.first, key)).max();
+        match last {
+            None => self.first,
+            Some(last) => format!("{}-{}", self.first, last + 1),
+        }
+    }
+}
+
+/// Which session of its directory a key is, if it is one of those.
+fn number(first: &str, key: &str) -> Option<u64> {
+    match key.strip_prefix(first)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('-')?.parse().ok(),
+    }
+}
+
 /// A directory, called by the one name that all links to it share.
 pub(super) fn canonical(directory: &Path) -> Result<PathBuf, Failure> {
     let failed = |error| Failure::refused(format!("{}: {error}", directory.display()));
@@ -85,6 +150,31 @@ pub(super) fn of_directory(agent: &str, directory: &Path) -> String {
 mod tests {
     use super::*;
     use tenure_core::session::SessionKey;
+
+    fn family(members: &[(&str, SessionState)]) -> Family {
+        let members = members.iter().map(|(key, state)| ((*key).to_owned(), *state)).collect();
+        Family { first: "a".to_owned(), members }
+    }
+
+    #[test]
+    fn the_open_session_of_a_directory_is_meant_and_a_closed_one_is_followed_by_the_next_number() {
+        use SessionState::{Busy, Closed, Closing, Idle};
+        for (members, open, current, next) in [
+            (&[][..], None, "a", "a"),
+            (&[("a", Idle)], Some("a"), "a", "a-2"),
+            (&[("a", Closed)], None, "a", "a-2"),
+            (&[("a-2", Busy), ("a", Closed)], Some("a-2"), "a-2", "a-3"),
+            (&[("a-10", Closing), ("a-9", Closed)], None, "a-10", "a-11"),
+        ] {
+            assert_eq!(family(members).open(), open);
+            assert_eq!(family(members).current(), current);
+            assert_eq!(family(members).next(), next);
+        }
+        assert_eq!(
+            ["a", "a-7", "ab", "a-b", "a:x"].map(|key| number("a", key)),
+            [Some(1), Some(7), None, None, None]
+        );
+    }
 
     #[test]
     fn a_directory_has_one_key_for_each_agent_whatever_it_is_called() {
