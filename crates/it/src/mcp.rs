@@ -47,6 +47,18 @@ impl Client {
         self.bridge.write(format!("{message}\n").as_bytes());
     }
 
+    /// Writes a line, whatever it is; returns the next line that comes.
+    #[track_caller]
+    pub fn line(&mut self, line: &str) -> Value {
+        let before = self.bridge.out().lines().count();
+        self.bridge.write(format!("{line}\n").as_bytes());
+        eventually(&format!("an answer to {line}"), || {
+            let out = self.bridge.out();
+            let whole = out.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            whole.lines().nth(before).map(|line| serde_json::from_str(line).expect("a message"))
+        })
+    }
+
     /// Sends a request; returns its id.
     pub fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;

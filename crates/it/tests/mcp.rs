@@ -46,6 +46,32 @@ fn a_client_sees_nothing_of_another() {
 }
 
 #[test]
+fn a_line_that_is_no_message_is_answered_and_the_conversation_goes_on() {
+    let home = Home::watched();
+    let mut client = Client::of(&home, &[]);
+    let answer = client.line("this is no JSON");
+    assert_eq!(
+        (&answer["error"]["code"], answer.get("id")),
+        (&json!(-32700), Some(&Value::Null)),
+        "{answer}"
+    );
+    for invalid in ["[1, 2, 3]", "{\"jsonrpc\": \"2.0\", \"method\": 1, \"params\": \"bar\"}"] {
+        let answer = client.line(invalid);
+        assert_eq!(
+            (&answer["error"]["code"], answer.get("id")),
+            (&json!(-32600), Some(&Value::Null)),
+            "{answer}"
+        );
+    }
+    assert_eq!(client.call("exec", &json!({"command": "echo on"}))["output"], "on\n");
+    client.leave();
+    // A client that says nothing else is answered too.
+    let piped = home.shell(&format!("echo junk | {} mcp", tenure().display()));
+    assert!(String::from_utf8_lossy(&piped.stdout).contains("-32700"), "{piped:?}");
+    home.finish();
+}
+
+#[test]
 fn a_client_cannot_say_which_session_it_is() {
     let home = Home::watched();
     let mut client = Client::of(&home, &[]);

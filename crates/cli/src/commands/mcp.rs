@@ -2,6 +2,7 @@
 //! hears what became of its calls, and speaks to the next one.
 
 mod lines;
+mod malformed;
 mod memory;
 mod pipes;
 

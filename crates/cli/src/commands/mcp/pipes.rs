@@ -1,6 +1,7 @@
-//! The client's pipes, a line at a time. Each has a thread, because a pipe that nobody reads or writes may hold one up
-//! for ever.
+//! The client's pipes, a message at a time; what is no message is answered here. Each has a thread, because a pipe that
+//! nobody reads or writes may hold one up for ever.
 
+use super::malformed::{self, Line};
 use crate::failure::Failure;
 use std::convert::Infallible;
 use std::io::{self, BufRead, Write};
@@ -24,6 +25,8 @@ impl Pipes {
     pub(super) fn open() -> Result<Self, Failure> {
         let (hear, heard) = mpsc::channel(WAITING);
         let (said, mut say) = mpsc::channel::<Vec<u8>>(WAITING);
+        // Weak: the answers end when nobody but this thread could give one.
+        let answers = said.downgrade();
         let read = move || {
             let mut stdin = io::stdin().lock();
             let mut line = Vec::new();
@@ -32,7 +35,17 @@ impl Pipes {
                 if !line.ends_with(b"\n") {
                     line.push(b'\n');
                 }
-                if !line.trim_ascii().is_empty() && hear.blocking_send(line).is_err() {
+                if line.trim_ascii().is_empty() {
+                    continue;
+                }
+                let taken = match malformed::judge(&line) {
+                    Line::Message => hear.blocking_send(line).is_ok(),
+                    Line::Refused(answer) => {
+                        answers.upgrade().is_some_and(|answers| answers.blocking_send(answer).is_ok())
+                    }
+                    Line::Dropped => true,
+                };
+                if !taken {
                     return;
                 }
             }
@@ -52,7 +65,7 @@ impl Pipes {
         Ok(Self { heard, kept: None, said, written })
     }
 
-    /// The next line; nothing when the client has gone.
+    /// The next message; nothing when the client has gone.
     pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
         match self.kept.take() {
             Some(line) => Some(line),
