@@ -25,6 +25,7 @@ def inspector(world, where, *words):
     cli = world.kit / "node_modules/.bin/mcp-inspector"
     code, out, err = tool(world, cli.resolve(), "--cli", *where, *words)
     assert code == 0, f"exit {code}: {err or out}"
+    assert "Schema portability" not in err, err
     return json.loads(out)
 
 

@@ -2,14 +2,13 @@
 
 use crate::receipts::{Gone, Receipts};
 use crate::schema::Hidden;
-use crate::{Answered, Progress, Tools, Written, catalog, say};
+use crate::{Answered, Progress, Tools, Written, catalog, lean, say};
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject, ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::{Future, pending};
@@ -53,7 +52,7 @@ pub(crate) async fn exec<T: Tools>(
     match waited_for(work, Some(news), &context).await? {
         Ok(Answered { reply, written }) => {
             let is_error = reply.status == Status::Failed;
-            Ok(answer(&context, written, (say::exec(&reply), is_error), &reply))
+            Ok(answer(&context, written, (say::exec(&reply), is_error), lean::exec(&reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -75,7 +74,12 @@ pub(crate) async fn process<T: Tools>(
             // That a run has failed is an error of what asks how it does, not of what looks at its log or ends it.
             let is_error =
                 action == Action::Poll && reply.run.as_ref().is_some_and(|run| run.status == Status::Failed);
-            Ok(answer(&context, written, (say::process(action, &reply), is_error), &reply))
+            Ok(answer(
+                &context,
+                written,
+                (say::process(action, &reply), is_error),
+                lean::process(action, &reply),
+            ))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -96,7 +100,7 @@ pub(crate) async fn sessions<T: Tools>(
         Ok(Answered { reply, written }) => {
             let is_error = action == sessions::Action::Wait && was_not_answered(&reply);
             let text = say::sessions(action, key.as_deref().unwrap_or_default(), &reply);
-            Ok(answer(&context, written, (text, is_error), &reply))
+            Ok(answer(&context, written, (text, is_error), lean::sessions(action, &reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -116,7 +120,7 @@ pub(crate) async fn tasks<T: Tools>(
     match waited_for(tools.tasks(request), None, &context).await? {
         Ok(reply) => {
             let text = say::tasks(action, &reply, now_ms());
-            Ok(answer(&context, Written::default(), (text, false), &reply))
+            Ok(answer(&context, Written::default(), (text, false), lean::tasks(&reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
@@ -236,12 +240,12 @@ fn answer(
     context: &RequestContext<RoleServer>,
     written: Written,
     (text, is_error): (String, bool),
-    reply: &impl Serialize,
+    reply: Value,
 ) -> CallToolResult {
     leave_receipt(context, written);
     let text = vec![ContentBlock::text(text)];
     let mut result = if is_error { CallToolResult::error(text) } else { CallToolResult::success(text) };
-    result.structured_content = serde_json::to_value(reply).ok();
+    result.structured_content = Some(reply);
     result
 }
 

@@ -76,7 +76,8 @@ static TOOLS: LazyLock<[Tool; 4]> = LazyLock::new(|| {
     };
     let mut exec = Tool::new(EXEC, ABOUT_EXEC, schema::input::<ExecRequest>(&["command"], OF_RUNS));
     exec.title = Some("Run a command".to_owned());
-    exec.output_schema = Some(Arc::new(schema::output::<ExecReply>()));
+    exec.output_schema =
+        Some(Arc::new(schema::output::<ExecReply>(&["status", "runId", "durationMs", "output"])));
     exec.annotations = Some(acts("Run a command"));
     let asks = schema::input::<ProcessRequest>(&["action"], OF_RUNS);
     let mut process = Tool::new(PROCESS, ABOUT_PROCESS, asks);

@@ -8,6 +8,7 @@ mod call;
 mod catalog;
 mod handle;
 mod http;
+mod lean;
 mod outflow;
 mod receipts;
 mod say;

@@ -1,5 +1,5 @@
 //! The tools' words as JSON Schema, put so that strict clients take them: nothing is referred to, no format that only
-//! Rust knows, no null where a field may be left out, and a choice of words is a plain `enum`.
+//! Rust knows, one type for each field (what would be null is left out), and a choice of words is a plain `enum`.
 
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: Hidden) -> JsonObj
             name.is_none_or(|name| !hidden.actions.contains(&name))
         });
     }
-    tidy(&mut schema, Nulls::Drop);
+    tidy(&mut schema);
     let mut schema = object(schema);
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         fields.retain(|name, _| !hidden.fields.contains(&&**name));
@@ -34,11 +34,13 @@ pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: Hidden) -> JsonObj
     schema
 }
 
-/// What a client is answered; there, a null is a null.
-pub(crate) fn output<T: JsonSchema>() -> JsonObject {
+/// What a client is answered; of that, `required` is always there.
+pub(crate) fn output<T: JsonSchema>(required: &[&str]) -> JsonObject {
     let mut schema = of::<T>();
-    tidy(&mut schema, Nulls::Keep);
-    object(schema)
+    tidy(&mut schema);
+    let mut schema = object(schema);
+    schema.insert("required".to_owned(), json!(required));
+    schema
 }
 
 fn of<T: JsonSchema>() -> Value {
@@ -58,25 +60,17 @@ fn object(schema: Value) -> JsonObject {
     schema
 }
 
-/// What becomes of a null beside a type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nulls {
-    Keep,
-    Drop,
-}
-
-fn tidy(schema: &mut Value, nulls: Nulls) {
+fn tidy(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     for word in ["format", "default", "$schema"] {
         map.remove(word);
     }
     choice(map);
-    alternative(map, nulls);
+    alternative(map);
     if let Some(Value::String(about)) = map.get_mut("description") {
         *about = about.replace('\n', " ");
     }
-    if nulls == Nulls::Drop
-        && let Some(Value::Array(types)) = map.get("type")
+    if let Some(Value::Array(types)) = map.get("type")
         && let [one] = &types.iter().filter(|name| *name != "null").cloned().collect::<Vec<_>>()[..]
     {
         let one = one.clone();
@@ -84,12 +78,12 @@ fn tidy(schema: &mut Value, nulls: Nulls) {
     }
     for below in ["properties", "$defs"] {
         if let Some(Value::Object(named)) = map.get_mut(below) {
-            named.values_mut().for_each(|value| tidy(value, nulls));
+            named.values_mut().for_each(tidy);
         }
     }
     for below in ["items", "additionalProperties"] {
         if let Some(value) = map.get_mut(below) {
-            tidy(value, nulls);
+            tidy(value);
         }
     }
 }
@@ -114,8 +108,8 @@ fn choice(map: &mut JsonObject) {
     map.insert("description".to_owned(), json!(about));
 }
 
-/// Something or null: the something, with the null as one more type of it if it is kept.
-fn alternative(map: &mut JsonObject, nulls: Nulls) {
+/// Something or null: the something.
+fn alternative(map: &mut JsonObject) {
     let Some(Value::Array(either)) = map.get("anyOf") else { return };
     let is_null = |schema: &Value| schema.get("type") == Some(&json!("null"));
     let [something] = &either.iter().filter(|schema| !is_null(schema)).cloned().collect::<Vec<_>>()[..]
@@ -127,13 +121,6 @@ fn alternative(map: &mut JsonObject, nulls: Nulls) {
         something.remove("description");
     }
     choice(&mut something);
-    if nulls == Nulls::Keep {
-        let of = something.get("type").cloned().unwrap_or_default();
-        something.insert("type".to_owned(), json!([of, "null"]));
-        if let Some(Value::Array(words)) = something.get_mut("enum") {
-            words.push(Value::Null);
-        }
-    }
     let own = map.remove("description");
     let about = [own.as_ref(), something.get("description")].into_iter().flatten().filter_map(Value::as_str);
     let about = about.collect::<Vec<_>>().join(" ");

@@ -23,11 +23,14 @@ async fn the_tools_are_as_written_down() {
 }
 
 #[tokio::test]
-async fn a_strict_client_finds_nothing_strange_in_the_input() {
-    for tool in tools().await.as_array().unwrap() {
-        let input = &tool["inputSchema"];
+async fn a_strict_client_finds_nothing_strange_in_the_schemas() {
+    let tools = tools().await;
+    for tool in tools.as_array().unwrap() {
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false);
+    }
+    let of = |name| tools.as_array().unwrap().iter().filter_map(move |tool| tool.get(name));
+    for input in of("inputSchema").chain(of("outputSchema")) {
         assert_eq!(input["type"], "object");
-        assert_eq!(input["additionalProperties"], false);
         let text = input.to_string();
         for strange in [
             "$ref",

@@ -1,0 +1,141 @@
+//! Replies as JSON for a model. Many hosts show their model the structured content instead of the text, so it has no
+//! fields that say nothing: no nulls, nothing empty, and no echo of what the client asked or is.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tenure_core::tools::{Action, sessions};
+
+/// The answer itself: it is there if it is empty, too.
+const ANSWERS: [&str; 7] = ["output", "runs", "sessions", "turns", "entries", "tasks", "closed"];
+/// JSON of others (an agent's tool calls, a terminal): it stays as it is.
+const FOREIGN: [&str; 3] = ["body", "details", "screen"];
+/// Of every reply: the one daemon that a client speaks to.
+const INSTANCE: &str = "instanceId";
+/// Of one run, for the client that named it: `list` has all but its session, which is the client's own.
+const OF_ONE_RUN: [&str; 6] = ["command", "cwd", "pty", "pid", "createdAtMs", "sessionKey"];
+
+/// `exec`.
+pub(crate) fn exec(reply: &impl Serialize) -> Value {
+    lean(reply, &[])
+}
+
+/// `process`.
+pub(crate) fn process(action: Action, reply: &impl Serialize) -> Value {
+    match action {
+        // The runs again, in words.
+        Action::List => lean(reply, &["message", "sessionKey"]),
+        // The last of its output is in `output`.
+        Action::Poll | Action::Log => lean(reply, &[&OF_ONE_RUN[..], &["tail"]].concat()),
+        Action::Write
+        | Action::SendKeys
+        | Action::Submit
+        | Action::Paste
+        | Action::Screen
+        | Action::Resize
+        | Action::Kill
+        | Action::Clear
+        | Action::Remove => lean(reply, &OF_ONE_RUN),
+    }
+}
+
+/// `sessions`.
+pub(crate) fn sessions(action: sessions::Action, reply: &impl Serialize) -> Value {
+    match action {
+        // What was said is known to who waits for the answer; `history` has it.
+        sessions::Action::Wait | sessions::Action::Cancel => lean(reply, &["message", "askedBy"]),
+        sessions::Action::Spawn
+        | sessions::Action::List
+        | sessions::Action::History
+        | sessions::Action::Entries
+        | sessions::Action::Send
+        | sessions::Action::Status
+        | sessions::Action::Close
+        | sessions::Action::SetMode
+        | sessions::Action::SetOption
+        | sessions::Action::Answer => lean(reply, &[]),
+    }
+}
+
+/// `tasks`.
+pub(crate) fn tasks(reply: &impl Serialize) -> Value {
+    lean(reply, &[])
+}
+
+fn lean(reply: &impl Serialize, echoes: &[&str]) -> Value {
+    let mut reply = serde_json::to_value(reply).unwrap_or_default();
+    trim(&mut reply, echoes);
+    reply
+}
+
+fn trim(value: &mut Value, echoes: &[&str]) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| trim(item, echoes)),
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != INSTANCE && !echoes.contains(&&**name));
+            let own = fields.iter_mut().filter(|(name, _)| !FOREIGN.contains(&&***name));
+            own.for_each(|(_, value)| trim(value, echoes));
+            fields.retain(|name, value| ANSWERS.contains(&&**name) && !value.is_null() || says(name, value));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Whether a field says something.
+fn says(name: &str, value: &Value) -> bool {
+    match (name, value) {
+        // An exit code and a signal speak for themselves.
+        ("exitReason", Value::String(reason)) => reason != "exit" && reason != "signal",
+        ("truncated", Value::Bool(cut)) => *cut,
+        (_, Value::Null) => false,
+        (_, Value::String(text)) => !text.is_empty(),
+        (_, Value::Array(items)) => !items.is_empty(),
+        (_, Value::Object(fields)) => !Map::is_empty(fields),
+        (_, Value::Bool(_) | Value::Number(_)) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_reply_of_exec_says_only_what_became_of_the_command() {
+        let reply = json!({"status": "completed", "runId": "a", "exitCode": 0, "exitSignal": null, "exitReason": "exit",
+            "failureKind": null, "durationMs": 4, "output": "", "truncated": false, "nextLine": null,
+            "nextOffset": null, "tail": "", "followUp": null, "warnings": []});
+        let lean = json!({"status": "completed", "runId": "a", "exitCode": 0, "durationMs": 4, "output": ""});
+        assert_eq!(exec(&reply), lean);
+        let failed = json!({"status": "failed", "exitReason": "overall-timeout", "truncated": true, "warnings": ["w"]});
+        assert_eq!(exec(&failed), failed);
+    }
+
+    #[test]
+    fn an_empty_list_is_an_answer() {
+        assert_eq!(process(Action::List, &json!({"runs": [], "message": "none"})), json!({"runs": []}));
+    }
+
+    #[test]
+    fn whoever_polls_a_run_knows_its_command() {
+        let run = json!({"runId": "a", "command": "make", "cwd": "/", "pty": false, "pid": 7, "createdAtMs": 1,
+            "sessionKey": "mcp:1", "tail": "x\n", "waitingForInput": false, "output": "x\n", "message": "It runs."});
+        let polled = json!({"runId": "a", "waitingForInput": false, "output": "x\n", "message": "It runs."});
+        assert_eq!(process(Action::Poll, &run), polled);
+        let listed = process(Action::List, &json!({"runs": [run]}));
+        assert_eq!(listed["runs"][0]["command"], "make");
+    }
+
+    #[test]
+    fn the_json_of_others_stays_as_it_is() {
+        let body = json!({"rawInput": {"old": "", "new": null}, "content": []});
+        let reply = json!({"entries": [{"number": 1, "turnId": null, "body": body}]});
+        let lean = sessions(sessions::Action::Entries, &reply);
+        assert_eq!(lean, json!({"entries": [{"number": 1, "body": body}]}));
+    }
+
+    #[test]
+    fn what_is_false_or_nothing_is_said() {
+        let task = json!({"task": {"outcome": {"confirmed": false, "exitCode": null}, "changesTold": 0}});
+        assert_eq!(tasks(&task), json!({"task": {"outcome": {"confirmed": false}, "changesTold": 0}}));
+    }
+}
