@@ -13,20 +13,21 @@ pub(crate) const ENV_REMOVE: &str = "env-remove";
 pub struct Environment {
     /// Variables to set.
     pub set: BTreeMap<String, String>,
-    /// Variables of Tenure's own environment that it gets: names, or beginnings of names with `*` at their end.
+    /// Variables of the caller's environment, or of Tenure's own, that it gets: names, or beginnings of names with `*` at their end.
     pub pass: Vec<String>,
-    /// Variables that it must not see.
+    /// Variables that it must not see: names, or beginnings of names with `*` at their end.
     pub remove: Vec<String>,
 }
 
 impl Environment {
-    /// Whether it gets a variable of Tenure's own environment.
+    /// Whether it gets a variable of the environment that it is started from.
     pub fn passes(&self, name: &str) -> bool {
-        let is_meant = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning),
-            None => name == pattern,
-        };
-        self.pass.iter().any(is_meant) && !self.remove.iter().any(|removed| removed == name)
+        self.pass.iter().any(|pattern| is_meant(pattern, name)) && !self.removes(name)
+    }
+
+    /// Whether it must not see a variable.
+    pub fn removes(&self, name: &str) -> bool {
+        self.remove.iter().any(|pattern| is_meant(pattern, name))
     }
 
     /// Reads `env`, `env-pass` and `env-remove` of a description.
@@ -34,11 +35,20 @@ impl Environment {
         let names = |key: &str| table.each(key, table.array(key)?.unwrap_or_default(), variable);
         let (set, pass) = (table.table(ENV)?.variables()?, names(ENV_PASS)?);
         let remove = names(ENV_REMOVE)?;
-        if let Some(name) = remove.iter().find(|name| set.contains_key(*name)) {
+        let is_removed = |name: &&String| remove.iter().any(|pattern| is_meant(pattern, name));
+        if let Some(name) = set.keys().find(is_removed) {
             return Err(
                 table.bad(ENV_REMOVE, format!("{name} is set in env as well: write it in one of the two"))
             );
         }
         Ok(Self { set, pass, remove })
+    }
+}
+
+/// Whether a pattern means a variable.
+fn is_meant(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == pattern,
     }
 }

@@ -1,6 +1,7 @@
 //! The descriptions as tables: the built-in ones, with the tables `[agents.NAME]` of `config.toml` laid over them key by
 //! key. What a table means is read elsewhere.
 
+use crate::environment::ENV_PASS;
 use std::collections::BTreeMap;
 use std::path::{Path, is_separator};
 use tenure_core::session::AgentId;
@@ -105,6 +106,13 @@ fn lay_over(base: &mut RawTable, over: &RawTable) {
             (Some(Raw { line, value: RawValue::Table(below) }), RawValue::Table(table)) => {
                 *line = raw.line;
                 lay_over(below, table);
+            }
+            // What a built-in description passes on is needed still: a key of one's own comes beside it.
+            (Some(Raw { line, value: RawValue::Array(below) }), RawValue::Array(more))
+                if name == ENV_PASS =>
+            {
+                *line = raw.line;
+                below.extend(more.iter().cloned());
             }
             _ => drop(base.insert(name.clone(), raw.clone())),
         }

@@ -49,7 +49,9 @@ impl Client {
 
     /// Does something with sessions. A wait lasts at most `TURN_WAIT_MS`.
     pub async fn sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
-        self.call(Method::POST, "/v1/sessions", request).await
+        let text = serde_json::to_vec(request).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
+        let head = Request::builder().method(Method::POST).uri("/v1/sessions").header(CLI_HEADER, "1");
+        self.read(self.exchange(head, text).await?).await
     }
 
     /// Does something with tasks.

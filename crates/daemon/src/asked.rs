@@ -215,6 +215,15 @@ impl CallerProcess {
         Ok(Self { process: unpack(exact)?, of_operator: matches!(who, Requester::Operator { .. }) })
     }
 
+    /// The variables of a person's or a gateway's process; what is no text is not among them.
+    pub(crate) fn variables(&self) -> Option<impl Iterator<Item = (String, String)>> {
+        let pair = |entry: &Vec<u8>| {
+            let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        self.of_operator.then(|| self.process.env.iter().filter_map(pair))
+    }
+
     /// The process that a command of this caller starts from: the caller's directory, umask and limits. If a policy
     /// judges the command, the environment is the daemon's, so that bare names are looked up in the daemon's PATH.
     pub(crate) fn begin(self, daemons: Process, judged: bool) -> Process {

@@ -11,7 +11,7 @@ use crate::mcp::Clients;
 use crate::reconcile::Claims;
 use crate::refusal::Refusal;
 use crate::scopes::Scopes;
-use crate::sessions::Turns;
+use crate::sessions::{CallerEnvs, Turns};
 use crate::tools::{Indexes, Noticed, Waiting, Witnesses};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +49,7 @@ pub(crate) struct Daemon {
     pub(crate) indexes: Indexes,
     pub(crate) waiting: Waiting,
     pub(crate) turns: Turns,
+    pub(crate) caller_envs: CallerEnvs,
     pub(crate) adapters: Adapters,
     /// That runs in the background have ended, for clients that listen.
     pub(crate) noticed: broadcast::Sender<Noticed>,
@@ -124,6 +125,7 @@ impl Daemon {
             indexes: Indexes::default(),
             waiting: Waiting::default(),
             turns: Turns::default(),
+            caller_envs: CallerEnvs::default(),
             adapters: Adapters::default(),
             noticed: broadcast::Sender::new(NOTICES),
             phase: watch::Sender::new(Phase::Serving),

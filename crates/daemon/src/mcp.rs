@@ -168,7 +168,7 @@ impl Tools for Client {
     }
 
     async fn sessions(&self, request: SessionsRequest) -> Result<Answered<SessionsReply>, Problem> {
-        self.daemon().sessions(request, &self.who).await.map_err(|refusal| refusal.problem())
+        self.daemon().sessions(request, (None, &self.who)).await.map_err(|refusal| refusal.problem())
     }
 
     async fn tasks(&self, request: TasksRequest) -> Result<TasksReply, Problem> {

@@ -4,6 +4,7 @@
 mod adjusting;
 mod answer;
 mod asker;
+mod caller_env;
 mod carrying;
 mod closing;
 mod granting;
@@ -17,13 +18,14 @@ mod turns;
 
 pub(crate) use answer::last_words;
 pub(crate) use asker::Asker;
+pub(crate) use caller_env::CallerEnvs;
 pub(crate) use closing::Why;
 pub(crate) use job::dress;
 pub(crate) use looking::{entry, shown};
 pub(crate) use running::Stopped;
 pub(crate) use turns::Turns;
 
-use crate::asked::named;
+use crate::asked::{CallerProcess, named};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -34,14 +36,14 @@ use tenure_mcp::Answered;
 use tenure_store::Session;
 
 impl Daemon {
-    /// Does what is to be done with sessions.
+    /// Does what is to be done with sessions. The caller's process is the one of our own command line.
     pub(crate) async fn sessions(
         self: &Arc<Self>,
         request: SessionsRequest,
-        who: &Requester,
+        (process, who): (Option<CallerProcess>, &Requester),
     ) -> Result<Answered<SessionsReply>, Refusal> {
         check_words(&request)?;
-        let asker = self.asker(&request, who).await?;
+        let asker = self.asker(&request, who).await?.with_process(process);
         match request.action {
             Action::List => self.list_sessions(&request, &asker).await.map(Answered::plain),
             Action::History => self.history(&request, &asker).await,

@@ -2,8 +2,12 @@
 //! turn ended.
 
 use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
 use tenure_it::acp::Acp;
 use tenure_it::api::text;
+use tenure_it::install::{Install, scripted_acp};
+use tenure_it::started::Started;
 
 /// Says something to the agent; returns the exit code and what was printed.
 #[track_caller]
@@ -221,5 +225,90 @@ fn modes_and_options_are_set_by_their_ids() {
     assert_eq!((&answer["mode"], &answer["options"]["effort"]), (&"ask".into(), &"high".into()), "{answer}");
     let (code, _, err) = run(&acp, &["acp", "set-mode", "helper", "fly"]);
     assert_ne!(code, 0, "{err}");
+    acp.finish();
+}
+
+/// An agent `named` whose program is on no PATH but the one that is returned, and a daemon that has a key of its own.
+fn named() -> (Acp, String) {
+    let more = "[agents.named.acp]\ncommand = 'named-acp'\nenv-pass = ['ACTOR_WITNESS', 'PASSED_*']\n";
+    let acp = Acp::without_daemon(Install::new().with_env("PASSED_KEY", "daemons-secret"), &[], "", more);
+    let bin = acp.dir().join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    std::os::unix::fs::symlink(scripted_acp(), bin.join("named-acp")).expect("a link");
+    acp.begin();
+    let path = std::env::var("PATH").expect("a PATH");
+    (acp, format!("{}:{path}", bin.display()))
+}
+
+/// Runs `tenure` with a PATH and a key of the caller's own.
+#[track_caller]
+fn run_with(acp: &Acp, args: &[&str], path: &str, key: &str) -> (i32, String) {
+    let mut command = acp.command(args);
+    command.env("PATH", path).env("PASSED_KEY", key).env("OTHER_KEY", "other-secret");
+    let mut started = Started::new(command);
+    (started.code(), started.err())
+}
+
+/// Whether any file of the state root holds these bytes.
+fn is_recorded(dir: &Path, text: &str) -> bool {
+    fs::read_dir(dir).expect("a directory").flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return is_recorded(&path, text);
+        }
+        // Sockets cannot be read.
+        let bytes = if path.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    })
+}
+
+#[test]
+fn an_adapter_gets_its_callers_path_and_keys_and_keeps_them_while_it_lives() {
+    let (acp, path) = named();
+    let (code, _, err) = run(&acp, &["acp", "prompt", "named", "!env"]);
+    assert_ne!(code, 0, "it is on nobody's PATH: {err}");
+    let (code, err) = run_with(&acp, &["acp", "prompt", "named", "!env"], &path, "callers-secret");
+    assert_eq!(code, 0, "{err}");
+    let (code, err) = run_with(&acp, &["acp", "prompt", "named", "!env"], &path, "second-secret");
+    assert_eq!(code, 0, "{err}");
+    let (code, err) = run_with(&acp, &["acp", "prompt", "named", "!env", "--new"], &path, "third-secret");
+    assert_eq!(code, 0, "{err}");
+    let noted = acp.notes("env");
+    let keys: Vec<&str> = noted.iter().filter_map(|env| env["PASSED_KEY"].as_str()).collect();
+    assert_eq!(keys, ["callers-secret", "callers-secret", "third-secret"], "a live adapter has what it had");
+    assert!(noted.iter().all(|env| env["OTHER_KEY"].is_null()), "{noted:?}");
+    let runs = acp.tenure(&["ps", "--all", "--json"]);
+    assert!(String::from_utf8_lossy(&runs.stdout).contains("PASSED_KEY"), "the name is recorded");
+    for secret in ["callers-secret", "second-secret", "other-secret"] {
+        assert!(!is_recorded(acp.state(), secret), "{secret} is on disk");
+    }
+    acp.finish();
+}
+
+#[test]
+fn only_an_operators_own_command_line_sends_its_environment() {
+    let (acp, path) = named();
+    let process =
+        json!({"words": "L3RtcABQQVNTRURfS0VZPWh0dHAA", "argc": 0, "umask": 18, "nofile": [1024, 1024]});
+    let asked =
+        json!({"action": "spawn", "agent": "helper", "backend": "acp", "task": "!env", "process": process});
+    let _ = acp.api.post("/v1/sessions", &asked).refused(422, "invalid");
+    // A process of a session, and somebody who acts as one.
+    let spawn = "sessions spawn --agent helper --backend acp --task '!env' --wait";
+    let script = format!("PASSED_KEY=sessions \"$TENURE\" {spawn}");
+    let inside = ["run", "--session", "agent:a:main", "--", "sh", "-c", &script];
+    let tenure = tenure_it::install::tenure().to_str().expect("UTF-8").to_owned();
+    let mut command = acp.command(&inside);
+    command.env("TENURE", &tenure);
+    let mut started = Started::new(command);
+    assert_eq!(started.code(), 0, "{}", started.err());
+    let as_one: Vec<&str> = ["sessions", "--as", "agent:a:main"].into_iter().chain(["spawn"]).collect();
+    let as_one =
+        [&as_one[..], &["--agent", "helper", "--backend", "acp", "--task", "!env", "--wait"]].concat();
+    let (code, err) = run_with(&acp, &as_one, &path, "acting");
+    assert_eq!(code, 0, "{err}");
+    let noted = acp.notes("env");
+    let keys: Vec<&str> = noted.iter().filter_map(|env| env["PASSED_KEY"].as_str()).collect();
+    assert_eq!(keys, ["daemons-secret", "daemons-secret"]);
     acp.finish();
 }

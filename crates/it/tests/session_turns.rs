@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tenure_it::api::text;
 use tenure_it::conversation::{Talks, answered};
 use tenure_it::install::Install;
+use tenure_it::started::Started;
 
 const KEY: &str = "agent:fake:main";
 
@@ -262,5 +263,36 @@ fn an_agent_gets_the_variables_of_its_description_and_no_others() {
     for name in ["ANTHROPIC_API_KEY", "OTHER", "LANG", "PASSED_NOT", "TENURE_CONFIG", "TENURE_CGROUP"] {
         assert_eq!(env[name], Value::Null, "{name} of {env}");
     }
+    talks.finish();
+}
+
+/// Sends a message from a shell with a key of its own.
+#[track_caller]
+fn sent_with(talks: &Talks, words: &str, key: &str) {
+    let mut command = talks.command(&["sessions", "send", KEY, words]);
+    command.env("PASSED_KEY", key);
+    let mut started = Started::new(command);
+    assert_eq!(started.code(), 0, "{}", started.err());
+}
+
+#[test]
+fn a_cli_agent_gets_its_callers_variables_and_after_a_crash_the_daemons() {
+    let install = Install::new().with_daemon().with_env("PASSED_KEY", "daemons");
+    let talks = Talks::of(install, "", "");
+    talks.spawn(KEY);
+    let key_of = |turn: &Value| answered(turn)["env"]["PASSED_KEY"].clone();
+    sent_with(&talks, "!env", "callers");
+    assert_eq!(key_of(&talks.end_of(KEY, &talks.history(KEY)[0]["turnId"])), "callers");
+    // Whoever sends nothing has the session go on as it was.
+    assert_eq!(talks.answer(KEY, "!env")["env"]["PASSED_KEY"], "callers");
+    sent_with(&talks, "!await go", "waiting");
+    let waiting = talks.history(KEY)[2]["turnId"].clone();
+    sent_with(&talks, "!env", "queued");
+    let killed = talks.kill();
+    talks.next_after(killed);
+    talks.let_go("go");
+    talks.end_of(KEY, &waiting);
+    let turn = tenure_it::eventually("the queued turn", || talks.history(KEY).get(3).cloned());
+    assert_eq!(key_of(&talks.end_of(KEY, &turn["turnId"])), "daemons", "values do not outlive a daemon");
     talks.finish();
 }

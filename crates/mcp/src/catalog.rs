@@ -17,8 +17,9 @@ pub(crate) const PROCESS: &str = "process";
 pub(crate) const SESSIONS: &str = "sessions";
 pub(crate) const TASKS: &str = "tasks";
 
-/// Of `sessions`: who asks. A client is bound to its session and cannot say that.
-pub(crate) const OF_SESSIONS: Hidden = Hidden { fields: &["as", "visibility", "sandboxed"], actions: &[] };
+/// Of `sessions`: who asks, and from which process. A client is bound to its session and cannot say that.
+pub(crate) const OF_SESSIONS: Hidden =
+    Hidden { fields: &["as", "visibility", "sandboxed", "process"], actions: &[] };
 /// Of `tasks`: who asks, and what operators see to.
 pub(crate) const OF_TASKS: Hidden = Hidden {
     fields: &["as", "visibility", "sandboxed", "apply"],

@@ -133,3 +133,31 @@ fn a_key_beside_an_adapter_alone_is_told_where_it_belongs() {
     let refused = agents("[agents.goose]\nmodel = 'large'").unwrap_err().to_string();
     assert!(refused.contains("put these keys into [agents.goose.acp]"), "{refused}");
 }
+
+#[test]
+fn what_the_file_passes_on_comes_beside_what_the_built_in_description_does() {
+    let all = all("[agents.claude.acp]\nenv-pass = ['MYCO_*']\nenv-remove = ['AWS_*']").unwrap();
+    let env = &all.iter().find(|adapter| adapter.name.as_str() == "claude").unwrap().env;
+    for name in ["MYCO_KEY", "ANTHROPIC_API_KEY", "SSH_AUTH_SOCK", "CLOUD_ML_REGION"] {
+        assert!(env.passes(name), "{name}");
+    }
+    for name in ["AWS_PROFILE", "OTHER_KEY"] {
+        assert!(!env.passes(name), "{name}");
+    }
+}
+
+#[test]
+fn the_built_in_agents_get_what_their_providers_need() {
+    let all = all("").unwrap();
+    for adapter in &all {
+        assert!(adapter.env.passes("SSH_AUTH_SOCK") && adapter.env.passes("HTTPS_PROXY"), "{}", adapter.name);
+    }
+    let bedrock = ["AWS_PROFILE", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"];
+    let vertex = ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "CLOUD_ML_REGION"];
+    for agent in ["claude", "cline", "goose", "opencode", "pi"] {
+        let env = &all.iter().find(|adapter| adapter.name.as_str() == agent).unwrap().env;
+        for name in bedrock.iter().chain(&vertex) {
+            assert!(env.passes(name), "{agent}: {name}");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use super::sessions::closed;
 use crate::args::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb};
 use crate::failure::Failure;
 use crate::print::{self, Face, Happened, Style};
-use crate::{reach, settings};
+use crate::{here, reach, settings};
 use follow::Interrupt;
 use target::Target;
 use tenure_core::session::Backend;
@@ -50,13 +50,15 @@ pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
             asked(&target, &request, args.json, &|reply| reply.closed.iter().try_for_each(closed))
         }
         AcpVerb::SetMode(set) => {
-            let request = mode(target.key(Some(&set.key))?, &set.mode);
+            let process = here::process(&settings).ok();
+            let request = SessionsRequest { process, ..mode(target.key(Some(&set.key))?, &set.mode) };
             asked(&target, &request, args.json, &one)
         }
         AcpVerb::SetOption(set) => {
             let request = SessionsRequest {
                 option: Some(set.option.clone()),
                 value: Some(set.value.clone()),
+                process: here::process(&settings).ok(),
                 ..about(Action::SetOption, target.key(Some(&set.key))?)
             };
             asked(&target, &request, args.json, &one)

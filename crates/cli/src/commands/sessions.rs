@@ -7,7 +7,7 @@ use super::page::more;
 use super::sessions_import;
 use crate::args::{SessionsArgs, SessionsListArgs, SessionsVerb, TurnWaitArgs};
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{here, print, reach, settings};
 use std::io::Read;
 use std::time::Duration;
 use tenure_core::session::TurnState;
@@ -29,7 +29,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
         SessionsVerb::Wait(wait) => return waited(args, &settings, wait),
         _ => {}
     }
-    let request = request::of(args, verb, &piped)?;
+    let mut request = request::of(args, verb, &piped)?;
+    if matches!(verb, SessionsVerb::Spawn(_) | SessionsVerb::Send(_)) {
+        request.process = here::process(&settings).ok();
+    }
     let reply = reach::wait(reach::needed(&settings)?.sessions(&request))?;
     let waits = match verb {
         SessionsVerb::Spawn(spawn) => spawn.wait,

@@ -1,6 +1,6 @@
 //! `sessions`: what is done with sessions, and what is answered.
 
-use crate::api::Approval;
+use crate::api::{Approval, Exact};
 use crate::ids::{RunId, TurnId};
 use crate::session::{
     Backend, Interaction, Kind, LeftAlone, Mode, Origin, Permissions, SessionKey, SessionRow, SessionState,
@@ -165,6 +165,11 @@ pub struct SessionsRequest {
     /// Whether it is shut in; one that is recorded as shut in always is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandboxed: Option<bool>,
+    /// The calling process. An agent that is started gets its PATH, and the variables that the agent's description passes
+    /// on. For our own command line: refused from everybody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub process: Option<Exact>,
 }
 
 impl SessionsRequest {
@@ -205,6 +210,7 @@ impl SessionsRequest {
             requester: None,
             visibility: None,
             sandboxed: None,
+            process: None,
         }
     }
 }

@@ -207,7 +207,7 @@ impl Daemon {
         let row = &session.row;
         let mut process = asked::handed_down(&self.state_text());
         process.cwd = tenure_os::text::bytes(root_of(row));
-        dress(&mut process, &description.env)?;
+        dress(&mut process, &description.env, self.caller_envs.of(&row.key).as_deref())?;
         let command = description.argv().map_err(Refusal::invalid)?;
         let limits = self.settings.run.without_time_limits();
         let spec = Spec {

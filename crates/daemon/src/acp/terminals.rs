@@ -82,7 +82,8 @@ impl Hosting {
         let mut process = asked::handed_down(&self.daemon.state_text());
         let words = words(&wanted);
         process.cwd = text::bytes(wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()));
-        dress(&mut process, &self.bounds.description.env)?;
+        let caller = self.daemon.caller_envs.of(&self.key);
+        dress(&mut process, &self.bounds.description.env, caller.as_deref())?;
         for variable in &wanted.env {
             process.set(&variable.name, &variable.value)?;
             process.env_names.push(variable.name.clone());

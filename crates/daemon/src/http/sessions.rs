@@ -1,9 +1,10 @@
 //! Sessions over HTTP: the tool at one address, and an address for each session. Both are the same calls.
 
-use super::answer::{Asks, Body, Caller, Key};
+use super::answer::{Asks, Body, Caller, FromCli, Key};
 use super::asking::{Nothing, Replies, WhoAsks, asks};
 use super::receipt::receipted;
 use super::unsaid::OrUnsaid;
+use crate::asked::CallerProcess;
 use crate::refusal::Refusal;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,7 +16,7 @@ use utoipa::ToSchema;
 
 impl Caller {
     async fn sessions(self, request: SessionsRequest) -> Result<Response, Refusal> {
-        receipted(self.daemon.sessions(request, &self.who).await?, self.outflow)
+        receipted(self.daemon.sessions(request, (None, &self.who)).await?, self.outflow)
     }
 }
 
@@ -24,11 +25,14 @@ impl Caller {
     (status = 200, body = SessionsReply), (status = 201, body = SessionsReply, description = "a session was spawned"),
     (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn act(
-    caller: Caller,
-    Body(OrUnsaid(request)): Body<OrUnsaid<SessionsRequest>>,
+    Caller { daemon, who, outflow }: Caller,
+    FromCli(from_cli): FromCli,
+    Body(OrUnsaid(mut request)): Body<OrUnsaid<SessionsRequest>>,
 ) -> Result<(StatusCode, Response), Refusal> {
+    let process = request.process.take();
+    let process = process.map(|process| CallerProcess::of(&process, from_cli, &who)).transpose()?;
     let status = if request.action == Action::Spawn { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, caller.sessions(request).await?))
+    Ok((status, receipted(daemon.sessions(request, (process, &who)).await?, outflow)?))
 }
 
 asks! {

@@ -39,6 +39,10 @@ impl Daemon {
         let session = self.owned(request, asker).await?;
         let key = session.row.key.clone();
         self.may_adjust(asker, &session.row, request).await?;
+        // For the adapter that is started, if none lives.
+        if let Some(env) = self.caller_env(&session.row, asker) {
+            self.caller_envs.set(&key, env);
+        }
         self.adjust_agent(request, session).await?;
         let session = view(self.session_called(&key).await?);
         let adapter = self.adapter_json(&key).await;

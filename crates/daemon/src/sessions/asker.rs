@@ -3,6 +3,7 @@
 //! ask to see less than the settings allow, never more.
 
 use super::key;
+use crate::asked::CallerProcess;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -42,6 +43,8 @@ pub(crate) struct Asker {
     session: Option<AsSession>,
     /// The session that made that one for itself.
     pub(super) maker: Option<SessionKey>,
+    /// The process that asks; a session's, or that of somebody who acts as one, does not count.
+    pub(super) process: Option<CallerProcess>,
 }
 
 struct AsSession {
@@ -64,7 +67,7 @@ impl Daemon {
         let about = acting.to_string();
         let Some(text) = acting.only_session() else {
             return match (request.visibility, request.sandboxed) {
-                (None, None) => Ok(Asker { about, session: None, maker: None }),
+                (None, None) => Ok(Asker { about, session: None, maker: None, process: None }),
                 _ => Err(Refusal::invalid(
                     "visibility and sandboxed are a session's: say which session asks, with as",
                 )),
@@ -86,7 +89,8 @@ impl Daemon {
         };
         let a2a = self.settings.agent_to_agent();
         let bound = who.only_session().is_some();
-        Ok(Asker { about, session: Some(AsSession { requester, visibility, a2a, bound }), maker })
+        let session = Some(AsSession { requester, visibility, a2a, bound });
+        Ok(Asker { about, session, maker, process: None })
     }
 
     /// A session that has no row yet: it is what its row will say.
@@ -118,6 +122,12 @@ fn is_within(less: Visibility, more: Visibility) -> bool {
 }
 
 impl Asker {
+    /// The same with its process, if it asks outside of all sessions.
+    pub(super) fn with_process(self, process: Option<CallerProcess>) -> Self {
+        let process = process.filter(|_| self.session.is_none());
+        Self { process, ..self }
+    }
+
     /// The session that asks.
     pub(crate) fn key(&self) -> Option<&SessionKey> {
         self.session.as_ref().map(|it| &it.requester.key)

@@ -200,6 +200,7 @@ impl Daemon {
         let step = Move { from: SessionState::Closing, to: SessionState::Closed, at_ms, reason };
         // Somebody else may have been faster.
         self.registry.advance_session(key.clone(), step).await?;
+        self.caller_envs.forget_session(key);
         self.turns.something_changed();
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What a turn starts: a process of the agent's command, or a command line by the exec tool's rules.
 
 use super::answer;
+use super::caller_env::CallerEnv;
 use crate::asked::{self, Asked, Process};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -103,7 +104,7 @@ impl Daemon {
             },
         )
         .map_err(Refusal::invalid)?;
-        dress(&mut process, &planned.env)?;
+        dress(&mut process, &planned.env, self.caller_envs.of(&row.key).as_deref())?;
         let spec = self.spec(&planned, process, session.label.as_ref());
         let asked = Asked::of_session(&row.key, Backend::Cli, run, spec)?;
         let reads = Reads::Agent { agent: Box::new(agent), silence: planned.no_output };
@@ -127,18 +128,36 @@ impl Daemon {
     }
 }
 
-/// Gives an agent the environment that its description says.
-pub(crate) fn dress(process: &mut Process, environment: &Environment) -> Result<(), Refusal> {
-    for (name, value) in asked::own_variables().filter(|(name, _)| environment.passes(name)) {
-        process.set(&name, &value)?;
+/// Gives an agent the environment that its description says: of the caller's variables, if a caller sent them, or else of
+/// the daemon's own.
+pub(crate) fn dress(
+    process: &mut Process,
+    environment: &Environment,
+    caller: Option<&CallerEnv>,
+) -> Result<(), Refusal> {
+    let mut names: Vec<String> = environment.set.keys().cloned().collect();
+    match caller {
+        Some(caller) => {
+            for (name, value) in caller.iter() {
+                process.set(name, value)?;
+                names.push(name.to_owned());
+            }
+        }
+        None => {
+            for (name, value) in asked::own_variables().filter(|(name, _)| environment.passes(name)) {
+                process.set(&name, &value)?;
+            }
+        }
     }
     for (name, value) in &environment.set {
         process.set(name, value)?;
     }
     process.env.retain(|entry| {
         let name = entry.split(|&b| b == b'=').next().unwrap_or_default();
-        !environment.remove.iter().any(|removed| removed.as_bytes() == name)
+        !std::str::from_utf8(name).is_ok_and(|name| environment.removes(name))
     });
-    process.env_names = environment.set.keys().cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    process.env_names = names;
     Ok(())
 }

@@ -40,6 +40,7 @@ impl Daemon {
         mut cancelled: watch::Receiver<bool>,
     ) -> Result<TurnEnd, Stopped> {
         let session = self.session_of_turn(turn).await?;
+        self.caller_envs.begin(&turn.asked.id);
         if session.row.backend == Backend::Acp {
             return Box::pin(self.see_acp_through(session, turn, cancelled)).await;
         }

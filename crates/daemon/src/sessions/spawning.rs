@@ -36,7 +36,7 @@ impl Daemon {
         self.settle_model(&session).await?;
         let mut reply = SessionsReply::default();
         if let Some(text) = task {
-            reply.sent = Some(self.say(&session.row, text, None, &asker.about).await?);
+            reply.sent = Some(self.say(&session.row, text, None, asker).await?);
         }
         let session = self.session_called(&session.row.key).await?;
         reply.session = Some(view(session));

@@ -54,7 +54,7 @@ impl Daemon {
             return Err(Refusal::invalid("text is missing: say what is to be done"));
         };
         check_message(&text)?;
-        let sent = self.say(&session.row, text, request.when_busy, &asker.about).await?;
+        let sent = self.say(&session.row, text, request.when_busy, asker).await?;
         Ok(SessionsReply { sent: Some(sent), ..SessionsReply::default() })
     }
 
@@ -64,15 +64,35 @@ impl Daemon {
         row: &SessionRow,
         text: String,
         when_busy: Option<WhenBusy>,
-        asked_by: &str,
+        asker: &Asker,
     ) -> Result<Sent, Refusal> {
         job::check_takes_messages(&row.key, row.backend)?;
         if self.is_draining() {
             return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
         }
         let id = TurnId::from_random(random::bytes().map_err(Refusal::internal)?);
-        let (asked_by, sent_at_ms) = (asked_by.to_owned(), clock::unix_ms());
+        let (asked_by, sent_at_ms) = (asker.about.clone(), clock::unix_ms());
         let new = NewTurn { id: id.clone(), session: row.key.clone(), message: text, asked_by, sent_at_ms };
+        // Before there is a turn: whoever carries it out looks for them.
+        if let Some(env) = self.caller_env(row, asker) {
+            self.caller_envs.put(&id, &row.key, env);
+        }
+        let sent = self.begin_or_queue(row, new, when_busy).await;
+        let has_turn =
+            sent.as_ref().is_ok_and(|sent| matches!(sent.delivery, Delivery::Started | Delivery::Queued));
+        if !has_turn {
+            self.caller_envs.forget_message(&id);
+        }
+        sent
+    }
+
+    async fn begin_or_queue(
+        self: &Arc<Self>,
+        row: &SessionRow,
+        new: NewTurn,
+        when_busy: Option<WhenBusy>,
+    ) -> Result<Sent, Refusal> {
+        let (id, sent_at_ms) = (new.id.clone(), new.sent_at_ms);
         let task = new_task(NotifyPolicy::DoneOnly, true)?;
         let begun =
             self.registry.begin_turn(new.clone(), Some(task.clone()), self.instance.clone(), sent_at_ms);

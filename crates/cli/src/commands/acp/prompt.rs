@@ -7,9 +7,10 @@ use super::{about, mode};
 use crate::args::{Limit, PromptArgs};
 use crate::commands::sessions::{piped, queued, unconfirmed};
 use crate::failure::Failure;
-use crate::{print, reach};
+use crate::{here, print, reach};
 use std::path::{Path, PathBuf};
 use tenure_client::Client;
+use tenure_core::api::Exact;
 use tenure_core::session::{Backend, Mode, SessionRow, SessionState};
 use tenure_core::tools::sessions::{Action, EntryJson, Sent, SessionsReply, SessionsRequest};
 use tenure_os::complaint::complain;
@@ -28,7 +29,8 @@ pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<
     let text = if args.text == "-" { piped()? } else { args.text.clone() };
     let place = canonical(args.cwd.as_deref().unwrap_or_else(|| Path::new(".")))?;
     let client = reach::needed(settings)?;
-    let prompt = Prompt { client: &client, args, place };
+    let process = here::process(settings).ok();
+    let prompt = Prompt { client: &client, args, place, process };
     let (key, since, reply) = prompt.say(text)?;
     let Some(sent) = &reply.sent else {
         return Err(Failure::refused("the daemon does not say which turn it is"));
@@ -133,6 +135,8 @@ struct Prompt<'a> {
     client: &'a Client,
     args: &'a PromptArgs,
     place: PathBuf,
+    /// Where the agent's variables come from, if it is started.
+    process: Option<Exact>,
 }
 
 impl Prompt<'_> {
@@ -156,7 +160,7 @@ impl Prompt<'_> {
             }
             (_, key) => {
                 let task = self.args.agent_mode.is_none().then(|| text.clone());
-                let spawned = self.ask(&self.spawn(key, task)?)?;
+                let spawned = self.ask(&self.sent(self.spawn(key, task)?))?;
                 let Some(session) = &spawned.session else {
                     return Err(Failure::refused("the daemon does not say which session it made"));
                 };
@@ -169,12 +173,17 @@ impl Prompt<'_> {
             }
         };
         if let Some(wanted) = &self.args.agent_mode {
-            self.ask(&mode(key.clone(), wanted))?;
+            self.ask(&self.sent(mode(key.clone(), wanted)))?;
         }
         let last = newest(self.client, &key, 1, None)?.entries.and_then(|entries| entries.into_iter().next());
         let when_busy = self.args.when_busy.map(Into::into);
         let send = SessionsRequest { text: Some(text), when_busy, ..about(Action::Send, key.clone()) };
-        Ok((key, last.map_or(0, |entry| entry.number), self.ask(&send)?))
+        Ok((key, last.map_or(0, |entry| entry.number), self.ask(&self.sent(send))?))
+    }
+
+    /// The same with the process that it comes from.
+    fn sent(&self, request: SessionsRequest) -> SessionsRequest {
+        SessionsRequest { process: self.process.clone(), ..request }
     }
 
     fn ask(&self, request: &SessionsRequest) -> Result<SessionsReply, Failure> {
