@@ -312,3 +312,38 @@ fn only_an_operators_own_command_line_sends_its_environment() {
     assert_eq!(keys, ["daemons-secret", "daemons-secret"]);
     acp.finish();
 }
+
+#[test]
+fn a_session_is_found_from_below_its_directory_up_to_the_repository() {
+    let acp = Acp::new(&[]);
+    let (repository, inside) = (acp.dir().join("repository"), acp.dir().join("repository/src/deep"));
+    fs::create_dir_all(&inside).expect("directories");
+    fs::create_dir(repository.join(".git")).expect("a repository");
+    let run_in = |dir: &Path, args: &[&str]| {
+        let mut command = acp.command(args);
+        command.current_dir(dir).env("HOME", acp.dir());
+        let mut started = Started::new(command);
+        (started.code(), started.out(), started.err())
+    };
+    // The session of a directory above the repository is not meant.
+    assert_eq!(run_in(acp.dir(), &["acp", "prompt", "helper", "!say outside"]).0, 0);
+    let (code, _, err) = run_in(&repository, &["acp", "prompt", "helper", "!say at the root"]);
+    assert!(code == 0 && err.contains(" is new"), "{err}");
+    let (code, out, err) = run_in(&inside, &["acp", "prompt", "helper", "!say from below"]);
+    assert!(code == 0 && out.contains("from below"), "{out} / {err}");
+    assert!(!err.contains(" is new") && err.contains(&repository.display().to_string()), "{err}");
+    for which in [&["helper"][..], &[]] {
+        let (code, out, err) = run_in(&inside, &[&["acp", "history"], which].concat());
+        assert!(code == 0 && out.contains("at the root") && !out.contains("outside"), "{out} / {err}");
+    }
+    // A directory that is named is meant alone, and its own session comes first from then on.
+    let (code, _, err) = run_in(&inside, &["acp", "prompt", "helper", "!say here", "--cwd", "."]);
+    assert!(code == 0 && err.contains(" is new"), "{err}");
+    let (_, out, err) = run_in(&inside, &["acp", "history", "helper"]);
+    assert!(out.contains("here") && !out.contains("from below"), "{out} / {err}");
+    assert_eq!(run_in(&inside, &["acp", "close", "helper"]).0, 0);
+    assert_eq!(run_in(&inside, &["acp", "close", "helper"]).0, 0, "the one of the repository is next");
+    let list = acp.api.post("/v1/sessions", &json!({"action": "list", "states": ["idle"]})).is(200).json();
+    assert_eq!(list["sessions"].as_array().map(Vec::len), Some(1), "{list}");
+    acp.finish();
+}

@@ -11,7 +11,7 @@ use tenure_core::session::Permissions;
 #[command(after_help = "\
 An agent behind an adapter of the Agent Client Protocol goes on from turn to turn. Its session is one of `tenure
 sessions`, too. Where a session is wanted, its key is taken, or the name of an agent, which means that agent's session
-of this directory.
+of this directory, or of the nearest directory above it in the same git repository.
 
 Examples:
   tenure acp prompt claude 'Why does the build fail?'
@@ -69,7 +69,8 @@ Example:
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The session is the agent's of this directory, or --session; it is made if there is none. On a terminal all that the
+The session is the agent's of this directory, or of the nearest one above it in the same git repository, or --session;
+it is made if there is none. With --cwd, only that directory counts. On a terminal all that the
 agent does is shown, and it is asked there what needs a decision. Elsewhere the answer alone is on standard output, and
 the rest on standard error. The first Ctrl-C cancels the turn, the second leaves.
 

@@ -2,7 +2,7 @@
 
 use super::ending;
 use super::follow::{Follow, Interrupt, Watched};
-use super::target::{Family, canonical, of_directory};
+use super::target::{Family, canonical, of_directory, open_session, searched, session};
 use super::{about, mode};
 use crate::args::{Limit, PromptArgs};
 use crate::commands::sessions::{piped, queued, unconfirmed};
@@ -146,13 +146,9 @@ impl Prompt<'_> {
         let key = match &self.args.session {
             _ if is_new => None,
             Some(key) => Some(key.clone()),
-            None => {
-                let first = of_directory(&self.args.agent, &self.place);
-                let family = Family::look(self.client, first)?;
-                Some(family.open().map(str::to_owned).unwrap_or_else(|| family.next()))
-            }
+            None => Some(self.key_of_place()?),
         };
-        let there = key.as_deref().map(|key| self.there(key)).transpose()?.flatten();
+        let there = key.as_deref().map(|key| session(self.client, key)).transpose()?.flatten();
         let key = match (there, key) {
             (Some(row), Some(key)) => {
                 self.check(&row)?;
@@ -190,13 +186,19 @@ impl Prompt<'_> {
         reach::wait(self.client.sessions(request))
     }
 
-    /// The session of this key, if there is one.
-    fn there(&self, key: &str) -> Result<Option<SessionRow>, Failure> {
-        match reach::try_wait(self.client.sessions(&about(Action::Status, key.to_owned())))? {
-            Ok(reply) => Ok(reply.session.map(|session| session.row)),
-            Err(failed) if failed.code() == Some("no-such-session") => Ok(None),
-            Err(failed) => Err(reach::failure(&failed)),
+    /// The key of the open session of this directory or of the nearest one above it, else of the next one here. A directory
+    /// that was named is meant alone.
+    fn key_of_place(&self) -> Result<String, Failure> {
+        let places = if self.args.cwd.is_some() { vec![self.place.clone()] } else { searched(&self.place) };
+        let Some((key, place)) = open_session(self.client, &self.args.agent, &places)? else {
+            let first = of_directory(&self.args.agent, &self.place);
+            return Ok(Family::look(self.client, first)?.next());
+        };
+        if place != self.place {
+            let place = place.to_string_lossy();
+            complain(format_args!("session {} of {}", print::plain(&key), print::plain(&place)));
         }
+        Ok(key)
     }
 
     /// What is wanted of a session must be what it was made with.

@@ -1,5 +1,7 @@
-//! Which session is meant: a key, an agent's session of a directory, or the only one of this directory.
+//! Which session is meant: a key, an agent's session of a directory, or the only one of this directory. A directory's session
+//! is found from below it, up to the root of the repository.
 
+use super::about;
 use crate::failure::Failure;
 use crate::{print, reach};
 use sha2::{Digest, Sha256};
@@ -8,8 +10,9 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tenure_client::Client;
-use tenure_core::session::{Backend, SessionState};
+use tenure_core::session::{Backend, SessionRow, SessionState};
 use tenure_core::tools::sessions::{Action, SessionsRequest};
+use tenure_os::place;
 use tenure_settings::Settings;
 
 /// How much of a directory's name is in the key of its session.
@@ -26,10 +29,7 @@ impl Target<'_> {
     /// The key of the session that a word means; without one, of the only open one of this directory.
     pub(super) fn key(&self, word: Option<&str>) -> Result<String, Failure> {
         match word {
-            Some(word) if self.is_agent(word)? => {
-                let first = of_directory(word, &canonical(Path::new("."))?);
-                Ok(Family::look(&reach::needed(self.settings)?, first)?.current())
-            }
+            Some(word) if self.is_agent(word)? => self.of_agent(word),
             Some(word) => Ok(word.to_owned()),
             None => self.only(),
         }
@@ -42,6 +42,16 @@ impl Target<'_> {
         Ok(all.keys().any(|name| name.as_str() == word))
     }
 
+    /// The key of the open session of an agent in this directory or in the nearest one above it, else of the last one here.
+    fn of_agent(&self, agent: &str) -> Result<String, Failure> {
+        let here = canonical(Path::new("."))?;
+        let client = reach::needed(self.settings)?;
+        match open_session(&client, agent, &searched(&here))? {
+            Some((key, _)) => Ok(key),
+            None => Ok(Family::look(&client, of_directory(agent, &here))?.current()),
+        }
+    }
+
     fn only(&self) -> Result<String, Failure> {
         let request = SessionsRequest {
             backend: Some(Backend::Acp),
@@ -49,21 +59,27 @@ impl Target<'_> {
             ..SessionsRequest::new(Action::List)
         };
         let reply = reach::wait(reach::needed(self.settings)?.sessions(&request))?;
-        let here = canonical(Path::new("."))?;
-        let is_here = |cwd: &str| Path::new(cwd).canonicalize().is_ok_and(|cwd| cwd == here);
         let all = reply.sessions.unwrap_or_default();
-        let mut here = all.iter().filter(|session| session.row.work.cwd.as_deref().is_some_and(is_here));
-        match (here.next(), here.next()) {
-            (Some(session), None) => Ok(session.row.key.to_string()),
-            (None, _) => Err(Failure::no_such(
-                "no session of an ACP agent is open in this directory: `tenure acp sessions` lists all",
-            )),
-            (Some(one), Some(other)) => Err(Failure::usage(format!(
-                "several sessions are open in this directory, {} and {} among them: write which",
-                print::plain(one.row.key.as_str()),
-                print::plain(other.row.key.as_str()),
-            ))),
+        for place in searched(&canonical(Path::new("."))?) {
+            let is_there = |cwd: &str| Path::new(cwd).canonicalize().is_ok_and(|cwd| cwd == place);
+            let mut there =
+                all.iter().filter(|session| session.row.work.cwd.as_deref().is_some_and(is_there));
+            match (there.next(), there.next()) {
+                (Some(session), None) => return Ok(session.row.key.to_string()),
+                (None, _) => {}
+                (Some(one), Some(other)) => {
+                    return Err(Failure::usage(format!(
+                        "several sessions are open in {}, {} and {} among them: write which",
+                        print::plain(&place.to_string_lossy()),
+                        print::plain(one.row.key.as_str()),
+                        print::plain(other.row.key.as_str()),
+                    )));
+                }
+            }
         }
+        Err(Failure::no_such(
+            "no session of an ACP agent is open in this directory: `tenure acp sessions` lists all",
+        ))
     }
 }
 
@@ -132,6 +148,44 @@ pub(super) fn canonical(directory: &Path) -> Result<PathBuf, Failure> {
     env::current_dir().and_then(|here| here.join(directory).canonicalize()).map_err(failed)
 }
 
+/// The directories whose sessions are meant from a directory, the nearest first.
+pub(super) fn searched(directory: &Path) -> Vec<PathBuf> {
+    let home = env::var_os(place::home_variable()).and_then(|home| Path::new(&home).canonicalize().ok());
+    searched_by(directory, home.as_deref(), |place| place.join(".git").exists())
+}
+
+/// The same: itself and all above it up to the root of the repository, but none above the home. Outside of a repository a
+/// directory stands for itself.
+fn searched_by(directory: &Path, home: Option<&Path>, is_root: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let Some(root) = directory.ancestors().position(is_root) else { return vec![directory.to_owned()] };
+    let home = directory.ancestors().position(|place| Some(place) == home);
+    let last = home.map_or(root, |home| root.min(home));
+    directory.ancestors().take(last + 1).map(Path::to_owned).collect()
+}
+
+/// The open session of an agent in the first of these directories that has one: its key and the directory.
+pub(super) fn open_session(
+    client: &Client,
+    agent: &str,
+    places: &[PathBuf],
+) -> Result<Option<(String, PathBuf)>, Failure> {
+    for place in places {
+        if let Some(key) = Family::look(client, of_directory(agent, place))?.open() {
+            return Ok(Some((key.to_owned(), place.clone())));
+        }
+    }
+    Ok(None)
+}
+
+/// The session of this key, if there is one.
+pub(super) fn session(client: &Client, key: &str) -> Result<Option<SessionRow>, Failure> {
+    match reach::try_wait(client.sessions(&about(Action::Status, key.to_owned())))? {
+        Ok(reply) => Ok(reply.session.map(|session| session.row)),
+        Err(failed) if failed.code() == Some("no-such-session") => Ok(None),
+        Err(failed) => Err(reach::failure(&failed)),
+    }
+}
+
 /// The key of an agent's session of a directory.
 pub(super) fn of_directory(agent: &str, directory: &Path) -> String {
     let name = directory.file_name().map_or_else(|| "root".into(), OsStr::to_string_lossy);
@@ -187,5 +241,29 @@ mod tests {
         assert!(key.starts_with("agent:claude:acp:project-"), "{key}");
         assert_ne!(key, of_directory("claude", Path::new("/home/you/project")));
         assert_ne!(key, of_directory("codex", Path::new("/home/me/project")));
+    }
+
+    #[test]
+    fn a_session_is_found_from_below_up_to_the_root_of_the_repository() {
+        let searched = |from: &str, home: Option<&str>, repositories: &[&str]| -> Vec<String> {
+            let is_root = |place: &Path| repositories.iter().any(|root| Path::new(root) == place);
+            let places = searched_by(Path::new(from), home.map(Path::new), is_root);
+            places.iter().map(|place| place.display().to_string()).collect()
+        };
+        let home = Some("/home/me");
+        assert_eq!(
+            searched("/home/me/p/src/a", home, &["/home/me/p"]),
+            ["/home/me/p/src/a", "/home/me/p/src", "/home/me/p"]
+        );
+        assert_eq!(searched("/home/me/p", home, &["/home/me/p", "/home/me"]), ["/home/me/p"]);
+        // Without a repository a directory stands for itself.
+        assert_eq!(searched("/home/me/p/src", home, &[]), ["/home/me/p/src"]);
+        // A repository in the home is one; one above it is not ours.
+        assert_eq!(searched("/home/me/p", home, &["/home/me"]), ["/home/me/p", "/home/me"]);
+        assert_eq!(searched("/home/me/p", home, &["/"]), ["/home/me/p", "/home/me"]);
+        assert_eq!(searched("/home/me", home, &["/home"]), ["/home/me"]);
+        // Elsewhere the repository alone counts.
+        assert_eq!(searched("/srv/p/a", home, &["/srv/p"]), ["/srv/p/a", "/srv/p"]);
+        assert_eq!(searched("/srv/a", None, &["/"]), ["/srv/a", "/srv", "/"]);
     }
 }
