@@ -13,10 +13,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tenure_core::api::Problem;
+use tenure_core::ids::InstanceId;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{
-    ClientRequest, ExecReply, ExecRequest, ProcessReply, ProcessRequest, is_made_by, mcp_session,
+    ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest, is_made_by, mcp_session,
 };
 use tenure_mcp::{Answered, Handle, Progress, Terms, Tools};
 use tenure_os::random;
@@ -84,6 +85,11 @@ impl Drop for Presence {
     }
 }
 
+/// The session of the clients over HTTP that have none in the protocol.
+pub(crate) fn stateless_session(instance: &InstanceId) -> String {
+    format!("{MCP_SESSION}{instance}")
+}
+
 /// The tools of one client.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -131,6 +137,14 @@ impl Client {
         let about = "an MCP client over HTTP".to_owned();
         let who = Requester::client(session.clone(), about);
         Ok(Self { who, process: None, presence: Presence::begin(daemon, session, true, false) })
+    }
+
+    /// The clients over HTTP that have no session in the protocol: together they are one client. Its session is the same
+    /// for the next daemon, because nothing tells them that there is another.
+    pub(crate) fn without_session(daemon: &Arc<Daemon>) -> Self {
+        let session = stateless_session(&daemon.instance);
+        let who = Requester::client(session.clone(), "an MCP client over HTTP".to_owned());
+        Self { who, process: None, presence: Presence::begin(daemon, session, true, true) }
     }
 
     /// The session that it acts as.

@@ -1,6 +1,7 @@
 //! `tenure mcp`: a client's commands live as long as it does, and its conversation outlives the daemon.
 
 use serde_json::{Value, json};
+use tenure_it::api::Api;
 use tenure_it::home::Home;
 use tenure_it::install::{Install, tenure};
 use tenure_it::mcp::Client;
@@ -226,5 +227,48 @@ fn a_client_that_is_killed_has_left() {
     let run = client.start();
     proc::kill(client.pid());
     wait_ended(&home, &run);
+    home.finish();
+}
+
+/// Calls a tool by the version of the protocol that has no sessions, over HTTP; returns what it says.
+#[track_caller]
+fn call_stateless(api: &Api, tool: &str, arguments: &Value) -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "it", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", tool),
+    ];
+    let answer = api.ask("POST", "/mcp", &headers, body.to_string().as_bytes()).is(200).text();
+    let said = answer.lines().find_map(|line| line.strip_prefix("data: {")).expect("an answer");
+    let answer: Value = serde_json::from_str(&format!("{{{said}")).expect("JSON");
+    answer["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn clients_without_a_session_go_on_with_their_runs_from_request_to_request_and_daemon_to_daemon() {
+    let home = Home::watched();
+    let api = Api::of(&home);
+    let started = call_stateless(&api, "exec", &json!({"command": "sleep 1004", "background": true}));
+    let run = started["runId"].as_str().expect("a run").to_owned();
+    let listed = call_stateless(&api, "process", &json!({"action": "list"}));
+    assert_eq!(listed["runs"][0]["runId"], *run, "{listed}");
+    // A client of its own session sees nothing of it.
+    let mut other = Client::of(&home, &[]);
+    assert_eq!(other.call("process", &json!({"action": "list"}))["runs"], json!([]));
+    let killed = home.kill();
+    home.next_after(killed);
+    let polled = call_stateless(&api, "process", &json!({"action": "poll", "runId": run, "timeoutMs": 0}));
+    assert_eq!(polled["status"], "running", "{polled}");
+    let ended = call_stateless(&api, "process", &json!({"action": "kill", "runId": run}));
+    assert_eq!(ended["exitReason"], "manual-cancel", "{ended}");
+    other.leave();
     home.finish();
 }

@@ -101,8 +101,9 @@ pub(crate) fn tools() -> &'static [Tool] {
 }
 
 /// The server, and what holds for a client's commands.
-pub(crate) fn server(terms: Terms) -> ServerConfig {
-    let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
+pub(crate) fn server(terms: Terms, logs: bool) -> ServerConfig {
+    let tools = ServerCapabilities::builder().enable_tools();
+    let capabilities = if logs { tools.enable_logging().build() } else { tools.build() };
     let mut own = Implementation::new("tenure", env!("CARGO_PKG_VERSION"));
     own.title = Some("Tenure".to_owned());
     ServerConfig::new(capabilities).with_server_info(own).with_instructions(instructions(terms))

@@ -1,14 +1,17 @@
 //! Many clients over streamable HTTP. Each session that `initialize` begins has tools of its own, until it is deleted
-//! or nobody has used it for long.
+//! or nobody has used it for long. From 2026-07-28 on the protocol has no sessions: such clients share theirs.
 
 use crate::Tools;
 use crate::outflow::Outflow;
 use crate::receipts::Receipts;
 use crate::server::{Bond, Server};
 use hyper::body::Body;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use rmcp::model::ProtocolVersion;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use sessions::Sessions;
+use shared::Shared;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::Future;
@@ -21,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 mod receipted;
 mod sessions;
+mod shared;
 
 pub use receipted::Receipted;
 
@@ -37,11 +41,12 @@ const ORIGINS: [&str; 6] = [
     "https://[::1]:*",
 ];
 
-/// A service for `/mcp`. `tools` makes the tools of a new session. A session that was not used for `idle` is ended, and
-/// there are at most `most` of them. Streams
-/// end when `leaving` is cancelled. A request's extensions have the [`Outflow`] of its connection.
+/// A service for `/mcp`. `own` makes the tools of a new session, `shared` those of all clients that have none. What was not
+/// used for `idle` is ended, and there are at most `most` sessions. Streams end when `leaving` is cancelled. A request's
+/// extensions have the [`Outflow`] of its connection.
 pub fn service<T: Tools>(
-    tools: impl Fn() -> io::Result<T> + Send + Sync + 'static,
+    own: impl Fn() -> io::Result<T> + Send + Sync + 'static,
+    shared: impl Fn() -> io::Result<T> + Send + Sync + 'static,
     (idle, most): (Duration, usize),
     leaving: CancellationToken,
 ) -> Service<T> {
@@ -49,19 +54,42 @@ pub fn service<T: Tools>(
         .with_allowed_origins(ORIGINS)
         .with_max_request_body_bytes(LONGEST)
         .with_cancellation_token(leaving);
-    let factory = move || Ok(Server::new(tools()?, Bond::Session));
-    Service { inner: StreamableHttpService::new(factory, Arc::new(Sessions::new(idle, most)), config) }
+    let of_session = move || Ok(Server::new(own()?, Bond::Session));
+    let sessions =
+        StreamableHttpService::new(of_session, Arc::new(Sessions::new(idle, most)), config.clone());
+    let shared = Shared::new(shared, idle);
+    let of_all = Arc::clone(&shared);
+    let of_request = move || of_all.get().map(|(tools, mark)| Server::new(tools, Bond::Request { mark }));
+    let config = config.with_legacy_session_mode(false);
+    let stateless = StreamableHttpService::new(of_request, Arc::default(), config);
+    Service { sessions, stateless, shared }
 }
 
 /// Streamable HTTP, as a tower service.
 pub struct Service<T> {
-    inner: StreamableHttpService<Server<T>, Sessions>,
+    sessions: StreamableHttpService<Server<T>, Sessions>,
+    stateless: StreamableHttpService<Server<T>, NeverSessionManager>,
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Tools> Service<T> {
+    /// Has the clients without a session be there, as if one had just asked for something.
+    pub fn begin_shared(&self) -> io::Result<()> {
+        self.shared.get().map(drop)
+    }
 }
 
 impl<T> Clone for Service<T> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone() }
+        let (sessions, stateless) = (self.sessions.clone(), self.stateless.clone());
+        Self { sessions, stateless, shared: Arc::clone(&self.shared) }
     }
+}
+
+/// Whether a request is of a version that has no sessions: there, each says its version in this header.
+fn is_stateless(headers: &HeaderMap) -> bool {
+    let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 impl<T, B> tower::Service<Request<B>> for Service<T>
@@ -80,13 +108,18 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let service = self.inner.clone();
+        let service = self.clone();
+        let stateless = is_stateless(request.headers());
         let receipts = Receipts::default();
         request.extensions_mut().insert(receipts.clone());
         let outflow = request.extensions().get::<Outflow>().cloned();
         let ends = request.method() == Method::DELETE;
         Box::pin(async move {
-            let mut response = service.handle(request).await;
+            let mut response = if stateless {
+                service.stateless.handle(request).await
+            } else {
+                service.sessions.handle(request).await
+            };
             if ends && response.status() == StatusCode::ACCEPTED {
                 // The session has ended; clients take an "accepted" for a failure.
                 *response.status_mut() = StatusCode::NO_CONTENT;

@@ -8,21 +8,31 @@ use crate::handle::{Handle, Quiet};
 use crate::receipts::Receipts;
 use crate::{Tools, call, catalog};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ErrorData, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ServerConfig, SetLevelRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ErrorData, InitializeRequestParams,
+    InitializeResult, InitializeResultMethod, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig,
+    SetLevelRequestMethod, SetLevelRequestParams, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a client's requests hang together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Bond {
     /// By the connection.
     Connection,
-    /// By a session that `initialize` begins: a version without one cannot be spoken.
+    /// By a session that `initialize` begins: a version without one cannot be spoken in it.
     Session,
+    /// Not at all: each stands for itself, and says so by the mark while it is under way.
+    Request {
+        /// Whoever shares the tools sees that they are in use.
+        #[expect(dead_code, reason = "it is there to be dropped")]
+        mark: Arc<()>,
+    },
 }
 
 /// The server of one client.
@@ -42,12 +52,13 @@ impl<T: Tools> Server<T> {
 
 impl<T: Tools> ServerHandler for Server<T> {
     fn get_info(&self) -> ServerConfig {
-        catalog::server(self.tools.terms())
+        // Log messages are told to whoever stays.
+        catalog::server(self.tools.terms(), !matches!(self.bond, Bond::Request { .. }))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(match self.bond {
-            Bond::Connection => ProtocolVersion::KNOWN_VERSIONS,
+        Cow::Borrowed(match &self.bond {
+            Bond::Connection | Bond::Request { .. } => ProtocolVersion::KNOWN_VERSIONS,
             Bond::Session => ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25),
         })
     }
@@ -83,11 +94,50 @@ impl<T: Tools> ServerHandler for Server<T> {
         result.map(CallToolResponse::from)
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        if let Bond::Request { .. } = self.bond {
+            return Err(ErrorData::method_not_found::<InitializeResultMethod>());
+        }
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if let Bond::Request { .. } = self.bond {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
         self.quiet.set(request.level);
         Ok(())
     }

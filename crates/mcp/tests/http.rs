@@ -22,7 +22,8 @@ const LONG: Duration = Duration::from_secs(3600);
 
 fn serve(log: &Log, idle: Duration) -> Service<Fake> {
     let log = log.clone();
-    service(move || Ok(Fake::new(&log)), (idle, 3), CancellationToken::new())
+    let shared = log.clone();
+    service(move || Ok(Fake::new(&log)), move || Ok(Fake::new(&shared)), (idle, 3), CancellationToken::new())
 }
 
 fn request(method: &str, session: Option<&str>, body: &Value) -> Request<Full<Bytes>> {
@@ -154,7 +155,8 @@ async fn a_body_that_ends_without_its_reply_does_not_count_as_written() {
     let log = Log::new();
     let leaving = CancellationToken::new();
     let (of, left) = (log.clone(), leaving.clone());
-    let service = service(move || Ok(Fake::new(&of)), (LONG, 3), left);
+    let shared = log.clone();
+    let service = service(move || Ok(Fake::new(&of)), move || Ok(Fake::new(&shared)), (LONG, 3), left);
     let session = open(&service).await;
     let ask = request("POST", Some(&session), &call(3, "exec", &json!({"command": "echo hi"})));
     let body = send(&service, ask).await.into_body();
@@ -198,24 +200,86 @@ async fn a_rebound_name_or_a_foreign_page_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn a_version_without_sessions_is_not_spoken_here() {
-    let log = Log::new();
-    let service = serve(&log, LONG);
-    let mut ask = call(1, "exec", &json!({"command": "echo"}));
+/// A request of the version that has no sessions.
+fn stateless(id: u32, method: &str, params: &Value) -> Request<Full<Bytes>> {
+    let mut ask = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     ask["params"]["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
         "io.modelcontextprotocol/clientCapabilities": {}});
     let mut request = request("POST", None, &ask);
-    for (name, value) in
-        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "exec")]
-    {
-        request.headers_mut().insert(name, value.parse().unwrap());
+    let headers = request.headers_mut();
+    headers.insert("mcp-protocol-version", "2026-07-28".parse().unwrap());
+    headers.insert("mcp-method", method.parse().unwrap());
+    if let Some(name) = params["name"].as_str() {
+        headers.insert("mcp-name", name.parse().unwrap());
     }
-    let answer = send(&service, request).await;
-    assert_eq!(answer.status(), 400);
+    request
+}
+
+fn stateless_exec(id: u32, command: &str) -> Request<Full<Bytes>> {
+    stateless(id, "tools/call", &json!({"name": "exec", "arguments": {"command": command}}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_without_a_session_share_their_tools_until_nobody_uses_them() {
+    let log = Log::new();
+    let service = serve(&log, Duration::from_secs(10));
+    for id in 0..3 {
+        let answer = send(&service, stateless_exec(id, "echo hi")).await;
+        assert_eq!(answer.status(), 200);
+        assert!(answer.headers().get("mcp-session-id").is_none());
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&body).contains("structuredContent"));
+        tokio::time::sleep(Duration::from_secs(6)).await;
+    }
+    assert_eq!((log.seen().written, log.seen().gone), (3, 0), "one for all three");
+    // A call under way uses them, however long it takes.
+    let hanging = tokio::spawn({
+        let service = service.clone();
+        async move { send(&service, stateless_exec(3, "hang")).await.status() }
+    });
+    log.until(|seen| seen.begun == 4).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(log.seen().gone, 0);
+    // Whoever hangs up ends the command that the call waited for.
+    hanging.abort();
+    log.until(|seen| seen.dropped == 1).await;
+    log.until(|seen| seen.gone == 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_without_a_session_of_an_earlier_daemon_get_their_time_again() {
+    let log = Log::new();
+    let service = serve(&log, Duration::from_secs(10));
+    service.begin_shared().unwrap();
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert_eq!(log.seen().gone, 0);
+    log.until(|seen| seen.gone == 1).await;
+}
+
+#[tokio::test]
+async fn what_the_version_without_sessions_has_no_more_is_not_found() {
+    let service = serve(&Log::new(), LONG);
+    let begin = json!({"protocolVersion": "2026-07-28", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
+    for (method, params) in [
+        ("initialize", begin),
+        ("ping", json!({})),
+        ("logging/setLevel", json!({"level": "info"})),
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+    ] {
+        let answer = send(&service, stateless(1, method, &params)).await;
+        assert_eq!(answer.status(), 404, "{method}");
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&body).contains("-32601"), "{method}: {body:?}");
+    }
+    let answer = send(&service, stateless(1, "server/discover", &json!({}))).await;
+    assert_eq!(answer.status(), 200);
     let body = answer.into_body().collect().await.unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&body).contains("2025-11-25"), "{body:?}");
-    assert_eq!(log.seen().begun, 0);
+    let body = String::from_utf8_lossy(&body);
+    assert!(
+        body.contains("2026-07-28") && body.contains("2025-11-25") && !body.contains("logging"),
+        "{body}"
+    );
 }

@@ -3,7 +3,7 @@
 use super::answer::Body;
 use super::door::Local;
 use crate::daemon::{Daemon, Phase, until};
-use crate::mcp::Client;
+use crate::mcp::{Client, stateless_session};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::Router;
@@ -77,14 +77,31 @@ pub(super) fn add(router: Router<Arc<Daemon>>, daemon: &Arc<Daemon>) -> Router<A
         until(&mut phase, |phase| *phase == Phase::Gone).await;
         left.cancel();
     });
-    let (clients, state) = (Arc::clone(daemon), Arc::clone(daemon));
+    let (own, shared, state) = (Arc::clone(daemon), Arc::clone(daemon), Arc::clone(daemon));
     let service = tenure_mcp::service(
-        move || Client::over_http(&clients),
+        move || Client::over_http(&own),
+        move || Ok(Client::without_session(&shared)),
         (IDLE, defaults::MCP_HTTP_SESSIONS),
         leaving,
     );
+    tokio::spawn(go_on(Arc::clone(daemon), service.clone()));
     let route = Router::new().route_service("/mcp", service);
     router.merge(route.route_layer(from_fn_with_state(state, no_member)))
+}
+
+/// Clients without a session do not notice that there is another daemon: what they have gets the whole of its time again.
+async fn go_on(daemon: Arc<Daemon>, service: tenure_mcp::Service<Client>) {
+    let Ok(key) = stateless_session(&daemon.instance).parse() else { return };
+    let began = match daemon.registry.session(key).await {
+        Ok(Some(session)) if session.row.state.is_open() => {
+            service.begin_shared().map_err(|why| why.to_string())
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = began {
+        tracing::error!(error, "the runs of MCP clients without a session are ended soon");
+    }
 }
 
 /// Refuses sessions: a client over HTTP gets a session that is below no other.
