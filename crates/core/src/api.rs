@@ -107,6 +107,12 @@ pub enum Stdin {
     Closed,
 }
 
+/// The header by which a foreground caller says that it can pass its standard input to the keeper: the descriptor itself,
+/// so that the command takes no more of it than it reads.
+pub const STDIN_HEADER: &str = "tenure-stdin";
+/// What that header says then.
+pub const PASS_STDIN: &str = "pass";
+
 /// A caller's command, directory and environment as bytes, and what else its process hands down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

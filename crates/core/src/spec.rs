@@ -150,6 +150,13 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Lets nobody write to its standard input through Tenure. A terminal's stays as it is.
+    pub fn close_stdin(&mut self) {
+        if let Transport::Pipes { stdin, .. } = self {
+            *stdin = false;
+        }
+    }
+
     /// The words to execute.
     pub fn argv(&self) -> Argv {
         match self {

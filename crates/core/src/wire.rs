@@ -40,6 +40,10 @@ pub struct Launch {
     pub argc: usize,
     /// Whether to use a cgroup where one can be had.
     pub cgroup: bool,
+    /// Whether the command reads its caller's own standard input. The descriptor comes on the caller's connection, with
+    /// its first frame: an [`Ask::Stdin`] without bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passes_stdin: bool,
 }
 
 /// Who sits on a connection.
@@ -142,6 +146,10 @@ pub enum Tell {
         version: u32,
         /// The run kept here.
         run_id: RunId,
+        /// Whether a foreground caller's own standard input is waited for, as [`Launch::passes_stdin`] says. An older
+        /// daemon does not say it, and its caller copies the input.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        takes_stdin: bool,
     },
     /// The command executes.
     Started {

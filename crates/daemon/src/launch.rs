@@ -32,13 +32,21 @@ pub(crate) struct Entry {
     turn: Option<OwnedMutexGuard<()>>,
 }
 
+/// A foreground caller.
+pub(crate) struct Caller {
+    /// Its connection, which becomes its connection to the keeper.
+    pub(crate) conn: Conn,
+    /// Whether it passes its standard input there.
+    pub(crate) passes_stdin: bool,
+}
+
 impl Daemon {
     /// Starts a run. With `caller` it is a foreground run: that connection becomes the caller's to the keeper.
     pub(crate) async fn start(
         self: &Arc<Self>,
         asked: Asked,
         asked_by: String,
-        caller: Option<Conn>,
+        caller: Option<Caller>,
     ) -> Result<Arc<Held>, Refusal> {
         let began = std::time::Instant::now();
         let entry = self.enter(&asked).await?;
@@ -87,11 +95,15 @@ impl Daemon {
     /// Records the run, and has a keeper made for it.
     pub(crate) async fn begin(
         self: &Arc<Self>,
-        asked: Asked,
+        mut asked: Asked,
         entry: Entry,
         asked_by: String,
-        caller: Option<Conn>,
+        caller: Option<Caller>,
     ) -> Result<Arc<Held>, Refusal> {
+        let passes_stdin = caller.as_ref().is_some_and(|caller| caller.passes_stdin);
+        if passes_stdin {
+            asked.spec.transport.close_stdin();
+        }
         let starting = self.starting.read().await;
         self.check_open()?;
         // What somebody waits for is no task.
@@ -112,7 +124,7 @@ impl Daemon {
         let (run, orders) = Held::new(ticket, hold, path, Status::default());
         run.set_tracked(task.is_some());
         self.announce(&run);
-        let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup };
+        let order = Order { ticket: &run.ticket, spec: &asked.spec, cgroup: terms.cgroup, passes_stdin };
         let directory = run.directory.to_string_lossy().into_owned();
         let (notify, bound) = asked.exec.map(|exec| (exec.notify, exec.bound)).unzip();
         let new = NewRun {
@@ -142,7 +154,7 @@ impl Daemon {
         &self,
         order: &Order<'_>,
         (new, bound): (NewRun, &[Bound]),
-        caller: Option<Conn>,
+        caller: Option<Caller>,
     ) -> Result<Link, Refusal> {
         let ticket = order.ticket;
         // All that can fail before anything is recorded.
@@ -156,11 +168,12 @@ impl Daemon {
         pause::point("daemon-row-written");
         if let Some(caller) = &caller {
             // It hears of its run before the keeper speaks. One that does not listen is gone.
-            let welcome = Tell::Welcome { version: wire::VERSION, run_id: ticket.run_id.clone() };
-            let _ = caller.write(&wire::encode(&welcome, &[]));
+            let (run_id, takes_stdin) = (ticket.run_id.clone(), order.passes_stdin);
+            let welcome = Tell::Welcome { version: wire::VERSION, run_id, takes_stdin };
+            let _ = caller.conn.write(&wire::encode(&welcome, &[]));
         }
         let mut peers = vec![(Role::Holder { epoch: ticket.lease_epoch }, theirs)];
-        peers.extend(caller.map(|conn| (Role::Caller, conn)));
+        peers.extend(caller.map(|caller| (Role::Caller, caller.conn)));
         // A slow disk, or a nursery that does not listen, holds up nobody else.
         block_in_place(|| {
             // What it was allowed by must be what is executed.

@@ -42,6 +42,7 @@ impl Crib {
             nofile: (1024, 1024),
             argc: command.len(),
             cgroup: false,
+            passes_stdin: false,
         };
         let body = [&["/"], command].concat().join("\0") + "\0";
         let frame = wire::encode(&launch, body.as_bytes());
@@ -114,7 +115,7 @@ impl Warm {
         let pairs: Vec<_> = roles.iter().map(|_| Conn::pair().expect("a connection")).collect();
         let (mine, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let peers = roles.iter().copied().zip(theirs).collect();
-        let order = Order { ticket: &ticket, spec: &spec, cgroup: terms.cgroup };
+        let order = Order { ticket: &ticket, spec: &spec, cgroup: terms.cgroup, passes_stdin: false };
         let dir = self.nursery.launch(&self.state, &order, peers).expect("a launch");
         (dir, mine.into_iter().map(Frames::new).collect())
     }

@@ -1,6 +1,8 @@
-//! Standard input: copied, open for others, or at its end; and never a reason to hang.
+//! Standard input: passed, copied, open for others, or at its end; and never a reason to hang.
 
 use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::thread;
 use tenure_it::install::Install;
@@ -190,4 +192,75 @@ fn a_caller_without_any_stdio_runs_its_command() {
     let output = install.shell(&script);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(std::fs::read(install.dir().join("done")).expect("written"), b"done\n");
+}
+
+/// A loop that reads lines, with a run in its body that reads none.
+const LOOP: &str = "while read x; do $TENURE run -q -- true; echo $x; done";
+
+#[test]
+fn a_run_takes_no_more_of_its_input_than_its_command_reads() {
+    for install in [Install::new(), Install::new().with_daemon()] {
+        std::fs::write(install.dir().join("list"), "1\n2\n3\n").expect("write");
+        for script in [format!("{LOOP} < list"), format!("cat list | {LOOP}")] {
+            let output = install.shell(&script);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n3\n", "{script}: {output:?}");
+        }
+        // The offset of a file is shared: the first line is gone, the command takes a character, the rest is there.
+        let output = install.shell("(read first; $TENURE run -q -- head -c 1; cat) < list");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n3\n", "{output:?}");
+    }
+}
+
+#[test]
+fn an_input_is_passed_through_runs_in_runs_and_by_a_slow_writer() {
+    let install = Install::new().with_daemon();
+    let nested = "$TENURE run -q -- $TENURE run -q -- $TENURE run -q --";
+    let output = install.shell(&format!("(echo one; sleep 0.2; echo two) | {nested} cat"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n", "{output:?}");
+}
+
+#[test]
+fn a_writer_hears_at_once_that_the_command_closed_its_input() {
+    for install in [Install::new(), Install::new().with_daemon()] {
+        // The writer's end is written while the command goes on, which waits for that.
+        let script = "(yes; echo written > gone) | $TENURE run -q -- \
+                      sh -c 'exec <&-; until test -s gone; do sleep 0.05; done; echo heard'";
+        let output = install.shell(script);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "heard\n", "{output:?}");
+    }
+}
+
+#[test]
+fn the_flags_of_a_passed_input_stay_as_they_were() {
+    let install = Install::new();
+    let (far, near) = UnixStream::pair().expect("a pair");
+    let copy = near.try_clone().expect("a copy");
+    let mut command = install.command(&["run", "--quiet", "--", "head", "-n", "1"]);
+    command.stdin(OwnedFd::from(near));
+    let mut run = Started::new(command);
+    (&far).write_all(b"a socket\nmore\n").expect("written");
+    assert_eq!((run.code(), run.out()), (0, "a socket\n".to_owned()));
+    let flags = rustix::fs::fcntl_getfl(&copy).expect("flags");
+    assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK), "{flags:?}");
+}
+
+#[test]
+fn a_terminal_of_the_runs_own_is_typed_to_from_a_pipe() {
+    let install = Install::new();
+    let mut run = piped(&install, &["run", "--quiet", "--pty", "--", "sh", "-c", "read x; echo got $x"]);
+    run.write(b"it\n");
+    assert_eq!(run.code(), 0, "{}", run.err());
+    assert!(run.out().contains("got it"), "{}", run.out());
+}
+
+#[test]
+fn nobody_else_writes_to_an_input_that_was_passed() {
+    let install = Install::new();
+    let mut run = piped(&install, &["run", "--quiet", "--", "sh", "-c", "echo ready; cat"]);
+    run.wait_for("ready\n");
+    let output = install.tenure(&["write", &install.only_run(), "x"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    run.write(b"mine\n");
+    run.close_input();
+    assert_eq!((run.code(), run.out()), (0, "ready\nmine\n".to_owned()));
 }

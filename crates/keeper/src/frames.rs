@@ -5,9 +5,10 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
 use tenure_core::wire::{self, Ask, BadFrame, Holder, Role, Tell, refusal};
-use tenure_os::clock;
 use tenure_os::poll::{self, Awaited, Interest};
 use tenure_os::socket::{Conn, Got};
+use tenure_os::stdio::PassedInput;
+use tenure_os::{clock, terminal};
 
 const READ_AT_ONCE: usize = 16 << 10;
 /// How often that is done before somebody else's turn comes.
@@ -165,6 +166,51 @@ impl Frames {
         }
     }
 
+    /// Passes our standard input to the keeper, with the first frame on this connection.
+    pub fn pass_stdin(&mut self, patience: Duration) -> io::Result<()> {
+        let frame = wire::encode(&Ask::Stdin { offset: 0, eof: false }, &[]);
+        let deadline = clock::awake() + patience;
+        loop {
+            let sent = self.conn.write_with_input(&frame, terminal::stdin())?;
+            if sent > 0 {
+                self.outgoing.extend_from_slice(&frame[sent..]);
+                self.flush();
+                return Ok(());
+            }
+            let left = deadline.saturating_sub(clock::awake());
+            if left.is_zero() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "standard input cannot be passed on"));
+            }
+            poll::wait(&[Interest::writing(&self.conn)], Some(left))?;
+        }
+    }
+
+    /// Waits for the standard input that the other side passes with its first frame.
+    pub fn take_stdin(&mut self, patience: Duration) -> Result<PassedInput, Broken> {
+        let deadline = clock::awake() + patience;
+        let mut input = None;
+        loop {
+            let mut bytes = [0; 256];
+            let (got, passed) = self.conn.read_with_input(&mut bytes)?;
+            input = passed.or(input);
+            match got {
+                Got::Bytes(n) => self.incoming.extend_from_slice(&bytes[..n]),
+                Got::End => return Err(Broken::Closed),
+                Got::Nothing => {
+                    let left = deadline.saturating_sub(clock::awake());
+                    if left.is_zero() {
+                        return Err(Broken::TimedOut(patience));
+                    }
+                    poll::wait(&[self.interest()], Some(left))?;
+                }
+            }
+            if self.next_frame::<Ask>()?.is_some() {
+                let missing = || io::Error::new(io::ErrorKind::InvalidData, "no standard input was passed");
+                return input.ok_or_else(missing).map_err(Into::into);
+            }
+        }
+    }
+
     /// Says hello to a keeper in the newest version that both speak, and returns its answer: a keeper that is
     /// older than this program refuses what it does not know, and listens on.
     pub fn hello(&mut self, role: Role, patience: Duration) -> Result<Tell, Broken> {
@@ -233,7 +279,7 @@ mod tests {
                 match frames.receive::<Ask>(PATIENCE).expect("hello").0 {
                     Ask::Hello { version: 1, role: Role::Viewer, .. } => {
                         let run_id = RunId::from_random([1; 12]);
-                        return frames.send(&Tell::Welcome { version: 1, run_id }, &[]);
+                        return frames.send(&Tell::Welcome { version: 1, run_id, takes_stdin: false }, &[]);
                     }
                     _ => frames.send(&Tell::Refused { why: "this keeper speaks version 1".into() }, &[]),
                 }

@@ -117,6 +117,8 @@ pub struct Order<'a> {
     pub spec: &'a Spec,
     /// Whether to use a cgroup where one can be had.
     pub cgroup: bool,
+    /// Whether the command reads the standard input that its foreground caller passes to the keeper.
+    pub passes_stdin: bool,
 }
 
 /// An order whose run has its directory and ticket, and lacks a keeper.
@@ -130,7 +132,7 @@ pub struct Prepared {
 impl Order<'_> {
     /// The first half of a launch, which needs no nursery: the run's directory and its ticket.
     pub fn prepare(&self, state: &StateRoot, peers: Vec<(Role, Conn)>) -> io::Result<Prepared> {
-        let &Self { ticket, spec, cgroup } = self;
+        let &Self { ticket, spec, cgroup, passes_stdin } = self;
         let argv = spec.transport.argv();
         let body = body(spec, argv.words(), ticket);
         if body.len() > wire::MAX_BODY {
@@ -151,6 +153,7 @@ impl Order<'_> {
             nofile: spec.nofile.unwrap_or_else(descriptors::limit),
             argc: argv.words().len(),
             cgroup,
+            passes_stdin,
         };
         let frame = wire::encode(&launch, &body);
         Ok(Prepared { dir, frame, conns })
@@ -196,12 +199,19 @@ impl Nursery {
         self.torn.get() || matches!(self.passing.conn().read(&mut [0]), Ok(Got::End) | Err(_))
     }
 
-    /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection.
-    pub fn run(&self, state: &StateRoot, spec: &Spec, terms: &Terms, role: Role) -> io::Result<Launched> {
+    /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection. With
+    /// `passes_stdin` it has to [pass](Frames::pass_stdin) its standard input there.
+    pub fn run(
+        &self,
+        state: &StateRoot,
+        spec: &Spec,
+        terms: &Terms,
+        (role, passes_stdin): (Role, bool),
+    ) -> io::Result<Launched> {
         let ticket = Lease::new(self.instance.clone())?.ticket(spec, terms);
         state.mark_unregistered(&ticket.run_id)?;
         let (mine, theirs) = Conn::pair()?;
-        let order = Order { ticket: &ticket, spec, cgroup: terms.cgroup };
+        let order = Order { ticket: &ticket, spec, cgroup: terms.cgroup, passes_stdin };
         let dir = self.launch(state, &order, vec![(role, theirs)])?;
         Ok(Launched { dir, ticket, keeper: Frames::new(mine) })
     }

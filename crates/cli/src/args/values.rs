@@ -110,7 +110,7 @@ impl From<OrphanArg> for Orphan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinArg {
-    /// Copied from one's own.
+    /// The caller's own: a file, pipe or socket as it is, a terminal by copying.
     Inherit,
     /// Open, for `tenure write`.
     Open,

@@ -82,7 +82,7 @@ fn directly(args: &RunArgs, settings: &Settings, state: &StateRoot, spec: &Spec)
 fn background(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms) -> Result<u8, Failure> {
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let role = Role::Holder { epoch: 1 };
-    let mut launched = nursery.run(state, spec, terms, role).map_err(Failure::ours)?;
+    let mut launched = nursery.run(state, spec, terms, (role, false)).map_err(Failure::ours)?;
     match launched.keeper.receive::<Tell>(PATIENCE).map_err(Failure::ours)?.0 {
         Tell::Started { .. } => {}
         Tell::NotStarted { error } => {

@@ -4,6 +4,7 @@
 use super::linger::Lingering;
 use crate::asked::{self, Asked};
 use crate::daemon::Daemon;
+use crate::launch::Caller;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::body::Body;
@@ -12,7 +13,8 @@ use axum::response::Response;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::sync::Arc;
-use tenure_core::api::RunRequest;
+use tenure_core::api::{PASS_STDIN, RunRequest, STDIN_HEADER};
+use tenure_core::spec::Transport;
 use tenure_core::wire::{self, Tell};
 use tenure_mcp::Watched;
 use tenure_os::stream::Stream;
@@ -21,11 +23,22 @@ use tokio::io::AsyncWriteExt;
 /// What the connection is to become.
 pub(super) const PROTOCOL: &str = "tenure-keeper";
 
-/// Whether a request asks for that.
-pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::UPGRADE)
-        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()))
+/// How a request asks for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ForegroundRequest {
+    /// Whether the caller can pass its standard input to the keeper.
+    passes_stdin: bool,
+}
+
+impl ForegroundRequest {
+    /// Reads it from a request's headers, if it is there.
+    pub(super) fn read(headers: &HeaderMap) -> Option<Self> {
+        let says = |name: &str, value: &str| {
+            headers.get(name).is_some_and(|its| its.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
+        };
+        let passes_stdin = says(STDIN_HEADER, PASS_STDIN);
+        says(header::UPGRADE.as_str(), PROTOCOL).then_some(Self { passes_stdin })
+    }
 }
 
 /// Agrees, and starts the run once the connection is no more HTTP's.
@@ -33,12 +46,12 @@ pub(super) fn start(
     daemon: Arc<Daemon>,
     request: &RunRequest,
     who: Requester,
-    upgrade: OnUpgrade,
+    (how, upgrade): (ForegroundRequest, OnUpgrade),
 ) -> Result<Response, Refusal> {
     let asked = asked::read(request, &daemon.state_text(), &who)?;
     tokio::spawn(async move {
         match upgrade.await {
-            Ok(upgraded) => go_on(daemon, asked, who, upgraded).await,
+            Ok(upgraded) => go_on(daemon, asked, who, (how, upgraded)).await,
             Err(error) => tracing::debug!(%error, "a foreground caller left before its run began"),
         }
     });
@@ -51,18 +64,26 @@ pub(super) fn start(
 }
 
 /// From here on the caller hears frames: from us until there is a keeper, then from that.
-async fn go_on(daemon: Arc<Daemon>, asked: Asked, who: Requester, upgraded: Upgraded) {
+async fn go_on(
+    daemon: Arc<Daemon>,
+    asked: Asked,
+    who: Requester,
+    (how, upgraded): (ForegroundRequest, Upgraded),
+) {
     let mut stream = match upgraded.downcast::<TokioIo<Watched<Lingering<Stream>>>>() {
         Ok(parts) if parts.read_buf.is_empty() => parts.io.into_inner().into_inner().into_inner(),
         Ok(_) => return tracing::warn!("a foreground caller spoke before it was spoken to"),
         Err(_) => return tracing::error!("a foreground caller came over something else than the socket"),
     };
-    let copy = match stream.copy() {
-        Ok(copy) => copy,
+    // A terminal of the run's own is typed to instead.
+    let passes_stdin =
+        how.passes_stdin && matches!(asked.spec.transport, Transport::Pipes { stdin: true, .. });
+    let caller = match stream.copy() {
+        Ok(conn) => Caller { conn, passes_stdin },
         Err(error) => return tracing::error!(%error, "a caller's connection cannot be passed on"),
     };
     let started = tokio::select! {
-        started = daemon.start(asked, who.to_string(), Some(copy)) => started,
+        started = daemon.start(asked, who.to_string(), Some(caller)) => started,
         // Whoever leaves while it waits for its turn leaves the queue. What it says is left for the keeper to read. A run
         // that has begun has the caller's connection, and hears of its end by itself.
         () = stream.gone() => return,

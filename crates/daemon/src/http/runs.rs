@@ -2,7 +2,7 @@
 
 use super::answer::{Asks, Body, Id};
 use super::door::Local;
-use super::foreground;
+use super::foreground::{self, ForegroundRequest};
 use super::receipt::receipted;
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -45,12 +45,12 @@ pub(super) async fn start(
 ) -> Result<Response, Refusal> {
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let local = request.extensions().get::<Local>().is_some();
-    let foreground = foreground::is_asked_for(request.headers());
+    let foreground = ForegroundRequest::read(request.headers());
     let Body(mut asked_for) = Body::<RunRequest>::from_request(request, &daemon).await?;
     fill_in(&mut asked_for, daemon.settings.run);
-    if foreground {
+    if let Some(how) = foreground {
         return match upgrade {
-            Some(upgrade) if local => foreground::start(daemon, &asked_for, who, upgrade),
+            Some(upgrade) if local => foreground::start(daemon, &asked_for, who, (how, upgrade)),
             _ => Err(Refusal::bad_request("a foreground run is for callers on the Unix socket")),
         };
     }

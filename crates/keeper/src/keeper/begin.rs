@@ -16,19 +16,21 @@ use tenure_core::ending::{NO_PTY, SpawnError};
 use tenure_core::ids::NurseryId;
 use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::watch::Watch;
-use tenure_core::wire::{Launch, Tell};
+use tenure_core::wire::{Launch, Role, Tell};
 use tenure_os::enclosure::{self, Enclosure};
 use tenure_os::fork::{self, Alone};
 use tenure_os::lock::Lock;
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::Conn;
 use tenure_os::spawn::{self, Gated, NoRoot, Plan};
-use tenure_os::stdio::Stdio;
+use tenure_os::stdio::{PassedInput, Stdio};
 use tenure_os::{clock, pause, process, program, reaper};
 use tenure_output::Writer;
 
 /// How long a caller may take to read that there will be no run.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a caller may take to pass its standard input. It does so at once, so this is for one that was stopped.
+const STDIN_LIMIT: Duration = Duration::from_secs(30);
 
 /// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told. What this needs
 /// of the stack is not to stay with the keeper for its whole life, so it is never part of another function.
@@ -65,7 +67,11 @@ pub(super) fn begin(
         refuse(&mut first, format!("run {} has ended", dir.id()));
         return Ok(None);
     }
-    let made = match make(alone, nursery, launch, body, &Claim { dir: &dir, ticket: &ticket, lock: &lock }) {
+    let claim = Claim { dir: &dir, ticket: &ticket, lock: &lock };
+    let made = passed_stdin(launch, &mut first)
+        .map_err(NoRoot::from)
+        .and_then(|input| make(alone, nursery, (launch, body), input, &claim));
+    let made = match made {
         Ok(made) => made,
         Err(why) => {
             let (error, code) = match why {
@@ -155,19 +161,35 @@ struct Made {
     stdio: Stdio,
 }
 
+/// Waits for the caller's standard input, where the command is to read that.
+fn passed_stdin(launch: &Launch, first: &mut [Frames]) -> io::Result<Option<PassedInput>> {
+    if !launch.passes_stdin {
+        return Ok(None);
+    }
+    let caller = launch.roles.iter().zip(first).find(|(role, _)| matches!(role, Role::Caller));
+    let (_, caller) = caller.ok_or_else(|| io::Error::other("nobody is there to pass a standard input"))?;
+    caller
+        .take_stdin(STDIN_LIMIT)
+        .map(Some)
+        .map_err(|broken| io::Error::other(format!("the caller's standard input did not come: {broken}")))
+}
+
 fn make(
     alone: &Alone,
     nursery: &NurseryId,
-    launch: &Launch,
-    body: Vec<u8>,
+    (launch, body): (&Launch, Vec<u8>),
+    input: Option<PassedInput>,
     &Claim { dir, ticket, lock }: &Claim<'_>,
 ) -> Result<Made, NoRoot> {
     let (cwd, argv, env) = split_body(body, launch.argc)?;
     let plan =
         Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile).bounded(&ticket.resources.rlimits);
-    let stdio = match ticket.pty_size {
-        Some(size) => Stdio::pty(size).map_err(|error| io::Error::other(format!("{NO_PTY}: {error}")))?,
-        None => Stdio::pipes(ticket.stdin)?,
+    let stdio = match (ticket.pty_size, input) {
+        (Some(size), _) => {
+            Stdio::pty(size).map_err(|error| io::Error::other(format!("{NO_PTY}: {error}")))?
+        }
+        (None, Some(input)) => Stdio::reading(input)?,
+        (None, None) => Stdio::pipes(ticket.stdin)?,
     };
     let (gated, enclosure, boundary) = start_root(alone, launch, ticket, &plan, &stdio)?;
     pause::point("keeper-root-forked");

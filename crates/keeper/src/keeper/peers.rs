@@ -338,7 +338,7 @@ impl Keeper {
         self.peers[at].role = Some(role);
         self.peers[at].version = version.max(1);
         let run_id = self.dir.id().clone();
-        self.peers[at].tell(&Tell::Welcome { version, run_id });
+        self.peers[at].tell(&Tell::Welcome { version, run_id, takes_stdin: false });
         self.take_in(role);
     }
 

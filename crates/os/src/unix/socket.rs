@@ -3,6 +3,8 @@
 
 use crate::file::Dir;
 pub use crate::flow::Got;
+use crate::stdio::PassedInput;
+use crate::terminal::Standard;
 use crate::{process, system};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, chmodat};
@@ -59,6 +61,18 @@ impl Conn {
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Writes what fits now, and passes a copy of standard input along with the first byte. Zero is "nothing fits": both
+    /// are to be sent again.
+    pub fn write_with_input(&self, bytes: &[u8], input: Standard) -> io::Result<usize> {
+        system::send_with_fd(self.fd.as_fd(), bytes, input.as_fd())
+    }
+
+    /// Reads what is there, and the input that came along, if one did.
+    pub fn read_with_input(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<PassedInput>)> {
+        let (got, passed) = system::receive_with_fd(self.fd.as_fd(), buffer)?;
+        Ok((got, passed.map(PassedInput::new)))
     }
 
     /// The user on the other side.

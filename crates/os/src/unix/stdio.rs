@@ -14,8 +14,8 @@ use tenure_core::spec::Size;
 pub enum Stdio {
     /// Three pipes.
     Pipes {
-        /// The root reads here and we write there; `None` is an empty input.
-        stdin: Option<(OwnedFd, Sink)>,
+        /// The root reads here and we write there, or nobody does; `None` is an empty input.
+        stdin: Option<(OwnedFd, Option<Sink>)>,
         /// The root writes here and we read there.
         stdout: (OwnedFd, Source),
         /// The root writes here and we read there.
@@ -41,16 +41,32 @@ pub enum Ours {
     Pty(Pty),
 }
 
+/// The standard input of another process, which was passed to this one. Nothing is changed about it, because whoever
+/// passed it shares its offset and its flags.
+#[derive(Debug)]
+pub struct PassedInput(OwnedFd);
+
+impl PassedInput {
+    pub(crate) fn new(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+}
+
 impl Stdio {
     /// Pipes, with or without an input that can be written.
     pub fn pipes(stdin: bool) -> io::Result<Self> {
         let stdin = if stdin {
             let (theirs, ours) = system::pipe()?;
-            Some((theirs, Sink(never_waiting(ours)?)))
+            Some((theirs, Some(Sink(never_waiting(ours)?))))
         } else {
             None
         };
         Ok(Self::Pipes { stdin, stdout: output()?, stderr: output()? })
+    }
+
+    /// Pipes for the output alone: the input is somebody else's, and is left as it is.
+    pub fn reading(input: PassedInput) -> io::Result<Self> {
+        Ok(Self::Pipes { stdin: Some((input.0, None)), stdout: output()?, stderr: output()? })
     }
 
     /// A terminal of this size.
@@ -62,7 +78,7 @@ impl Stdio {
     pub fn into_ours(self) -> Ours {
         match self {
             Stdio::Pipes { stdin, stdout, stderr } => {
-                Ours::Pipes { stdin: stdin.map(|(_, ours)| ours), stdout: stdout.1, stderr: stderr.1 }
+                Ours::Pipes { stdin: stdin.and_then(|(_, ours)| ours), stdout: stdout.1, stderr: stderr.1 }
             }
             Stdio::Pty(mut pty) => {
                 pty.leave_to_root();

@@ -25,6 +25,13 @@ pub fn stderr() -> Standard {
     Standard(rustix::stdio::stderr())
 }
 
+/// Puts standard input on `/dev/null`: whoever writes to it hears when those to whom it was passed are gone.
+pub fn release_stdin() -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags, open};
+    let null = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null).map_err(Into::into)
+}
+
 impl AsFd for Standard {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0
@@ -40,6 +47,11 @@ impl Standard {
     /// Whether this is a terminal.
     pub fn is_terminal(self) -> bool {
         termios::isatty(self.0)
+    }
+
+    /// Whether it can be passed to another process and read there. A terminal cannot: only its own session reads it.
+    pub fn is_passable(self) -> bool {
+        !self.is_terminal()
     }
 
     /// The terminal's size; `None` where there is none or it has none.

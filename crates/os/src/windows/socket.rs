@@ -3,6 +3,8 @@
 
 pub use super::passing::Passing;
 use super::poll::{Awaited, Waitable};
+use super::stdio::PassedInput;
+use super::terminal::Standard;
 use super::{End, ROOM, Work, check, number, own, private, wide};
 use crate::file::Dir;
 pub use crate::flow::Got;
@@ -102,6 +104,16 @@ impl Conn {
     /// is counted as written has arrived. A gone reader is an error.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.end.write(bytes)
+    }
+
+    /// Passes standard input along with bytes. Here it is copied instead ([`Standard::is_passable`]).
+    pub fn write_with_input(&self, _: &[u8], _: Standard) -> io::Result<usize> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "standard input cannot be passed on this system"))
+    }
+
+    /// Reads what is there. Here no input comes along.
+    pub fn read_with_input(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<PassedInput>)> {
+        self.read(buffer).map(|got| (got, None))
     }
 }
 

@@ -40,6 +40,11 @@ pub enum Ours {
     Pty(Pty),
 }
 
+/// The standard input of another process, which was passed to this one. Here that is not done: a console and an
+/// overlapped pipe mean something else in another process, so callers copy their input.
+#[derive(Debug, Clone, Copy)]
+pub enum PassedInput {}
+
 impl Stdio {
     /// Pipes, with or without an input that can be written.
     pub fn pipes(stdin: bool) -> io::Result<Self> {
@@ -52,6 +57,11 @@ impl Stdio {
             stdout: (output, stdout),
             stderr: (errors, stderr),
         })
+    }
+
+    /// Pipes for the output alone. Here no input is passed.
+    pub fn reading(input: PassedInput) -> io::Result<Self> {
+        match input {}
     }
 
     /// A terminal of this size.

@@ -38,6 +38,11 @@ pub fn stdin() -> Standard {
     Standard(Which::Input)
 }
 
+/// Gives up standard input after it was passed. Here it never is.
+pub fn release_stdin() -> io::Result<()> {
+    Ok(())
+}
+
 /// Standard output. A console understands escape sequences from its first use on.
 pub fn stdout() -> Standard {
     static ONCE: Once = Once::new();
@@ -64,6 +69,11 @@ impl Standard {
     /// Whether this is a terminal.
     pub fn is_terminal(self) -> bool {
         mode(self.raw()).is_some()
+    }
+
+    /// Whether it can be passed to another process and read there. Here it is copied.
+    pub fn is_passable(self) -> bool {
+        false
     }
 
     /// The terminal's size; `None` where there is none or it has none.

@@ -2,9 +2,9 @@
 //! everything; another prints, because a terminal or pipe that nobody reads may hold it up for ever.
 
 use super::super::printer::{self, Printed, Printer};
-use super::typing::Typing;
-use super::{handover, print_record, stdin};
-use crate::args::{RunArgs, StdinArg};
+use super::typing::{Input, Typing};
+use super::{handover, print_record};
+use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::print;
 use std::collections::HashSet;
@@ -68,8 +68,16 @@ pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms)
     let last_resort = reaper::childless() && reaper::become_subreaper().is_ok();
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
-    let launched = nursery.run(state, spec, terms, Role::Caller).map_err(Failure::ours)?;
-    attend(args, state, launched, signals, Some((nursery, last_resort)))
+    let input = Input::of(args);
+    let passes_stdin = input == Input::Passed;
+    let mut spec = spec.clone();
+    if passes_stdin {
+        spec.transport.close_stdin();
+    }
+    let launched = nursery.run(state, &spec, terms, (Role::Caller, passes_stdin));
+    let mut launched = launched.map_err(Failure::ours)?;
+    input.pass(&mut launched.keeper)?;
+    attend(args, state, (launched, input), signals, Some((nursery, last_resort)))
 }
 
 /// The same through the daemon, which has a nursery.
@@ -90,7 +98,7 @@ pub(super) fn by_daemon(
 fn attend(
     args: &RunArgs,
     state: &StateRoot,
-    launched: Launched,
+    (launched, input): (Launched, Input),
     signals: Signals,
     own: Option<(Nursery, bool)>,
 ) -> Result<u8, Failure> {
@@ -99,7 +107,7 @@ fn attend(
     let mut foreground = Foreground {
         nursery_pid: nursery.as_ref().map(Nursery::pid),
         nursery,
-        typing: Typing::new(stdin(args) == StdinArg::Inherit),
+        typing: Typing::new(input),
         args,
         state,
         launched,

@@ -1,13 +1,14 @@
 //! A foreground run through the daemon: the connection that asks for it becomes the connection to its keeper.
 
 use super::request;
+use super::typing::Input;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::reach;
 use std::io;
 use std::time::Duration;
 use tenure_client::Client;
-use tenure_core::api::Problem;
+use tenure_core::api::{PASS_STDIN, Problem, STDIN_HEADER};
 use tenure_core::defaults::{PROBE_AFTER, PROBE_EVERY, PROBE_LIMIT};
 use tenure_core::spec::Spec;
 use tenure_core::wire::Tell;
@@ -35,11 +36,14 @@ pub(super) fn launch(
     args: &RunArgs,
     spec: &Spec,
     signals: &Signals,
-) -> Result<Launched, Failure> {
+) -> Result<(Launched, Input), Failure> {
     let conn = connect(client)?;
     let body = serde_json::to_vec(&request::of(args, spec)).map_err(Failure::ours)?;
+    let mut input = Input::of(args);
+    let stdin =
+        if input == Input::Passed { format!("{STDIN_HEADER}: {PASS_STDIN}\r\n") } else { String::new() };
     let head = format!(
-        "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: tenure-keeper\r\n\
+        "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: tenure-keeper\r\n{stdin}\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
@@ -47,7 +51,15 @@ pub(super) fn launch(
     let rest = switched(client, &conn)?;
     let mut keeper = Frames::resume(conn, rest);
     let run_id = match first_word(client, &mut keeper, signals)? {
-        Tell::Welcome { run_id, .. } => run_id,
+        Tell::Welcome { run_id, takes_stdin: true, .. } => {
+            input.pass(&mut keeper)?;
+            run_id
+        }
+        // A daemon from before the last upgrade does not take it.
+        Tell::Welcome { run_id, takes_stdin: false, .. } => {
+            input.copy_instead();
+            run_id
+        }
         Tell::Refused { why } => return Err(Failure::ours(why)),
         other => return Err(super::super::unexpected(&other)),
     };
@@ -58,7 +70,7 @@ pub(super) fn launch(
         _ => Failure::ours(format!("run {run_id}: {error}")),
     })?;
     let ticket = dir.ticket().map_err(Failure::ours)?;
-    Ok(Launched { dir, ticket, keeper })
+    Ok((Launched { dir, ticket, keeper }, input))
 }
 
 /// Connects. Retries for a while if the backlog is full.

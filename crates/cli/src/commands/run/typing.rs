@@ -1,6 +1,11 @@
-//! The caller's standard input on its way to the command. Only as much is read as the command takes.
+//! The caller's standard input on its way to the command: passed as it is, or copied. Of what is copied, only as much is
+//! read as the command's side takes.
 
+use super::stdin;
+use crate::args::{RunArgs, StdinArg};
+use crate::failure::Failure;
 use std::io;
+use std::time::Duration;
 use tenure_core::wire::Ask;
 use tenure_keeper::frames::Frames;
 use tenure_os::poll::Interest;
@@ -8,6 +13,48 @@ use tenure_os::terminal;
 
 /// How much may be on its way: well below what a keeper lets wait.
 const WINDOW: u64 = 64 << 10;
+
+/// How long the keeper's connection may take to accept a descriptor.
+const PASS_LIMIT: Duration = Duration::from_secs(30);
+
+/// How the command gets our standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    /// The command reads the descriptor itself, and takes no more than it reads.
+    Passed,
+    /// We copy it: a terminal, or anything for a terminal of the run's own.
+    Copied,
+    /// The command does not get it.
+    NotGiven,
+}
+
+impl Input {
+    /// As the arguments and what standard input is ask for it.
+    pub(super) fn of(args: &RunArgs) -> Self {
+        match stdin(args) {
+            StdinArg::Inherit if !args.pty && terminal::stdin().is_passable() => Self::Passed,
+            StdinArg::Inherit => Self::Copied,
+            StdinArg::Open | StdinArg::Closed => Self::NotGiven,
+        }
+    }
+
+    /// Passes it to the keeper, if it is to be passed. We give up our own: whoever writes to it is to hear when the command
+    /// closes it.
+    pub(super) fn pass(self, keeper: &mut Frames) -> Result<(), Failure> {
+        if self == Self::Passed {
+            keeper.pass_stdin(PASS_LIMIT).map_err(Failure::ours)?;
+            terminal::release_stdin().map_err(Failure::ours)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what cannot be passed.
+    pub(super) fn copy_instead(&mut self) {
+        if *self == Self::Passed {
+            *self = Self::Copied;
+        }
+    }
+}
 
 pub(super) struct Typing {
     open: bool,
@@ -19,8 +66,8 @@ pub(super) struct Typing {
 }
 
 impl Typing {
-    pub(super) fn new(open: bool) -> Self {
-        Self { open, begun: false, next: 0, taken: 0 }
+    pub(super) fn new(input: Input) -> Self {
+        Self { open: input == Input::Copied, begun: false, next: 0, taken: 0 }
     }
 
     /// The command executes: it may be typed to, and by nobody else.

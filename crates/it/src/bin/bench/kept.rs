@@ -55,7 +55,7 @@ impl Kept {
     pub(crate) fn launch(&self, spec: &Spec, how: How) -> io::Result<Run> {
         let role = Role::Holder { epoch: 1 };
         let terms = Terms { backend: "run", cgroup: how.cgroup, keep: how.keep };
-        self.nursery.run(&self.state, spec, &terms, role).map(Run)
+        self.nursery.run(&self.state, spec, &terms, (role, false)).map(Run)
     }
 }
 
