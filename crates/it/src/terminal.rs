@@ -60,6 +60,22 @@ impl Terminal {
         String::from_utf8_lossy(&self.screen.lock().expect("no reader panics")).into_owned()
     }
 
+    /// Asserts that a terminal emulator that saw all of this is as it was at the start: the main screen with a visible
+    /// cursor, and no mode of the keyboard, the mouse or pasting.
+    #[track_caller]
+    pub fn assert_put_back(&self) {
+        let shown = self.screen();
+        let mut emulator = vt100::Parser::default();
+        let fresh = emulator.screen().input_mode_formatted();
+        emulator.process(shown.as_bytes());
+        let screen = emulator.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.inverse(), "{shown:?}");
+        assert_eq!(screen.input_mode_formatted(), fresh, "{shown:?}");
+        let mut tracker = tenure_screen::ModeTracker::default();
+        tracker.feed(shown.as_bytes());
+        assert_eq!(tracker.undo(), "", "{shown:?}");
+    }
+
     /// Types keys.
     #[track_caller]
     pub fn keys(&mut self, keys: &str) {

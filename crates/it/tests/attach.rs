@@ -296,3 +296,31 @@ fn the_death_of_the_keeper_is_said() {
     assert!(is_as_before(&terminal.settings()));
     run.wait_end(&install);
 }
+
+#[test]
+fn who_detaches_or_only_looks_on_has_the_own_terminal_back_and_looking_changes_no_size() {
+    let install = install();
+    let script = "printf '\\033[?1049h\\033[?1003h\\033[?2004h\\033[?25lready'; while :; do sleep 1; done";
+    let id = install.start_in_background(&["--grace", "200ms", "--pty"], &["sh", "-c", script]);
+    install.wait_for_line(&id, "ready");
+    let size = |id: &str| {
+        let screen = install.screen(id);
+        (screen["cols"].clone(), screen["rows"].clone())
+    };
+    let before = size(&id);
+    for args in [&["--no-stdin", &*id][..], &[&*id]] {
+        let mut terminal = attach(&install, args);
+        terminal.wait_for("ready");
+        wait_until_raw(&terminal);
+        terminal.resize(70, 20);
+        terminal.keys(DETACH);
+        assert_eq!(terminal.code(), 0);
+        terminal.wait_for("detached");
+        terminal.assert_put_back();
+        if args.len() > 1 {
+            assert_eq!(size(&id), before, "looking on changes nothing");
+        }
+    }
+    assert_ne!(size(&id), before, "who types is followed");
+    install.cancel(&id);
+}

@@ -306,3 +306,65 @@ fn without_ptys() {
         );
     }
 }
+
+/// Switches on what full-screen programs do, says so and stays.
+const FULL_SCREEN: &str = "trap '' TERM HUP; printf '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?1h\\033=\\033[?25l\\033[7mready'; \
+                           while :; do sleep 1; done";
+
+/// Any command in a terminal of its own.
+fn terminal_of(install: &Install, args: &[&str]) -> Terminal {
+    Terminal::start(install.command(args), 90, 25)
+}
+
+#[test]
+fn a_program_that_is_ended_leaves_the_callers_terminal_as_it_was() {
+    for install in [Install::new(), Install::new().with_daemon()] {
+        let flags = ["run", "--pty", "--grace", "200ms"];
+        let at_limit = [&flags[..], &["--timeout", "1s", "--", "sh", "-c", FULL_SCREEN]].concat();
+        let mut terminal = terminal_of(&install, &at_limit);
+        terminal.wait_for("ended at its time limit");
+        assert_eq!(terminal.code(), 124);
+        terminal.assert_put_back();
+
+        let killed = "printf '\\033[?1049h\\033[?1002h\\033[?25lready'; kill -9 $$";
+        let mut terminal = terminal_of(&install, &[&flags[..], &["--", "sh", "-c", killed]].concat());
+        terminal.wait_for("SIGKILL");
+        assert_eq!(terminal.code(), 137);
+        terminal.assert_put_back();
+    }
+}
+
+#[test]
+fn a_program_that_ends_well_decides_how_it_leaves_the_terminal() {
+    let install = Install::new();
+    let mut terminal = terminal_of(&install, &["run", "--pty", "--", "printf", "\\033[?25lhidden"]);
+    terminal.wait_for("exit 0");
+    assert_eq!(terminal.code(), 0);
+    assert!(!terminal.screen().contains("\x1b[?25h"), "{:?}", terminal.screen());
+}
+
+#[test]
+fn logs_leave_the_terminal_as_it_was_also_if_they_are_interrupted() {
+    let install = Install::new();
+    let id = install.start_in_background(&["--pty", "--grace", "200ms"], &["sh", "-c", FULL_SCREEN]);
+    install.wait_for_output(&id, "ready");
+    for leave in ["\x03", "kill"] {
+        let mut terminal = terminal_of(&install, &["logs", "-f", &id]);
+        terminal.wait_for("ready");
+        let code = if leave == "kill" {
+            tenure_it::proc::send(terminal.pid(), rustix::process::Signal::TERM);
+            128 + 15
+        } else {
+            terminal.keys(leave);
+            128 + 2
+        };
+        assert_eq!(terminal.code(), code, "it ends by the signal");
+        terminal.wait_for("\x1b[?25h");
+        terminal.assert_put_back();
+    }
+    let mut terminal = terminal_of(&install, &["logs", &id]);
+    terminal.wait_for("\x1b[?25h");
+    assert_eq!(terminal.code(), 0);
+    terminal.assert_put_back();
+    install.cancel(&id);
+}

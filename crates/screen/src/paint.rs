@@ -6,9 +6,9 @@ use crate::terminal::Terminal;
 use std::fmt::Write;
 use vt100::{Parser, Screen};
 
-/// What leaves a person's terminal usable after a program that was not asked to clean up. The way out of the alternate
-/// screen is not in it: where there is none, it would move the cursor.
-pub const LEAVE: &str = "\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\
+/// Puts a person's terminal into a known state before it is painted, whatever was left in it before. The way out of the
+/// alternate screen is not in it: where there is none, it would move the cursor.
+const LEAVE: &str = "\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\
                          \x1b[?2004l\x1b[?2026l\x1b[?1l\x1b>\x1b[?6l\x1b[?7h\x1b[?25h\x1b[=0u\x1b[>4m\x1b[4l\x1b[r\
                          \x1b(B\x0f\x1b[m\x1b[0 q";
 

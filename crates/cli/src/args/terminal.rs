@@ -72,6 +72,7 @@ pub(crate) struct SubmitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The run's terminal gets the size of this one. Several may sit at it at once.
+With --no-stdin nothing is typed and the run's terminal keeps its size: looking on changes nothing.
 On a run without a terminal this prints what it writes, and sends it what is typed.
 Exit code: 0 after detaching; otherwise that of `tenure run`.
 

@@ -33,6 +33,8 @@ const BEFORE: u64 = 20;
 struct Seat {
     keeper: Frames,
     signals: Signals,
+    /// Whether the run's terminal follows the size of this one.
+    types: bool,
     typist: Typist,
     printer: Printer,
     left: Option<Left>,
@@ -58,12 +60,13 @@ pub(crate) fn run(args: &AttachArgs) -> Result<u8, Failure> {
     let ticket = dir.ticket().map_err(Failure::refused)?;
     let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
     let signals = take_signals().map_err(Failure::refused)?;
-    let printer = show(&dir, ticket.pty_size, &mut keeper)?;
+    let printer = show(&dir, ticket.pty_size, !args.no_stdin, &mut keeper)?;
     let typist = Typist::begin(args, ticket.pty_size.is_some(), &mut keeper);
     let raw = (ticket.pty_size.is_some() && typist.is_at_terminal())
         .then(|| Raw::enter(terminal::stdin()).ok())
         .flatten();
-    let mut seat = Seat { keeper, signals, typist, printer, left: None, leave_at: None };
+    let types = !args.no_stdin;
+    let mut seat = Seat { keeper, signals, types, typist, printer, left: None, leave_at: None };
     seat.sit(&dir).map_err(Failure::refused)?;
     drop(raw);
     let id = print::short(dir.id().as_str());
@@ -92,14 +95,15 @@ fn take_signals() -> io::Result<Signals> {
     Signals::take(&taken)
 }
 
-/// Shows what there is, and sees to it that what comes is heard of.
-fn show(dir: &RunDir, size: Option<Size>, keeper: &mut Frames) -> Result<Printer, Failure> {
+/// Shows what there is, and sees to it that what comes is heard of. Who types gives the run's terminal the size of the own
+/// one; who only looks on changes nothing for the program and for others.
+fn show(dir: &RunDir, size: Option<Size>, types: bool, keeper: &mut Frames) -> Result<Printer, Failure> {
     let Some(size) = size else {
         let at = tenure_output::tail_offset(&dir.output(), BEFORE, None).map_err(Failure::refused)?;
         keeper.send(&Ask::Follow, &[]);
         return printer::start(&dir.output(), at).map_err(Failure::refused);
     };
-    if let Some(own) = own_size() {
+    if let Some(own) = own_size().filter(|_| types) {
         // A run that is ending keeps its size.
         let _ = ask(keeper, &Ask::Resize(own), &[]);
     }
@@ -107,7 +111,7 @@ fn show(dir: &RunDir, size: Option<Size>, keeper: &mut Frames) -> Result<Printer
     keeper.send(&Ask::Follow, &[]);
     let printer = printer::start(&dir.output(), screen.offset()).map_err(Failure::refused)?;
     if terminal::stdout().is_terminal() {
-        printer.restore(screen.restore(), screen.view().alternate_screen);
+        printer.restore(screen.restore());
     }
     Ok(printer)
 }
@@ -187,7 +191,7 @@ impl Seat {
         while let Some(signal) = self.signals.next() {
             if signal != signals::WINDOW {
                 self.detach();
-            } else if let Some(size) = own_size() {
+            } else if let Some(size) = own_size().filter(|_| self.types) {
                 self.keeper.send(&Ask::Resize(size), &[]);
             }
         }

@@ -1,17 +1,21 @@
 //! `tenure logs`: a run's output, from the files.
 
 mod form;
+mod own_terminal;
 
-use super::{FOR_EVER, dial, find};
+use super::{dial, find};
 use crate::args::{LogsArgs, StreamArg};
 use crate::failure::Failure;
 use crate::settings;
 use form::{Form, Missing};
+use own_terminal::OwnTerminal;
 use std::io::{self, Write};
 use tenure_core::output::Stream;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
+use tenure_os::poll;
+use tenure_os::signals;
 use tenure_output::{Piece, Reader};
 
 pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
@@ -33,10 +37,16 @@ pub(crate) fn run(args: &LogsArgs) -> Result<u8, Failure> {
         buffer: vec![0; 64 << 10],
         form: Form::new(args),
         out: Vec::new(),
+        terminal: OwnTerminal::take(args).map_err(Failure::refused)?,
     };
     let result = if args.follow { follow(&dir, &mut printer) } else { printer.print() };
     let result = result.and_then(|()| printer.finish());
+    let stopped = printer.terminal.and_then(OwnTerminal::put_back);
     match result {
+        _ if let Some(signal) = stopped => {
+            signals::die_of(signal.into());
+            Ok(128_u8.saturating_add(signal))
+        }
         // A reader that is gone has read enough.
         Err(Stopped::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         Err(Stopped::Output(error)) => Err(Failure::refused(error)),
@@ -55,19 +65,11 @@ fn follow(dir: &RunDir, printer: &mut Printer) -> Result<(), Stopped> {
     if let Some(mut keeper) = dial(dir).map_err(Stopped::Failed)? {
         keeper.send(&Ask::Follow, &[]);
         printer.print()?;
-        while printer.left > 0 && hint(&mut keeper) {
+        while printer.left > 0 && printer.wait_for_more(&mut keeper) {
             printer.print()?;
         }
     }
     printer.print()
-}
-
-/// Waits for growth; `false` once there will be none.
-fn hint(keeper: &mut Frames) -> bool {
-    match keeper.receive::<Tell>(FOR_EVER) {
-        Ok((Tell::Ended { .. }, _)) | Err(_) => false,
-        Ok(_) => true,
-    }
 }
 
 struct Printer {
@@ -78,12 +80,36 @@ struct Printer {
     buffer: Vec<u8>,
     form: Form,
     out: Vec<u8>,
+    terminal: Option<OwnTerminal>,
 }
 
 impl Printer {
+    /// Waits for growth; `false` once there will be none, or somebody wants us to leave.
+    fn wait_for_more(&mut self, keeper: &mut Frames) -> bool {
+        loop {
+            match keeper.next_frame::<Tell>() {
+                Ok(Some((Tell::Ended { .. }, _))) | Err(_) => return false,
+                Ok(Some(_)) => return true,
+                Ok(None) if keeper.ended() => return false,
+                Ok(None) => {}
+            }
+            let mut interests = vec![keeper.interest()];
+            interests.extend(self.terminal.as_ref().map(OwnTerminal::interest));
+            if poll::wait(&interests, None).is_err() || self.is_stopped() {
+                return false;
+            }
+            keeper.flush();
+            keeper.fill();
+        }
+    }
+
+    fn is_stopped(&mut self) -> bool {
+        self.terminal.as_mut().is_some_and(OwnTerminal::is_stopped)
+    }
+
     /// Prints all that is there now.
     fn print(&mut self) -> Result<(), Stopped> {
-        while self.left > 0 {
+        while self.left > 0 && !self.is_stopped() {
             let piece = self
                 .reader
                 .read(self.at, &mut self.buffer)
@@ -117,6 +143,9 @@ impl Printer {
     }
 
     fn write(&mut self) -> Result<(), Stopped> {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.shows(&self.out);
+        }
         let written = io::stdout().lock().write_all(&self.out);
         self.out.clear();
         written.map_err(Stopped::Output)

@@ -9,8 +9,9 @@ use tenure_core::output::Stream;
 use tenure_os::complaint::complain;
 use tenure_os::poll::Interest;
 use tenure_os::socket::{Conn, Got};
+use tenure_os::terminal;
 use tenure_output::{Piece, Reader};
-use tenure_screen::{LEAVE, Scanner, Spotted};
+use tenure_screen::ModeTracker;
 
 /// The handle to the printing thread.
 pub(crate) struct Printer {
@@ -31,10 +32,9 @@ enum Job {
     To(u64),
     /// Print these bytes, which no file holds.
     Bytes { offset: u64, stream: Stream, bytes: Vec<u8> },
-    /// Print these bytes, which make a terminal look like the run's. From here on it is watched whether the program
-    /// leaves the alternate screen, which it is in or not.
-    Restore { bytes: Vec<u8>, alternate: bool },
-    /// Undo what the output may have done to the terminal.
+    /// Print these bytes, which make a terminal look like the run's.
+    Restore(Vec<u8>),
+    /// Undo what the output did to the terminal.
     Leave,
     /// That was all.
     Finish { at: u64 },
@@ -62,7 +62,8 @@ pub(crate) fn start(output: &Path, at: u64) -> io::Result<Printer> {
         output: output.to_owned(),
         at,
         enough: Arc::clone(&enough),
-        watched: None,
+        tracker: is_at_terminal().then(ModeTracker::default),
+        restored: false,
         buffer: vec![0; 256 << 10],
         news: theirs,
         ended_line: true,
@@ -80,8 +81,8 @@ impl Printer {
         self.give(Job::Bytes { offset, stream, bytes });
     }
 
-    pub(crate) fn restore(&self, bytes: Vec<u8>, alternate: bool) {
-        self.give(Job::Restore { bytes, alternate });
+    pub(crate) fn restore(&self, bytes: Vec<u8>) {
+        self.give(Job::Restore(bytes));
     }
 
     /// Nothing more of the output is to be printed.
@@ -89,6 +90,7 @@ impl Printer {
         self.enough.store(true, Ordering::Relaxed);
     }
 
+    /// The output ends here: what it left switched on in the terminal is switched off.
     pub(crate) fn leave(&self) {
         self.give(Job::Leave);
     }
@@ -144,13 +146,20 @@ impl Printer {
     }
 }
 
+/// Whether the output, or some of it, goes to a terminal.
+fn is_at_terminal() -> bool {
+    terminal::stdout().is_terminal() || terminal::stderr().is_terminal()
+}
+
 /// The thread's own side.
 struct Printing {
     output: PathBuf,
     at: u64,
     enough: Arc<AtomicBool>,
-    /// Whether the terminal shows the alternate screen, if that is watched.
-    watched: Option<(Scanner, bool)>,
+    /// What the output did to the terminal, if there is one.
+    tracker: Option<ModeTracker>,
+    /// Whether the terminal was made to look like the run's.
+    restored: bool,
     buffer: Vec<u8>,
     news: Conn,
     ended_line: bool,
@@ -167,9 +176,9 @@ impl Printing {
                     self.at = self.at.max(offset + bytes.len() as u64);
                     (result, false)
                 }
-                Job::Restore { bytes, alternate } => {
-                    self.watched = Some((Scanner::default(), alternate));
-                    (tenure_os::terminal::stdout().write_all(&bytes), false)
+                Job::Restore(bytes) => {
+                    self.restored = true;
+                    (self.put(Stream::Stdout, &bytes), false)
                 }
                 Job::Leave => (self.leave(), false),
                 Job::Finish { at } => (self.copy(&mut reader, at), true),
@@ -219,32 +228,35 @@ impl Printing {
     }
 
     fn put(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
-        match stream {
-            Stream::Stdout => {
-                self.watch(bytes);
-                self.ended_line = bytes.last().is_none_or(|&b| b == b'\n');
-                tenure_os::terminal::stdout().write_all(bytes)
-            }
-            Stream::Stderr => tenure_os::terminal::stderr().write_all(bytes),
+        let to = match stream {
+            Stream::Stdout => terminal::stdout(),
+            Stream::Stderr => terminal::stderr(),
+        };
+        if let Some(tracker) = &mut self.tracker
+            && to.is_terminal()
+        {
+            tracker.feed(bytes);
         }
+        if stream == Stream::Stdout {
+            self.ended_line = bytes.last().is_none_or(|&b| b == b'\n');
+        }
+        to.write_all(bytes)
     }
 
-    fn watch(&mut self, mut bytes: &[u8]) {
-        let Some((scanner, alternate)) = &mut self.watched else { return };
-        while !bytes.is_empty() {
-            let (read, spotted) = scanner.next(bytes);
-            if let Some(Spotted::Alternate(now)) = spotted {
-                *alternate = now;
-            }
-            bytes = &bytes[read..];
+    /// Puts the terminal back, and what is printed next on a line of its own.
+    fn leave(&mut self) -> io::Result<()> {
+        let Some(tracker) = self.tracker.take() else { return Ok(()) };
+        let stdout = terminal::stdout();
+        if !stdout.is_terminal() {
+            return terminal::stderr().write_all(tracker.undo().as_bytes());
         }
-    }
-
-    /// Whatever sequence the output was cut in is ended first.
-    fn leave(&self) -> io::Result<()> {
-        let Some((_, alternate)) = self.watched else { return Ok(()) };
-        let back = if alternate { "\x1b[?1049l" } else { "" };
-        tenure_os::terminal::stdout().write_all(format!("\x18{back}{LEAVE}\r\n").as_bytes())
+        stdout.write_all(tracker.undo().as_bytes())?;
+        // Out of the alternate screen the cursor comes back to where it was, which is the run's place if that was restored.
+        if self.restored || !(self.ended_line || tracker.is_alternate()) {
+            stdout.write_all(b"\r\n")?;
+        }
+        self.ended_line = true;
+        Ok(())
     }
 
     /// The other side reads it, or is about to end this process.

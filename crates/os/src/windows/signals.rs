@@ -144,6 +144,9 @@ pub fn reset() {
 /// Stops this process the way an untaken stop key would: there is no such key here, and so it does nothing.
 pub fn stop_self() {}
 
+/// Ends this process by a signal that was taken. Here signals end nobody: the exit code tells of it.
+pub fn die_of(_: i32) {}
+
 /// From now on the end of a child is a signal. It always is.
 pub fn hear_of_children() {}
 

@@ -4,6 +4,7 @@ mod answers;
 mod checkpoints;
 mod follow;
 mod robust;
+mod undo;
 
 use crate::{Screen, View};
 use std::path::PathBuf;

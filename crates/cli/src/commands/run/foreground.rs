@@ -123,6 +123,9 @@ fn attend(
         closing: None,
     };
     let refused = foreground.watch().map_err(Failure::ours)?;
+    if refused.is_some() {
+        foreground.put_terminal_back().map_err(Failure::ours)?;
+    }
     foreground.raw = None;
     foreground.bid_farewell().map_err(Failure::ours)?;
     if let Some(why) = refused {
@@ -232,6 +235,11 @@ impl Foreground<'_> {
 
     fn end(&mut self, ending: Ending) {
         self.typing.close();
+        self.printer.print_to(ending.output.bytes);
+        // A program that ended well may have meant what it left, as `tput civis` does.
+        if ending.termination.code() != 0 {
+            self.printer.leave();
+        }
         self.printer.finish(ending.output.bytes);
         self.ending = Some(ending);
         if self.asked > 0 {
@@ -351,6 +359,24 @@ impl Foreground<'_> {
             }
         }
         self.leave_at.is_some_and(|at| clock::awake() >= at)
+    }
+
+    /// Undoes what the output of a run without an ending did to the terminal.
+    fn put_terminal_back(&mut self) -> io::Result<()> {
+        let deadline = clock::awake() + COURTESY;
+        self.printer.enough();
+        self.printer.leave();
+        self.printer.finish(0);
+        loop {
+            while let Some(printed) = self.printer.next() {
+                if !matches!(printed, Printed::UpTo(_)) {
+                    return Ok(());
+                }
+            }
+            let left = deadline.saturating_sub(clock::awake());
+            let Some(interest) = self.printer.interest().filter(|_| !left.is_zero()) else { return Ok(()) };
+            poll::wait(&[interest], Some(left))?;
+        }
     }
 
     /// Leaves nothing of ours behind: the nursery goes once nobody can ask it for anything.

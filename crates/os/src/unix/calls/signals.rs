@@ -68,6 +68,16 @@ pub(crate) fn reset_signals() {
     }
 }
 
+pub(crate) fn die_of(number: i32) {
+    default_signal(number);
+    let set = signal_set(&[number]);
+    // SAFETY: the set is initialised and read only; a signal to the calling thread passes no memory.
+    unsafe {
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut());
+        libc::raise(number);
+    }
+}
+
 pub(crate) fn stop_self() {
     // SAFETY: a signal to the calling thread; no memory is passed.
     unsafe { libc::raise(libc::SIGSTOP) };
