@@ -44,6 +44,7 @@ pub(crate) use values::{ActivityArg, Limit, OnEscapeArg, OrphanArg, StdinArg};
 pub(crate) use view::{DoctorArgs, LogsArgs, PsArgs, ShowArgs, StateArg, StreamArg, TreeArgs};
 pub(crate) use who::WhoArgs;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -281,13 +282,13 @@ pub(crate) struct CancelArgs {
     #[arg(value_name = "ID", required_unless_present_any = ["scope", "session", "agent"])]
     pub(crate) ids: Vec<String>,
     /// Every live run of this scope.
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["ids", "session", "agent"])]
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["ids", "session", "agent"], value_parser = NonEmptyStringValueParser::new())]
     pub(crate) scope: Option<String>,
     /// Every live run of this session.
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["ids", "agent"])]
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["ids", "agent"], value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: Option<String>,
     /// Every live run of this agent's sessions.
-    #[arg(long, value_name = "NAME", conflicts_with = "ids")]
+    #[arg(long, value_name = "NAME", conflicts_with = "ids", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) agent: Option<String>,
     /// Kill at once, without the grace.
     #[arg(long)]

@@ -221,17 +221,17 @@ impl Client {
 
     /// One run, by a unique beginning of its id.
     pub async fn run(&self, id: &str) -> Result<RunJson, Failed> {
-        self.get(&format!("/v1/runs/{}", escaped(id))).await
+        self.get(&of_run(id, "")?).await
     }
 
     /// Waits for a run's end; answers with the run as it is then, or when the time is up.
     pub async fn wait(&self, id: &str, timeout_ms: Option<u64>) -> Result<RunJson, Failed> {
-        self.call(Method::POST, &format!("/v1/runs/{}/wait", escaped(id)), &WaitRequest { timeout_ms }).await
+        self.call(Method::POST, &of_run(id, "/wait")?, &WaitRequest { timeout_ms }).await
     }
 
     /// Asks for the end of a run.
     pub async fn cancel(&self, id: &str, now: bool) -> Result<(), Failed> {
-        self.call(Method::POST, &format!("/v1/runs/{}/cancel", escaped(id)), &CancelRequest { now }).await
+        self.call(Method::POST, &of_run(id, "/cancel")?, &CancelRequest { now }).await
     }
 
     /// Asks for the end of every live run of a scope, session or agent; answers with their ids.
@@ -241,12 +241,12 @@ impl Client {
 
     /// Removes a run; a live one is cancelled and hidden at once.
     pub async fn remove(&self, id: &str) -> Result<(), Failed> {
-        self.call(Method::DELETE, &format!("/v1/runs/{}", escaped(id)), &serde_json::json!({})).await
+        self.call(Method::DELETE, &of_run(id, "")?, &serde_json::json!({})).await
     }
 
     /// A run's whole story, in order.
     pub async fn why(&self, id: &str) -> Result<Vec<StoryLine>, Failed> {
-        self.get(&format!("/v1/runs/{}/why", escaped(id))).await
+        self.get(&of_run(id, "/why")?).await
     }
 
     /// Looks at recorded runs that nobody holds, and does what their evidence asks for.
@@ -300,6 +300,18 @@ fn unnamed(status: StatusCode) -> Problem {
     Problem { status: status.as_u16(), code: "unnamed".to_owned(), detail: title.clone(), title }
 }
 
+/// The address of a run, or of something below it.
+fn of_run(id: &str, below: &str) -> Result<String, Failed> {
+    let missing = || no_such("no-such-run", "no run has the id \"\": `tenure ps --all` lists them");
+    if id.is_empty() { Err(missing()) } else { Ok(format!("/v1/runs/{}{below}", escaped(id))) }
+}
+
+/// The refusal of an empty id, which would be the address of something else.
+fn no_such(code: &str, detail: &str) -> Failed {
+    let not_found = StatusCode::NOT_FOUND;
+    Failed::Refused(Problem { code: code.to_owned(), detail: detail.to_owned(), ..unnamed(not_found) })
+}
+
 /// A text as a part of an address.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
@@ -317,6 +329,14 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_id_is_no_run() {
+        let refused = of_run("", "/wait").expect_err("no run has it");
+        assert_eq!(refused.code(), Some("no-such-run"));
+        assert!(refused.to_string().starts_with("no run has the id \"\""), "{refused}");
+        assert_eq!(of_run("3f2", "/wait").expect("an address"), "/v1/runs/3f2/wait");
+    }
 
     #[test]
     fn an_id_never_becomes_another_address() {

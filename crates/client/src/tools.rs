@@ -1,6 +1,6 @@
 //! The agent's tools, what people are asked before `exec` runs it, and what needs no asking.
 
-use crate::{Client, Failed, escaped};
+use crate::{Client, Failed, escaped, no_such};
 use hyper::{Method, Request};
 use serde::Serialize;
 use serde_json::json;
@@ -82,6 +82,9 @@ impl Client {
 
     /// Takes an entry out of what needs no asking.
     pub async fn disallow(&self, id: &str) -> Result<(), Failed> {
+        if id.is_empty() {
+            return Err(no_such("no-such-entry", "no entry has the id \"\": `tenure allowlist` lists them"));
+        }
         self.call(Method::DELETE, &format!("/v1/allowlist/{}", escaped(id)), &json!({})).await
     }
 }

@@ -298,3 +298,22 @@ fn a_keeper_for_a_run_that_has_ended_is_refused() {
     assert!(matches!(told, Tell::Refused { .. }), "{told:?}");
     assert_eq!((marker.exists(), install.show(&id)), (false, before));
 }
+
+#[test]
+fn an_empty_id_is_no_run_with_and_without_a_daemon() {
+    for install in [Install::new(), Install::new().with_daemon()] {
+        install.tenure(&["run", "--quiet", "--", "true"]);
+        for verb in ["show", "wait", "cancel", "rm", "logs", "tree", "attach", "screen"] {
+            refused_at(&install, &[verb, ""], 4, "no run has the id");
+        }
+        assert_eq!(install.runs().len(), 1, "nothing was removed");
+    }
+    let install = Install::new().with_daemon();
+    refused_at(&install, &["why", ""], 4, "no run has the id");
+    refused_at(&install, &["allowlist", "remove", ""], 4, "no entry has the id");
+    for words in
+        [["sessions", "status", ""], ["sessions", "close", ""], ["tasks", "show", ""], ["acp", "close", ""]]
+    {
+        refused_at(&install, &words, 2, "a value is required");
+    }
+}

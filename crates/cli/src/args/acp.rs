@@ -3,6 +3,7 @@
 use super::PageArgs;
 use super::sessions::WhenBusyArg;
 use super::values::{Limit, limit, word};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tenure_core::session::Permissions;
@@ -91,7 +92,7 @@ Examples:
   tenure acp prompt claude --no-wait 'Run all tests.'; tenure acp attach claude")]
 pub(crate) struct PromptArgs {
     /// The agent, one that `tenure agents list` shows with an adapter.
-    #[arg(value_name = "AGENT")]
+    #[arg(value_name = "AGENT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) agent: String,
     /// What is said; - reads standard input.
     #[arg(value_name = "TEXT")]
@@ -144,7 +145,7 @@ pub(crate) struct AcpAttachArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AcpSessionArgs {
     /// The session, or the agent whose session of this directory is meant [default: the only one of this directory].
-    #[arg(value_name = "KEY|AGENT")]
+    #[arg(value_name = "KEY|AGENT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: Option<String>,
 }
 
@@ -185,7 +186,7 @@ pub(crate) struct AcpCloseArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SetModeArgs {
     /// The session, or the agent whose session of this directory is meant.
-    #[arg(value_name = "KEY|AGENT")]
+    #[arg(value_name = "KEY|AGENT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     /// The id of the mode.
     #[arg(value_name = "MODE")]
@@ -195,7 +196,7 @@ pub(crate) struct SetModeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SetOptionArgs {
     /// The session, or the agent whose session of this directory is meant.
-    #[arg(value_name = "KEY|AGENT")]
+    #[arg(value_name = "KEY|AGENT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     /// The id of the option.
     #[arg(value_name = "OPTION")]

@@ -2,6 +2,7 @@
 
 use super::values::{Limit, limit, word};
 use super::{PageArgs, SessionsImportArgs, WhoArgs};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use tenure_core::session::{Backend, Interaction, Kind, Mode, Permissions, SessionState};
@@ -63,7 +64,7 @@ pub(crate) enum SessionsVerb {
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
     /// The session.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
 }
 
@@ -181,7 +182,7 @@ Examples:
   tenure sessions history agent:main:1 --max-bytes 1MiB --json")]
 pub(crate) struct HistoryArgs {
     /// The session.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) page: PageArgs,
@@ -198,7 +199,7 @@ Examples:
   tenure sessions send agent:main:1 'Stop at the first failure.' --when-busy steer")]
 pub(crate) struct SendArgs {
     /// The session.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     /// What is said; - reads standard input.
     #[arg(value_name = "TEXT")]
@@ -227,7 +228,7 @@ Examples:
   tenure sessions wait agent:main:1 --timeout 10m; echo $?")]
 pub(crate) struct TurnWaitArgs {
     /// The session.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     /// Which turn [default: the one that is under way or was last].
     #[arg(long, value_name = "ID")]
@@ -246,7 +247,7 @@ Examples:
   tenure sessions close agent:main:1 --discard --reason 'begin anew'")]
 pub(crate) struct CloseArgs {
     /// The session.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) key: String,
     /// Forget it and what was said in it, so that its key can be used anew.
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use super::WhoArgs;
 use super::values::word;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use tenure_core::task::{Kind, NotifyPolicy, Status};
 
@@ -69,7 +70,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
     /// The task: its id, its run's, a unique beginning of either, or a session's key.
-    #[arg(value_name = "LOOKUP")]
+    #[arg(value_name = "LOOKUP", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) lookup: String,
 }
 

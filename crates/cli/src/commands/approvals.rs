@@ -11,7 +11,7 @@ use tenure_core::visible::{cut, visible};
 const HEADLINE: usize = 400;
 
 pub(crate) fn run(args: &ApprovalsArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     match &args.verb {
         None => list(&client, false, args.json),
         Some(ApprovalsVerb::List(list_args)) => list(&client, list_args.all, args.json),
@@ -41,7 +41,7 @@ fn show(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
         (Some(_), Some(_)) => Err(Failure::refused(format!(
             "several questions have ids that begin with {id:?}: write more of it"
         ))),
-        (None, _) => Err(Failure::refused(format!(
+        (None, _) => Err(Failure::no_such(format!(
             "no question has an id that begins with {id:?}: `tenure approvals` lists them"
         ))),
     }
