@@ -5,8 +5,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::env;
 use tenure_core::api::Exact;
+use tenure_core::output::Keep;
 use tenure_os::{descriptors, environment, file, text};
-use tenure_settings::Settings;
+use tenure_settings::{Origin, Settings};
 
 /// This process, without a command.
 pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
@@ -19,7 +20,19 @@ pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
         umask: file::umask(),
         nofile: descriptors::limit(),
         env_names: Vec::new(),
+        keep: keep(settings),
     })
+}
+
+/// How much of the output is kept, if our environment says so. The rest of the settings is the daemon's.
+pub(crate) fn keep(settings: &Settings) -> Option<Keep> {
+    let given = ["output.head", "output.tail"].into_iter().any(|key| is_from_environment(settings, key));
+    given.then_some(settings.output)
+}
+
+/// Whether our own environment gives a setting.
+pub(crate) fn is_from_environment(settings: &Settings, key: &str) -> bool {
+    matches!(settings.origin(key), Origin::Environment(_))
 }
 
 /// The entries of the environment, with paths that mean the same files from anywhere.

@@ -12,6 +12,7 @@ pub use import::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, Impor
 
 use crate::ids::{InstanceId, RunId};
 use crate::limits::Activity;
+use crate::output::Keep;
 use crate::resources::Resources;
 use crate::run_json::RunJson;
 use crate::spec::{OnEscape, Orphan, Size};
@@ -129,6 +130,9 @@ pub struct Exact {
     /// The names of the variables that were set on purpose.
     #[serde(default)]
     pub env_names: Vec<String>,
+    /// How much of the output is kept, where the caller's environment says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Keep>,
 }
 
 /// `POST /v1/runs/{id}/cancel`.

@@ -114,6 +114,7 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
 
 /// How much of a run's output is kept on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Keep {
     /// The first bytes, kept for good.

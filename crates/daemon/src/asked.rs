@@ -10,6 +10,7 @@ use tenure_core::api::{Exact, RunRequest, Stdin};
 use tenure_core::defaults;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
+use tenure_core::output::Keep;
 use tenure_core::resources::Resources;
 use tenure_core::session::{Backend, SessionKey};
 use tenure_core::spec::{Argv, Line, OnEscape, Orphan, PtyCommand, Size, Spec, Transport, check_env};
@@ -37,6 +38,8 @@ pub(crate) struct Asked {
     pub(crate) exec: Option<OfExec>,
     /// What of it is told, if it goes on by itself and is a task of its own.
     pub(crate) policy: Option<NotifyPolicy>,
+    /// How much of its output is kept, where the settings do not decide.
+    pub(crate) keep: Option<Keep>,
 }
 
 /// What a run of the exec tool has beside.
@@ -67,6 +70,7 @@ impl Asked {
             run_id: Some(run),
             exec: None,
             policy: None,
+            keep: None,
             spec,
         })
     }
@@ -92,6 +96,8 @@ pub(crate) struct Process {
     pub(crate) env_names: Vec<String>,
     pub(crate) umask: u32,
     pub(crate) nofile: Option<(u64, u64)>,
+    /// How much of the output is kept, where whoever asks may say so.
+    pub(crate) keep: Option<Keep>,
 }
 
 /// Makes sense of a request.
@@ -102,6 +108,8 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         None => of_daemon(request, state_root)?,
     };
     let transport = transport(request, &mut process)?;
+    // The disk is the operator's.
+    let keep = process.keep.filter(|_| who.only_session().is_none());
     let spec = Spec {
         session,
         scope: named("scope", request.scope.as_ref())?,
@@ -125,6 +133,7 @@ pub(crate) fn read(request: &RunRequest, state_root: &str, who: &Requester) -> R
         run_id: None,
         exec: None,
         policy: Some(request.notify.unwrap_or_default()),
+        keep,
     })
 }
 
@@ -189,6 +198,7 @@ pub(crate) fn unpack(exact: &Exact) -> Result<Process, Refusal> {
         env_names: exact.env_names.clone(),
         umask: exact.umask & 0o777,
         nofile: Some(exact.nofile),
+        keep: exact.keep,
     })
 }
 
@@ -228,7 +238,9 @@ impl CallerProcess {
     /// judges the command, the environment is the daemon's, so that bare names are looked up in the daemon's PATH.
     pub(crate) fn begin(self, daemons: Process, judged: bool) -> Process {
         let env = if self.of_operator && !judged { self.process.env } else { daemons.env };
-        Process { env, ..self.process }
+        // The disk is the operator's.
+        let keep = self.process.keep.filter(|_| self.of_operator);
+        Process { env, keep, ..self.process }
     }
 }
 
@@ -251,6 +263,7 @@ pub(crate) fn handed_down(state_root: &str) -> Process {
         env_names: Vec::new(),
         umask: 0o022,
         nofile: None,
+        keep: None,
     }
 }
 

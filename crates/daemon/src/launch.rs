@@ -109,8 +109,8 @@ impl Daemon {
         // What somebody waits for is no task.
         let policy = asked.policy.filter(|_| caller.is_none());
         let task = policy.map(|policy| new_task(policy, true)).transpose()?;
-        let terms =
-            Terms { backend: asked.backend.word(), cgroup: self.settings.cgroup, keep: self.settings.output };
+        let keep = asked.keep.unwrap_or(self.settings.output);
+        let terms = Terms { backend: asked.backend.word(), cgroup: self.settings.cgroup, keep };
         let mut lease = Lease::new(self.instance.clone()).map_err(Refusal::internal)?;
         lease.registry = Some(self.registry_id.clone());
         if let Some(run_id) = asked.run_id {

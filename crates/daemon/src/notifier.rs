@@ -258,6 +258,7 @@ impl Daemon {
             run_id: None,
             exec: None,
             policy: None,
+            keep: None,
         })
     }
 }

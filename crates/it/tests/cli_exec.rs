@@ -267,3 +267,26 @@ fn what_is_on_the_allowlist_runs_without_asking() {
     says(&home, &["exec", "--", "ls -d /"], 1);
     home.finish();
 }
+
+#[test]
+fn settings_of_a_run_in_the_callers_environment_hold_for_that_call() {
+    let home = home();
+    says(&home, &["daemon", "start"], 0);
+    let code = |script: &str| home.shell(script).status.code();
+    let limit = "TENURE_EXEC_TIMEOUT=200ms $TENURE exec";
+    assert_eq!(code(&format!("{limit} -- 'sleep 1000'")), Some(124));
+    assert_eq!(code(&format!("echo '{{\"command\":\"sleep 1000\"}}' | {limit} --json-in -")), Some(124));
+    assert_eq!(code(&format!("{limit} --timeout 1m -- 'sleep 0.5'")), Some(0), "a flag comes first");
+    assert_eq!(code("$TENURE exec -- 'sleep 0.5'"), Some(0), "other calls have the daemon's");
+    let dropped = |env: &str, verb: &str| {
+        let output = home.shell(&format!("{env} $TENURE {verb} 'head -c 300000 /dev/zero' | wc -c"));
+        assert!(output.status.success(), "{output:?}");
+        json_of(&home, &["ps", "--all", "--limit", "1", "--json"], 0)[0]["output"]["droppedBytes"].clone()
+    };
+    let less = "TENURE_OUTPUT_HEAD=0 TENURE_OUTPUT_TAIL=64KiB";
+    for verb in ["exec --", "run --quiet -- sh -c"] {
+        assert!(dropped(less, verb).as_u64().is_some_and(|bytes| bytes > 100_000), "{verb}");
+        assert_eq!(dropped("", verb), 0, "{verb}");
+    }
+    home.finish();
+}

@@ -8,6 +8,7 @@ use super::json_in;
 use crate::args::ExecArgs;
 use crate::failure::Failure;
 use crate::{here, print, reach, settings};
+use request::OwnDefaults;
 use serde::Serialize;
 use tenure_client::{Client, Failed};
 use tenure_core::ending::{Exit, Termination};
@@ -27,11 +28,12 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
                     "process is no field of a request: leave it out, and give workdir and env",
                 ));
             }
+            OwnDefaults::of(&settings).fill_in(fields).map_err(Failure::ours)?;
             fields.insert("process".to_owned(), serde_json::to_value(process).map_err(Failure::refused)?);
         }
         ask(&reach::needed(&settings).map_err(Failure::of_run)?, &request)?
     } else {
-        let request = request::of(args, process);
+        let request = request::of(args, &settings, process);
         ask(&reach::needed(&settings).map_err(Failure::of_run)?, &request)?
     };
     let is_json = args.json || args.json_in.is_some();

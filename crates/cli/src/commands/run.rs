@@ -12,6 +12,7 @@ use std::env;
 use std::io::IsTerminal;
 use std::time::Duration;
 use tenure_client::Client;
+use tenure_core::api::RunRequest;
 use tenure_core::defaults;
 use tenure_core::ending::Reason;
 use tenure_core::limits::Limits;
@@ -34,7 +35,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     spec.check().map_err(Failure::ours)?;
     let state = settings::open(&settings).map_err(Failure::of_run)?;
     let started = match reach::daemon(&settings).map_err(Failure::of_run)? {
-        Some(client) if args.bg => in_background(args, &client, &spec),
+        Some(client) if args.bg => {
+            in_background(args, &client, &request::of(args, &spec, here::keep(&settings)))
+        }
         Some(client) => foreground::by_daemon(args, &settings, &client, &spec),
         None => directly(args, &settings, &state, &spec),
     };
@@ -42,12 +45,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 }
 
 /// Has the daemon start it, prints its id, and leaves.
-fn in_background(args: &RunArgs, client: &Client, spec: &Spec) -> Result<u8, Failure> {
-    let run =
-        reach::try_wait(client.start(&request::of(args, spec)))?.map_err(|failed| match failed.code() {
-            Some("too-long") => Failure::not_startable(&failed),
-            _ => reach::failure(&failed),
-        })?;
+fn in_background(args: &RunArgs, client: &Client, request: &RunRequest) -> Result<u8, Failure> {
+    let run = reach::try_wait(client.start(request))?.map_err(|failed| match failed.code() {
+        Some("too-long") => Failure::not_startable(&failed),
+        _ => reach::failure(&failed),
+    })?;
     if let Some(termination) = &run.termination
         && termination.reason == Reason::SpawnError
     {

@@ -199,6 +199,7 @@ impl Wanted {
         } else {
             Transport::Pipes { command, stdin: true }
         };
+        let keep = process.keep;
         let spec = Spec {
             session: self.session.clone(),
             scope: self.scope.clone(),
@@ -221,6 +222,7 @@ impl Wanted {
             run_id,
             exec,
             policy: None,
+            keep,
         })
     }
 }

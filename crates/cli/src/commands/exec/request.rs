@@ -2,28 +2,67 @@
 
 use super::line::line;
 use crate::args::{ExecArgs, Limit};
+use crate::here::is_from_environment;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::time::Duration;
 use tenure_core::api::Exact;
-use tenure_core::tools::ExecRequest;
+use tenure_core::tools::{ExecRequest, Notify};
+use tenure_settings::Settings;
+
+/// Fields of a request that our own environment gives: it comes before the daemon's settings, and after flags.
+#[derive(Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OwnDefaults {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    yield_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notify: Option<Notify>,
+}
+
+impl OwnDefaults {
+    pub(super) fn of(settings: &Settings) -> Self {
+        let ours = |key| is_from_environment(settings, key);
+        let exec = &settings.exec;
+        Self {
+            timeout_seconds: ours("exec.timeout").then(|| exec.timeout.unwrap_or_default().as_secs_f64()),
+            yield_ms: ours("exec.yield").then(|| millis(exec.yield_after)),
+            notify: ours("exec.notify").then_some(exec.notify),
+        }
+    }
+
+    /// Adds to a request what it does not say itself.
+    pub(super) fn fill_in(&self, request: &mut Map<String, Value>) -> serde_json::Result<()> {
+        if let Value::Object(ours) = serde_json::to_value(self)? {
+            for (name, value) in ours {
+                request.entry(name).or_insert(value);
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The request that means these flags.
-pub(super) fn of(args: &ExecArgs, process: Exact) -> ExecRequest {
+pub(super) fn of(args: &ExecArgs, settings: &Settings, process: Exact) -> ExecRequest {
     let length = |limit: Limit| limit.0.unwrap_or_default();
     let seconds = |limit: Option<Limit>| limit.map(|limit| length(limit).as_secs_f64());
+    let ours = OwnDefaults::of(settings);
     ExecRequest {
         command: line(&args.command),
         workdir: args.workdir.clone(),
         env: args.env.iter().cloned().collect(),
-        yield_ms: args.yield_after.map(|limit| millis(length(limit))),
+        yield_ms: args.yield_after.map(|limit| millis(length(limit))).or(ours.yield_ms),
         background: args.background,
-        timeout_seconds: seconds(args.timeout),
+        timeout_seconds: seconds(args.timeout).or(ours.timeout_seconds),
         no_output_timeout_seconds: seconds(args.no_output_timeout),
         pty: args.pty,
         session_key: args.session.clone(),
         scope_key: args.scope.clone(),
         replace: args.replace,
         ask: args.ask.map(Into::into),
-        notify: args.notify.map(Into::into),
+        notify: args.notify.map(Into::into).or(ours.notify),
         label: args.label.clone(),
         process: Some(process),
     }

@@ -3,10 +3,10 @@
 
 use super::super::printer::{self, Printed, Printer};
 use super::typing::{Input, Typing};
-use super::{handover, print_record};
+use super::{handover, print_record, request};
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::print;
+use crate::{here, print};
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
@@ -89,7 +89,8 @@ pub(super) fn by_daemon(
 ) -> Result<u8, Failure> {
     let state = crate::settings::open(settings)?;
     let signals = take_signals(args).map_err(Failure::ours)?;
-    let launched = handover::launch(client, &state, args, spec, &signals)?;
+    let request = request::of(args, spec, here::keep(settings));
+    let launched = handover::launch(client, &state, args, &request, &signals)?;
     attend(args, &state, launched, signals, None)
 }
 

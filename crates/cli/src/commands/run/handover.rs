@@ -1,6 +1,5 @@
 //! A foreground run through the daemon: the connection that asks for it becomes the connection to its keeper.
 
-use super::request;
 use super::typing::Input;
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -8,9 +7,8 @@ use crate::reach;
 use std::io;
 use std::time::Duration;
 use tenure_client::Client;
-use tenure_core::api::{PASS_STDIN, Problem, STDIN_HEADER};
+use tenure_core::api::{PASS_STDIN, Problem, RunRequest, STDIN_HEADER};
 use tenure_core::defaults::{PROBE_AFTER, PROBE_EVERY, PROBE_LIMIT};
-use tenure_core::spec::Spec;
 use tenure_core::wire::Tell;
 use tenure_keeper::frames::Frames;
 use tenure_keeper::launch::Launched;
@@ -34,11 +32,11 @@ pub(super) fn launch(
     client: &Client,
     state: &StateRoot,
     args: &RunArgs,
-    spec: &Spec,
+    request: &RunRequest,
     signals: &Signals,
 ) -> Result<(Launched, Input), Failure> {
     let conn = connect(client)?;
-    let body = serde_json::to_vec(&request::of(args, spec)).map_err(Failure::ours)?;
+    let body = serde_json::to_vec(request).map_err(Failure::ours)?;
     let mut input = Input::of(args);
     let stdin =
         if input == Input::Passed { format!("{STDIN_HEADER}: {PASS_STDIN}\r\n") } else { String::new() };

@@ -4,11 +4,12 @@ use crate::args::RunArgs;
 use crate::here;
 use std::time::Duration;
 use tenure_core::api::{Exact, RunRequest, Stdin};
+use tenure_core::output::Keep;
 use tenure_core::spec::{Spec, Transport};
 use tenure_os::descriptors;
 
-/// The request that means this spec.
-pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
+/// The request that means this spec, with this much of its output kept if we have to say so.
+pub(super) fn of(flags: &RunArgs, spec: &Spec, keep: Option<Keep>) -> RunRequest {
     let argv = spec.transport.argv();
     let exact = Exact {
         words: here::packed([&spec.cwd].into_iter().chain(argv.words()).chain(&spec.env)),
@@ -16,6 +17,7 @@ pub(super) fn of(flags: &RunArgs, spec: &Spec) -> RunRequest {
         umask: spec.umask,
         nofile: descriptors::limit(),
         env_names: spec.env_names.clone(),
+        keep,
     };
     let stdin = match &spec.transport {
         Transport::Pipes { stdin, .. } => Some(if *stdin { Stdin::Open } else { Stdin::Closed }),
