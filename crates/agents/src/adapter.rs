@@ -3,8 +3,7 @@
 
 use crate::agent::acts_unasked;
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
-use crate::layers::{ACP, Layers, command};
-use std::collections::BTreeMap;
+use crate::layers::{ACP, Described, Layers, command};
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::defaults;
@@ -74,8 +73,8 @@ impl Adapter {
 }
 
 /// Every adapter there is: the built-in ones and those that the file describes. `given` are its tables below `agents`.
-pub fn adapters(file: &Path, given: &RawTable) -> Result<BTreeMap<AgentId, Adapter>, BadAgent> {
-    Layers::new(file, given)?.each(|name, table| {
+pub fn adapters(file: &Path, given: &RawTable) -> Described<Adapter> {
+    Layers::new(file, given).each(|name, table| {
         let is_given = table.values.contains_key(ACP);
         is_given.then(|| adapter(name.clone(), &table.table(ACP)?)).transpose()
     })

@@ -3,10 +3,9 @@
 use crate::adapter::limit;
 use crate::agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
-use crate::layers::{ACP, Layers, command};
+use crate::layers::{ACP, Described, Layers, command};
 use crate::rule::Rule;
 use crate::template::{Argument, EXTRA, Place, Template};
-use std::collections::BTreeMap;
 use std::path::Path;
 use tenure_core::defaults;
 use tenure_core::limits::Activity;
@@ -36,8 +35,8 @@ const READ_KEYS: [&str; 8] =
     ["session", "delta", "message", "final", "error", "usage-input", "usage-output", "usage-of"];
 
 /// Every CLI agent there is: the built-in ones and those that the file describes. `given` are its tables below `agents`.
-pub fn agents(file: &Path, given: &RawTable) -> Result<BTreeMap<AgentId, Agent>, BadAgent> {
-    Layers::new(file, given)?.each(|name, table| {
+pub fn agents(file: &Path, given: &RawTable) -> Described<Agent> {
+    Layers::new(file, given).each(|name, table| {
         let is_adapter_alone = table.values.keys().map(String::as_str).eq([ACP]);
         (!is_adapter_alone).then(|| agent(name.clone(), table)).transpose()
     })

@@ -30,6 +30,9 @@ const BUILT_IN_COUNT: usize = 14;
 /// The table in an agent's that describes its adapter.
 pub(crate) const ACP: &str = "acp";
 
+/// Descriptions by the names of their agents. One that cannot be used says why, and the others hold.
+pub type Described<T> = BTreeMap<String, Result<T, BadAgent>>;
+
 /// Every agent's table, and the line where the file gives it.
 pub(crate) struct Layers<'a> {
     file: &'a Path,
@@ -38,41 +41,46 @@ pub(crate) struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    pub(crate) fn new(file: &'a Path, given: &'a RawTable) -> Result<Self, BadAgent> {
+    pub(crate) fn new(file: &'a Path, given: &'a RawTable) -> Self {
         let built_in = BUILT_IN.map(|(name, text)| {
             let table = without_lines(raw::parse(Path::new(name), text).unwrap_or_default());
             (name.to_owned(), (0, table))
         });
-        let mut layers = Self { file, given, tables: BTreeMap::from(built_in) };
+        let mut tables = BTreeMap::from(built_in);
         for (name, raw) in given {
-            let RawValue::Table(over) = &raw.value else {
-                let why = format!("this is {}: write a table, [agents.{name}]", raw.value.kind());
-                return Err(layers.root().bad(name, why));
-            };
-            let (line, table) = layers.tables.entry(name.clone()).or_default();
+            let (line, table) = tables.entry(name.clone()).or_default();
             *line = raw.line;
-            lay_over(table, over);
+            if let RawValue::Table(over) = &raw.value {
+                lay_over(table, over);
+            }
         }
-        Ok(layers)
-    }
-
-    fn root(&self) -> Table<'_> {
-        Table { file: self.file, key: "agents".to_owned(), line: 1, values: self.given }
+        Self { file, given, tables }
     }
 
     /// What `read` makes of each agent's table, where it makes something of it.
     pub(crate) fn each<T>(
         &self,
         read: impl Fn(&AgentId, &Table<'_>) -> Result<Option<T>, BadAgent>,
-    ) -> Result<BTreeMap<AgentId, T>, BadAgent> {
+    ) -> Described<T> {
         let one = |(name, (line, values)): (&String, &(usize, RawTable))| {
-            let id: AgentId = name
-                .parse()
-                .map_err(|why: tenure_core::session::BadAgent| self.root().bad(name, why.to_string()))?;
-            let table = Table { file: self.file, key: format!("agents.{name}"), line: *line, values };
-            Ok(read(&id, &table)?.map(|described| (id, described)))
+            let id = self.checked(name)?;
+            read(&id, &Table { file: self.file, key: format!("agents.{name}"), line: *line, values })
         };
-        self.tables.iter().map(one).filter_map(Result::transpose).collect()
+        let named = |entry: (&String, &(usize, RawTable))| Some((entry.0.clone(), one(entry).transpose()?));
+        self.tables.iter().filter_map(named).collect()
+    }
+
+    /// The agent of a name, unless the file writes no table for it.
+    fn checked(&self, name: &str) -> Result<AgentId, BadAgent> {
+        let root = Table { file: self.file, key: "agents".to_owned(), line: 1, values: self.given };
+        match self.given.get(name).map(|raw| &raw.value) {
+            None | Some(RawValue::Table(_)) => {
+                name.parse().map_err(|why: tenure_core::session::BadAgent| root.bad(name, why.to_string()))
+            }
+            Some(other) => {
+                Err(root.bad(name, format!("this is {}: write a table, [agents.{name}]", other.kind())))
+            }
+        }
     }
 }
 

@@ -20,7 +20,7 @@ pub use adapter::{Adapter, adapters};
 pub use agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
 pub use describe::agents;
 pub use environment::Environment;
-pub use layers::BUILT_IN;
+pub use layers::{BUILT_IN, Described};
 pub use reader::{Answer, Event, LINE_BYTES, Reader, Told, Untold, Usage};
 pub use rule::Rule;
 pub use session::{AgentSession, BadAgentSession};

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 use tenure_os::{family, host};
-use tenure_settings::{Origin, Settings};
+use tenure_settings::{BadSettings, Settings};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,14 +68,15 @@ impl Check {
 }
 
 /// Looks at everything.
-pub(crate) fn examine(settings: &Settings) -> Vec<Check> {
+pub(crate) fn examine(settings: &Settings, mistakes: &[BadSettings]) -> Vec<Check> {
     let mut checks = boundary::checks(settings);
     checks.extend(kernel::checks(family::here(), &host::kernel(), host::is_root()));
     checks.extend(limits::checks());
     checks.extend(place::checks(settings));
     checks.extend(daemon::checks(settings));
     checks.extend(stale::checks(settings));
-    checks.push(configuration(settings));
+    checks.push(configuration(settings, mistakes));
+    checks.push(agents(settings));
     checks.push(channels(settings));
     checks.push(exec(settings));
     checks
@@ -86,6 +87,23 @@ fn exec(settings: &Settings) -> Check {
     let (mode, ask) = (settings.exec.mode, settings.exec.ask);
     let [mode_from, ask_from] = ["exec.mode", "exec.ask"].map(|key| settings.origin(key));
     Check::ok("exec", format!("mode {mode} ({mode_from}), asks {ask} ({ask_from})"))
+}
+
+/// An agent with a mistake is not started; the others are.
+fn agents(settings: &Settings) -> Check {
+    const NAME: &str = "agents";
+    let file = settings.config().unwrap_or(Path::new(""));
+    let agents = tenure_agents::agents(file, settings.agents());
+    let adapters = tenure_agents::adapters(file, settings.agents());
+    let wrong = agents.values().filter_map(|it| it.as_ref().err());
+    let mut wrong: Vec<String> =
+        wrong.chain(adapters.values().filter_map(|it| it.as_ref().err())).map(ToString::to_string).collect();
+    wrong.dedup();
+    if wrong.is_empty() {
+        return Check::ok(NAME, format!("{} in config.toml", settings.agents().len()));
+    }
+    let advice = "mend them and restart the daemon; until then these agents are refused";
+    Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
 }
 
 /// A channel with a mistake takes nothing; the others do.
@@ -102,20 +120,19 @@ fn channels(settings: &Settings) -> Check {
     Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
 }
 
-fn configuration(settings: &Settings) -> Check {
+fn configuration(settings: &Settings, mistakes: &[BadSettings]) -> Check {
     const NAME: &str = "configuration";
+    if !mistakes.is_empty() {
+        let found: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        let advice = "mend it: until then nothing is started, and other commands use what is right of it";
+        return Check::new(NAME, Verdict::Problem, found.join("; "), advice);
+    }
     match settings.config() {
         None => {
             let variable = tenure_os::place::home_variable();
             Check::ok(NAME, format!("there is no place for a configuration file: {variable} is not set"))
         }
         Some(path) if path.exists() => Check::ok(NAME, path.display().to_string()),
-        Some(path) if *settings.origin("config") != Origin::Default => Check::new(
-            NAME,
-            Verdict::Warning,
-            format!("TENURE_CONFIG names {}, which does not exist", path.display()),
-            "write the file, or unset TENURE_CONFIG",
-        ),
         Some(path) => Check::ok(NAME, format!("{} does not exist: defaults hold", path.display())),
     }
 }

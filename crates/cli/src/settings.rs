@@ -2,17 +2,36 @@
 
 use crate::failure::Failure;
 use tenure_keeper::state_root::StateRoot;
+use tenure_os::complaint::complain;
 use tenure_os::filesystem;
-use tenure_settings::Settings;
+use tenure_settings::{BadSettings, Settings};
 
-/// Every setting.
+/// Every setting, for commands that start something: they refuse what is wrong.
 pub(crate) fn load() -> Result<Settings, Failure> {
     Settings::load(&[]).map_err(Failure::refused)
 }
 
+/// Every setting, for commands that look, stop or repair. What is wrong is said once, and the rest holds. No daemon is
+/// started then: it would refuse the same.
+pub(crate) fn load_to_look() -> Result<Settings, Failure> {
+    let (mut settings, mut mistakes) = Settings::load_leniently().map_err(Failure::refused)?;
+    if let Some(at) = mistakes.iter().position(BadSettings::is_without_file) {
+        return Err(Failure::refused(mistakes.swap_remove(at)));
+    }
+    if let Some(first) = mistakes.first() {
+        let more = match mistakes.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        complain(format_args!("{first}{more}; the other settings hold, `tenure doctor` has the whole list"));
+        settings.autostart = false;
+    }
+    Ok(settings)
+}
+
 /// Opens the state root that the settings name.
 pub(crate) fn state_root() -> Result<StateRoot, Failure> {
-    open(&load()?)
+    open(&load_to_look()?)
 }
 
 /// Opens the state root of these settings.

@@ -29,6 +29,7 @@ impl Install {
         let dir = tempfile::Builder::new().prefix("tenure-it-").tempdir().expect("a temporary directory");
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).expect("chmod");
         let state = dir.path().join("state");
+        std::fs::write(dir.path().join("config.toml"), "").expect("a configuration");
         Self { dir, state, cgroup: true, unprivileged: false, daemon: false, env: Vec::new() }
     }
 
@@ -110,7 +111,7 @@ impl Install {
             command.env("TENURE_NO_AUTOSTART", "1");
         }
         command.env("TENURE_CGROUP", if self.cgroup { "on" } else { "off" });
-        // Not that of whoever runs the tests; there need not be one.
+        // Not that of whoever runs the tests.
         command.env("TENURE_CONFIG", self.config());
         command.envs(self.env.iter().cloned());
         command.stdin(Stdio::null());

@@ -101,17 +101,75 @@ fn it_says_where_each_setting_is_from() {
 }
 
 #[test]
-fn a_wrong_configuration_is_refused_by_every_command_in_one_line() {
-    let install = Install::new();
+fn a_wrong_configuration_stops_those_who_start_something_and_nobody_else() {
+    let install = Install::new().with_daemon();
+    let id = install.start_in_background(&[], &["sleep", "1000"]);
     std::fs::write(install.config(), "cgroup = true\n[run]\ngarce = 1\n").expect("write");
-    for (words, code) in [(&["ps"][..], 1), (&["doctor"], 1), (&["run", "--", "true"], 125)] {
+    let wrong = "config.toml:3: there is no setting run.garce";
+    let refused = [
+        (&["run", "--", "true"][..], 125),
+        (&["exec", "true"], 125),
+        (&["sessions", "spawn", "--agent", "codex"], 1),
+        (&["daemon", "start"], 1),
+    ];
+    let works = [
+        (&["ps"][..], 0),
+        (&["show", &id], 0),
+        (&["logs", &id], 0),
+        (&["tree", &id], 0),
+        (&["daemon", "status"], 0),
+        (&["agents"], 0),
+        (&["cancel", &id], 0),
+        (&["wait", &id], 123),
+        (&["daemon", "stop"], 0),
+        (&["ps", "--all"], 0),
+        (&["rm", &id], 0),
+    ];
+    for (words, code) in refused.into_iter().chain(works) {
         let output = install.tenure(words);
         let why = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{words:?}: {why}");
+        assert_eq!(why.matches(wrong).count(), 1, "{words:?} says it once: {why}");
+    }
+    let (code, told) = doctor(&install);
+    let found = &check(&told, "configuration")["finding"];
+    assert!(code == Some(1) && found.as_str().is_some_and(|text| text.contains(wrong)), "{found}");
+}
+
+#[test]
+fn a_configuration_that_is_named_and_not_there_is_refused_and_told_by_doctor() {
+    let install = Install::new();
+    std::fs::remove_file(install.config()).expect("it was there");
+    for (words, code) in [(&["ps"][..], 1), (&["run", "--", "true"], 125), (&["daemon", "stop"], 1)] {
+        let output = install.tenure(words);
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            why.contains("config.toml:3: there is no setting run.garce") && why.lines().count() == 1,
-            "{why}"
+            output.status.code() == Some(code) && why.contains("unset TENURE_CONFIG"),
+            "{words:?}: {why}"
         );
+    }
+    let (code, told) = doctor(&install);
+    assert_eq!((code, &check(&told, "configuration")["verdict"]), (Some(1), &"problem".into()));
+}
+
+#[test]
+fn one_bad_agent_is_named_and_changes_nothing_for_others() {
+    let install = Install::new().with_daemon();
+    let text = "[agents.claude]\nmodle = 'x'\n[agents.mine.acp]\ncommand = 3\n";
+    std::fs::write(install.config(), text).expect("write");
+    let (code, told) = doctor(&install);
+    let found = check(&told, "agents")["finding"].as_str().expect("text").to_owned();
+    assert!(
+        code == Some(1) && found.contains("agents.claude.modle") && found.contains("agents.mine"),
+        "{found}"
+    );
+    let spawn = |agent: &str| install.tenure(&["sessions", "spawn", "--json", "--agent", agent]);
+    let codex: Value = serde_json::from_slice(&spawn("codex").stdout).expect("JSON");
+    assert_eq!(codex["session"]["backendId"], "cli", "as without the mistakes");
+    for (agent, wrong) in [("claude", "agents.claude.modle"), ("mine", "agents.mine.acp.command")] {
+        let output = spawn(agent);
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && why.contains(wrong), "{agent}: {why}");
     }
 }
 

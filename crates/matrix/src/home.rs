@@ -29,6 +29,7 @@ impl Home {
     #[track_caller]
     pub fn with_env(env: &[(&str, &str)]) -> Self {
         let dir = tempfile::Builder::new().prefix("tm-").tempdir().expect("a temporary directory");
+        std::fs::write(dir.path().join("config.toml"), "").expect("a configuration");
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Self { book: Book::new(dir.path()), dir, env }
     }

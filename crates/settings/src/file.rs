@@ -28,16 +28,25 @@ pub(crate) struct Contents {
 const AGENTS: &str = "agents";
 const CHANNELS: &str = "channels";
 
-/// Reads the file's text.
-pub(crate) fn read(path: &Path, text: &str) -> Result<Contents, BadSettings> {
-    let table = DeTable::parse(text).map_err(|error| not_toml(path, text, &error))?;
+/// What is done about a mistake: it is returned, or noted.
+pub(crate) type OnMistake<'a> = &'a mut dyn FnMut(BadSettings) -> Result<(), BadSettings>;
+
+/// Reads the file's text. What is no mistake is read also where others are noted; of a text that is not TOML, nothing.
+pub(crate) fn read(path: &Path, text: &str, mistake: OnMistake<'_>) -> Result<Contents, BadSettings> {
+    let table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(error) => {
+            mistake(not_toml(path, text, &error))?;
+            return Ok(Contents::default());
+        }
+    };
     let described = |name| match table.get_ref().get(name).map(toml::Spanned::get_ref) {
         Some(DeValue::Table(table)) => raw_table(text, table),
         _ => RawTable::new(),
     };
     let (agents, channels) = (described(AGENTS), described(CHANNELS));
     let mut contents = Contents { given: Vec::new(), agents, channels };
-    Walk { path, text, given: &mut contents.given }.table("", table.get_ref())?;
+    Walk { path, text, given: &mut contents.given, mistake }.table("", table.get_ref())?;
     Ok(contents)
 }
 
@@ -50,6 +59,7 @@ struct Walk<'a> {
     path: &'a Path,
     text: &'a str,
     given: &'a mut Vec<Given>,
+    mistake: OnMistake<'a>,
 }
 
 impl Walk<'_> {
@@ -76,7 +86,8 @@ impl Walk<'_> {
     fn value(&mut self, key: &str, value: &DeValue<'_>, line: usize) -> Result<(), BadSettings> {
         let Some(setting) = TABLE.iter().find(|setting| setting.key == key) else {
             let path = self.path.to_owned();
-            return Err(BadSettings::Unknown { path, line, key: key.to_owned(), known: known_beside(key) });
+            let known = known_beside(key);
+            return (self.mistake)(BadSettings::Unknown { path, line, key: key.to_owned(), known });
         };
         let text = match value {
             DeValue::String(text) => text.to_string(),
@@ -85,7 +96,7 @@ impl Walk<'_> {
             other => {
                 let origin = crate::Origin::File { path: self.path.to_owned(), line };
                 let why = format!("this is a {}: write a text, a number or a boolean", other.type_str());
-                return Err(BadSettings::Value { key: setting.key, origin, why });
+                return (self.mistake)(BadSettings::Value { key: setting.key, origin, why });
             }
         };
         self.given.push(Given { setting, text, line });
@@ -93,12 +104,17 @@ impl Walk<'_> {
     }
 }
 
-/// The settings of the section that a wrong key is in; of all sections, if there is no such one.
+/// The settings of the section that a wrong key is in; the sections, if there is no such one.
 fn known_beside(key: &str) -> String {
     let section = key.rsplit_once('.').map_or("", |(section, _)| section);
     let in_section = |setting: &&Setting| setting.key.rsplit_once('.').is_some_and(|(its, _)| its == section);
     let beside: Vec<_> = TABLE.iter().filter(in_section).map(|setting| setting.key).collect();
-    let all = || TABLE.iter().map(|setting| setting.key).collect();
-    let known: Vec<_> = if beside.is_empty() { all() } else { beside };
-    known.join(", ")
+    if !beside.is_empty() {
+        return beside.join(", ");
+    }
+    let mut tops: Vec<_> = TABLE.iter().filter_map(|setting| setting.key.split('.').next()).collect();
+    tops.extend([AGENTS, CHANNELS]);
+    tops.sort_unstable();
+    tops.dedup();
+    tops.join(", ")
 }

@@ -1,5 +1,6 @@
 //! Puts the layers on top of each other, the strongest last.
 
+use crate::file::OnMistake;
 use crate::kind::Place;
 use crate::origin::{BadSettings, Origin};
 use crate::table::{Env, Setting, TABLE};
@@ -11,6 +12,28 @@ use tenure_os::place::{self, Variables};
 
 /// The settings that these flags and variables give, with the file that the variables name.
 pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<Settings, BadSettings> {
+    load_with(flags, variables, &mut Err)
+}
+
+/// The same with defaults instead of what is wrong, and everything that is. What leaves open which installation is meant is
+/// refused.
+pub(crate) fn load_leniently(variables: Variables<'_>) -> Result<(Settings, Vec<BadSettings>), BadSettings> {
+    let mut mistakes = Vec::new();
+    let settings = load_with(&[], variables, &mut |mistake| {
+        if mistake.is_final() {
+            return Err(mistake);
+        }
+        mistakes.push(mistake);
+        Ok(())
+    })?;
+    Ok((settings, mistakes))
+}
+
+fn load_with(
+    flags: &[(&str, &str)],
+    variables: Variables<'_>,
+    mistake: OnMistake<'_>,
+) -> Result<Settings, BadSettings> {
     let home = place::home(variables);
     let caller = Place { base: None, home: home.as_deref() };
     // Only defaults may need a home: a state root that is named needs none.
@@ -21,20 +44,23 @@ pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<S
     let named = origin != Origin::Default;
     settings.origins.insert("config", origin);
     if let Some(path) = settings.config.clone() {
-        let contents = read(&path, named)?;
+        let contents = read(&path, named, variables, mistake)?;
         (settings.agents, settings.channels) = (contents.agents, contents.channels);
         for given in contents.given {
             let origin = Origin::File { path: path.clone(), line: given.line };
             let place = Place { base: path.parent(), home: home.as_deref() };
-            settings.set(given.setting, &given.text, place, origin)?;
+            settings.set(given.setting, &given.text, place, origin).or_else(&mut *mistake)?;
         }
     }
     for setting in TABLE {
         let Some(value) = variables(setting.env.name()).filter(|value| !value.is_empty()) else { continue };
         let origin = Origin::Environment(setting.env.name());
         let bad = |why: String| BadSettings::Value { key: setting.key, origin: origin.clone(), why };
-        let text = value.to_str().ok_or_else(|| bad(format!("{} is not UTF-8", value.display())))?;
-        settings.set(setting, text, caller, origin)?;
+        let Some(text) = value.to_str() else {
+            mistake(bad(format!("{} is not UTF-8", value.display())))?;
+            continue;
+        };
+        settings.set(setting, text, caller, origin).or_else(&mut *mistake)?;
     }
     for &(key, text) in flags {
         let setting = TABLE.iter().find(|setting| setting.key == key);
@@ -49,7 +75,7 @@ pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<S
     if state.is_none() && *settings.origin("state") == Origin::Default {
         return Err(BadSettings::NoStateRoot);
     }
-    settings.check()?;
+    settings.check().or_else(mistake)?;
     Ok(settings)
 }
 
@@ -112,17 +138,41 @@ fn config(variables: Variables<'_>) -> (Option<PathBuf>, Origin) {
     (place::config(variables).map(|dir| dir.join("config.toml")), Origin::Default)
 }
 
-fn read(path: &Path, named: bool) -> Result<file::Contents, BadSettings> {
+fn read(
+    path: &Path,
+    named: bool,
+    variables: Variables<'_>,
+    mistake: OnMistake<'_>,
+) -> Result<file::Contents, BadSettings> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match std::fs::read_to_string(path) {
-        Ok(text) => file::read(path, &text),
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(file::Contents::default()),
+        Ok(text) => file::read(path, &text, &mut |bad| match bad {
+            BadSettings::NotToml { .. } if names_installation(&text, variables) => Err(bad),
+            bad => mistake(bad),
+        }),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+            if named {
+                mistake(BadSettings::Missing(path.to_owned()))?;
+            }
+            Ok(file::Contents::default())
+        }
         // Whoever was started with somebody else's home has no configuration there.
         Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => {
             Ok(file::Contents::default())
         }
-        Err(source) => Err(BadSettings::Unreadable { path: path.to_owned(), source }),
+        Err(source) => {
+            mistake(BadSettings::Unreadable { path: path.to_owned(), source })?;
+            Ok(file::Contents::default())
+        }
     }
+}
+
+/// Whether a text that cannot be read seems to say which installation is meant, and no variable says it.
+fn names_installation(text: &str, variables: Variables<'_>) -> bool {
+    [("state", "TENURE_STATE"), ("registry", "TENURE_REGISTRY")].into_iter().any(|(key, variable)| {
+        text.lines().any(|line| line.trim_start().starts_with(key))
+            && variables(variable).is_none_or(|value| value.is_empty())
+    })
 }
 
 /// Whether a directory on the way to a file is closed to us, so that it cannot even be told if there is one.

@@ -275,6 +275,12 @@ impl Settings {
         layers::load(flags, &|name| std::env::var_os(name))
     }
 
+    /// Reads all layers as far as they can be used, with defaults for the rest; returns what is wrong beside. For commands
+    /// that look, stop or repair: a mistake must not keep anybody from that.
+    pub fn load_leniently() -> Result<(Self, Vec<BadSettings>), BadSettings> {
+        layers::load_leniently(&|name| std::env::var_os(name))
+    }
+
     /// How the leases are renewed.
     pub fn rhythm(&self) -> Rhythm {
         Rhythm { ttl: self.lease.ttl, heartbeat: self.lease.heartbeat }

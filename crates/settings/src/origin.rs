@@ -62,6 +62,9 @@ pub enum BadSettings {
     /// There is no place for the state root.
     #[error("there is no state root: set TENURE_STATE to a directory of your own")]
     NoStateRoot,
+    /// The configuration file that was named is not there.
+    #[error("TENURE_CONFIG names {}, which does not exist: write the file, or unset TENURE_CONFIG", .0.display())]
+    Missing(PathBuf),
     /// The configuration file is there and cannot be read.
     #[error("the configuration {} cannot be read: {source}", path.display())]
     Unreadable {
@@ -108,4 +111,24 @@ pub enum BadSettings {
     /// Settings that contradict each other.
     #[error("{0}")]
     Contradiction(String),
+}
+
+impl BadSettings {
+    /// Whether nobody can go on without it: it is not known which installation is meant.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            BadSettings::NoStateRoot | BadSettings::UnknownFlag(_) => true,
+            BadSettings::Value { key, .. } => ["state", "registry"].contains(key),
+            BadSettings::Missing(_)
+            | BadSettings::Unreadable { .. }
+            | BadSettings::NotToml { .. }
+            | BadSettings::Unknown { .. }
+            | BadSettings::Contradiction(_) => false,
+        }
+    }
+
+    /// Whether nothing of the configuration file could be read.
+    pub fn is_without_file(&self) -> bool {
+        matches!(self, BadSettings::Missing(_) | BadSettings::Unreadable { .. })
+    }
 }

@@ -1,12 +1,13 @@
 //! What each layer may say, which one wins, and what is refused.
 
-use crate::layers::load;
+use crate::layers::{load, load_leniently};
 use crate::raw::{Raw, RawValue};
 use crate::table::TABLE;
 use crate::{BadSettings, Origin, Registry, Settings};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tenure_core::defaults::LOG_FILES;
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
 use tenure_os::{place, text};
 
@@ -79,7 +80,8 @@ fn the_configuration_is_named_or_where_this_system_keeps_it() {
         (load(&[], &variables).unwrap().config().map(Path::to_owned), usual)
     };
     let home = place::home_variable();
-    assert_eq!(config("TENURE_CONFIG", "/c.toml".as_ref()).0, Some(at("/c.toml")));
+    let named = tempfile::NamedTempFile::new().unwrap();
+    assert_eq!(config("TENURE_CONFIG", named.path().as_ref()).0.as_deref(), Some(named.path()));
     // Below what is no directory there is no file, and that is no mistake.
     let file = std::env::current_exe().unwrap();
     for place in [at("/nowhere"), file] {
@@ -101,12 +103,56 @@ fn a_configuration_that_is_there_and_cannot_be_read_is_refused() {
 }
 
 #[test]
+fn a_configuration_that_is_named_and_not_there_is_refused() {
+    let variables = |name: &str| Some(if name == "TENURE_CONFIG" { "/nowhere/c.toml" } else { "/s" }.into());
+    let text = refusal(load(&[], &variables));
+    assert!(text.contains("c.toml, which does not exist: write the file, or unset TENURE_CONFIG"), "{text}");
+    let text = load_leniently(&variables).unwrap().1[0].to_string();
+    assert!(text.contains("does not exist"), "{text}");
+}
+
+/// What holds of this file and these variables, and what is wrong with them.
+fn leniently(file: &str, variable: (&str, &str)) -> Result<(Settings, Vec<String>), BadSettings> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, file).unwrap();
+    let variables = |name: &str| match name {
+        "TENURE_CONFIG" => Some(path.clone().into()),
+        name if name == place::home_variable() => Some(at("/home/me").into()),
+        name => (name == variable.0).then(|| variable.1.into()),
+    };
+    let (settings, mistakes) = load_leniently(&variables)?;
+    Ok((settings, mistakes.iter().map(ToString::to_string).collect()))
+}
+
+#[test]
+fn who_only_looks_goes_on_with_what_is_right_and_hears_all_that_is_wrong() {
+    let file = "[outptu]\nhead = 1\n[runs]\nmax = 'many'\nqueue = 7\n[lease]\nttl = '1s'";
+    let (settings, mistakes) = leniently(file, ("TENURE_LOG_FILES", "some")).unwrap();
+    assert_eq!((settings.runs.max, settings.runs.queue, settings.log.files), (None, 7, LOG_FILES));
+    let wrong = ["outptu", "runs.max", "log.files", "lease.heartbeat"];
+    assert_eq!(mistakes.len(), wrong.len(), "{mistakes:?}");
+    assert!(mistakes.iter().zip(wrong).all(|(text, key)| text.contains(key)), "{mistakes:?}");
+    let (settings, mistakes) = leniently("[runs\nmax = 3", ("", "")).unwrap();
+    assert_eq!((settings.runs.max, mistakes.len()), (None, 1), "{mistakes:?}");
+    let (settings, mistakes) = leniently("state = 'unclosed", ("TENURE_STATE", "/s")).unwrap();
+    assert_eq!((settings.state, mistakes.len()), (at("/s"), 1), "{mistakes:?}");
+}
+
+#[test]
+fn nobody_goes_on_where_it_is_open_which_installation_is_meant() {
+    assert!(leniently("state = 3.5", ("", "")).is_err(), "a state root that is no path");
+    assert!(leniently("state = 'unclosed", ("", "")).is_err(), "a state root that cannot be read");
+    assert!(leniently("", ("TENURE_REGISTRY", "postgres://x")).is_err(), "a registry that there is not");
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_its_name_and_line() {
     let text = refusal(with("cgroup = true\n\n[output]\nhaed = 1", &[]));
     assert!(text.contains("config.toml:4: there is no setting output.haed"), "{text}");
     assert!(text.ends_with("there are output.head, output.tail"), "{text}");
     let text = refusal(with("\n[outptu]\nhead = 1", &[]));
-    assert!(text.contains(":2: there is no setting outptu: there are state, registry"), "{text}");
+    assert!(text.contains(":2: there is no setting outptu: there are agents, api,"), "{text}");
     let text = refusal(with("output = 3", &[]));
     assert!(text.contains(":1: there is no setting output:"), "{text}");
     let text = refusal(with("[cgroup]\nx = 1", &[]));

@@ -8,7 +8,7 @@ use tenure_core::defaults;
 use tenure_core::session::Permissions;
 
 fn all(text: &str) -> Result<Vec<Adapter>, BadAgent> {
-    adapters(Path::new(CONFIG), &given(text)).map(|all| all.into_values().collect())
+    adapters(Path::new(CONFIG), &given(text)).into_values().collect()
 }
 
 #[track_caller]
@@ -160,4 +160,27 @@ fn the_built_in_agents_get_what_their_providers_need() {
             assert!(env.passes(name), "{agent}: {name}");
         }
     }
+}
+
+#[test]
+fn one_bad_description_is_one_agents_and_the_others_hold() {
+    let text = "agents.odd = 3\n[agents.claude.acp]\npermisions = 'ask'\n[agents.mine]\ncommand = 'x'";
+    let wrong = |name: &str, all: Vec<(String, Option<String>)>| {
+        let wrong: Vec<_> = all.into_iter().filter_map(|(its, why)| Some((its, why?))).collect();
+        assert!(
+            wrong.iter().any(|(its, why)| its == name && why.contains(&format!("agents.{name}"))),
+            "{wrong:?}"
+        );
+        wrong.into_iter().map(|(its, _)| its).collect::<Vec<_>>()
+    };
+    let given = given(text);
+    let of_adapters = adapters(Path::new(CONFIG), &given);
+    let of_agents = tenure_agents::agents(Path::new(CONFIG), &given);
+    assert!(of_adapters["codex"].is_ok() && of_agents["codex"].is_ok() && of_agents["claude"].is_ok());
+    let why = |described: Result<String, BadAgent>| described.err().map(|error| error.to_string());
+    let of_adapters =
+        of_adapters.into_iter().map(|(name, it)| (name, why(it.map(|it| it.command)))).collect();
+    let of_agents = of_agents.into_iter().map(|(name, it)| (name, why(it.map(|it| it.command)))).collect();
+    assert_eq!(wrong("claude", of_adapters), ["claude", "odd"]);
+    assert_eq!(wrong("mine", of_agents), ["mine", "odd"]);
 }

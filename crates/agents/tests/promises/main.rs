@@ -29,7 +29,7 @@ fn given(text: &str) -> RawTable {
 
 /// The agents that a configuration with this text gives.
 fn agents(text: &str) -> Result<Vec<Agent>, BadAgent> {
-    tenure_agents::agents(Path::new(CONFIG), &given(text)).map(|all| all.into_values().collect())
+    tenure_agents::agents(Path::new(CONFIG), &given(text)).into_values().collect()
 }
 
 /// One of them.

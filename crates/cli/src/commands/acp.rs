@@ -17,7 +17,12 @@ use tenure_core::session::Backend;
 use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
-    let settings = settings::load().map_err(Failure::of_run)?;
+    let settings = match args.verb {
+        // What it starts is described in the configuration.
+        Some(AcpVerb::Prompt(_)) => settings::load(),
+        _ => settings::load_to_look(),
+    };
+    let settings = settings.map_err(Failure::of_run)?;
     let target = Target { settings: &settings };
     match args.verb.as_ref().unwrap_or(&AcpVerb::Sessions) {
         AcpVerb::Prompt(prompt) => prompt::run(&settings, prompt, args.json).map_err(Failure::of_run),

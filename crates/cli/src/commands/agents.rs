@@ -12,6 +12,7 @@ use std::time::Duration;
 use tenure_agents::{Adapter, Agent, BUILT_IN, PromptGoes};
 use tenure_core::session::{AgentId, Backend};
 use tenure_core::watchdog::Begins;
+use tenure_os::complaint::complain;
 use tenure_os::{environment, executable};
 use tenure_settings::Settings;
 use tenure_settings::raw::RawValue;
@@ -24,14 +25,16 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<u8, Failure> {
 }
 
 fn list(json: bool) -> Result<(), Failure> {
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
-    let agents = tenure_agents::agents(file, settings.agents()).map_err(Failure::refused)?;
-    let adapters = tenure_agents::adapters(file, settings.agents()).map_err(Failure::refused)?;
+    let agents = tenure_agents::agents(file, settings.agents());
+    let adapters = tenure_agents::adapters(file, settings.agents());
+    let wrong = agents.values().filter_map(|it| it.as_ref().err());
+    wrong.chain(adapters.values().filter_map(|it| it.as_ref().err())).for_each(complain);
     let path = env::var_os("PATH").unwrap_or_else(|| environment::PATH.into());
-    let of_commands = agents.values().map(|agent| of_command(agent, &settings, &path));
-    let mut listed: Vec<Listed> =
-        of_commands.chain(adapters.values().map(|adapter| of_adapter(adapter, &settings, &path))).collect();
+    let of_commands = agents.values().flatten().map(|agent| of_command(agent, &settings, &path));
+    let of_adapters = adapters.values().flatten().map(|adapter| of_adapter(adapter, &settings, &path));
+    let mut listed: Vec<Listed> = of_commands.chain(of_adapters).collect();
     // The command of an agent stays before its adapter.
     listed.sort_by(|a, b| a.name.cmp(&b.name));
     if json { print::json(&listed) } else { print::agents(&listed) }

@@ -8,7 +8,7 @@ use tenure_core::api::AllowRequest;
 use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &AllowlistArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     match &args.verb {
         None | Some(AllowlistVerb::List) => list(&client, args.json),
         Some(AllowlistVerb::Add(what)) => add(&client, what, args.json),

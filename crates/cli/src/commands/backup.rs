@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{reach, settings};
 
 pub(crate) fn run(args: &BackupArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     let path = std::path::absolute(&args.file).map_err(Failure::refused)?;
     let text = path.to_str().ok_or_else(|| Failure::refused("the file's path is not UTF-8"))?;
     reach::wait(client.backup(text.to_owned()))?;

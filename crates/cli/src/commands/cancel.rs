@@ -13,7 +13,7 @@ use tenure_keeper::state_root::StateRoot;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &CancelArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     reach::daemon_or_files(&settings, |client| by_daemon(client, args), || by_files(&settings, args))
 }
 

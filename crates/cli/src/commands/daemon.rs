@@ -20,7 +20,10 @@ const FINAL: i32 = 1;
 const TRY_AGAIN: i32 = 75;
 
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
+    let settings = match args.verb {
+        DaemonVerb::Stop(_) | DaemonVerb::Status(_) => settings::load_to_look()?,
+        DaemonVerb::Run(_) | DaemonVerb::Start | DaemonVerb::Install(_) => settings::load()?,
+    };
     match &args.verb {
         DaemonVerb::Run(args) if args.warded => {
             let (_, _, conns) = fork::errand().map_err(Failure::refused)?;

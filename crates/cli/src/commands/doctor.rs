@@ -4,13 +4,12 @@ use crate::args::DoctorArgs;
 use crate::doctor::{self, Check, Verdict};
 use crate::failure::Failure;
 use crate::print::{self, Face, Table, Tone};
-use crate::settings;
 use serde_json::json;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
-    let checks = doctor::examine(&settings);
+    let (settings, mistakes) = Settings::load_leniently().map_err(Failure::refused)?;
+    let checks = doctor::examine(&settings, &mistakes);
     let worst = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Ok);
     if args.json {
         print::json(&json!({ "verdict": worst, "checks": checks, "settings": settings.shown() }))?;

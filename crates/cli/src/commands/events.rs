@@ -9,7 +9,7 @@ use tenure_core::visible::visible_json;
 use tenure_os::complaint::complain;
 
 pub(crate) fn run(args: &EventsArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     let mut since = args.since.or((!args.follow).then_some(0));
     let mut client = reach::needed(&settings)?;
     loop {

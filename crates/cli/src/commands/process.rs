@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ProcessArgs) -> Result<u8, Failure> {
     let (action, reply) = match (&args.action, &args.json_in) {
         (None, Some(from)) => {
             let request = json_in::read(from)?;
-            (None, reach::wait(reach::needed(&settings::load()?)?.process(&request))?)
+            (None, reach::wait(reach::needed(&settings::load_to_look()?)?.process(&request))?)
         }
         (Some(action), None) => (Some(action), done(action, args.session.as_ref())?),
         (Some(_), Some(_)) => return Err(Failure::usage("--json-in says the action itself (see --help)")),
@@ -39,7 +39,7 @@ fn done(action: &ProcessAction, session: Option<&String>) -> Result<ProcessReply
     for request in &mut requests {
         request.session_key = session.cloned();
     }
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     if let (ProcessAction::Poll(args), [request]) = (action, &mut requests[..]) {
         return poll(&client, args, request);
     }

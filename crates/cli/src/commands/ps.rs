@@ -13,7 +13,7 @@ use tenure_settings::Settings;
 const PAGE: usize = 500;
 
 pub(crate) fn run(args: &PsArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     let mut runs = reach::daemon_or_files(
         &settings,
         |client| from_daemon(client, args),

@@ -6,7 +6,7 @@ use crate::{print, reach, settings};
 use tenure_core::api::{ReapRequest, Selector};
 
 pub(crate) fn run(args: &ReapArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     let which = Selector {
         run: args.run.clone(),
         scope: None,

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::{reach, settings};
 
 pub(crate) fn run(args: &RmArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     if let Some(client) = reach::daemon(&settings)? {
         check_prefixes(&args.ids)?;
         let mut found = Vec::new();

@@ -20,7 +20,11 @@ use turn::{Awaited, Waiting};
 pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     let all = SessionsVerb::List(SessionsListArgs::default());
     let verb = args.verb.as_ref().unwrap_or(&all);
-    let settings = settings::load()?;
+    let settings = match verb {
+        // What they start is described in the configuration.
+        SessionsVerb::Spawn(_) | SessionsVerb::Send(_) => settings::load()?,
+        _ => settings::load_to_look()?,
+    };
     match verb {
         SessionsVerb::Import(_) if args.who.requester.is_some() => {
             return Err(Failure::refused("a session cannot import others: leave out --as"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use tenure_core::api::{ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 
 pub(super) fn run(args: &SessionsImportArgs, json: bool) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     let request = ImportRequest {
         dir: absolute(&args.dir)?,
         wrapper_root: args.wrapper_root.as_deref().map(absolute).transpose()?,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::{print, reach, settings};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     let run = reach::daemon_or_files(
         &settings,
         |client| reach::wait(client.run(&args.id)),

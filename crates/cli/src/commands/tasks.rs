@@ -21,7 +21,7 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
         Some(verb) => verb,
     };
     let request = request::of(args, verb);
-    let settings = settings::load()?;
+    let settings = settings::load_to_look()?;
     let watches = match verb {
         TasksVerb::List(list) => list.watch,
         TasksVerb::Show(show) => show.watch,

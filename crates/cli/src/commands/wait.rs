@@ -18,7 +18,7 @@ use tenure_os::clock;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &WaitArgs) -> Result<u8, Failure> {
-    let settings = settings::load().map_err(Failure::of_run)?;
+    let settings = settings::load_to_look().map_err(Failure::of_run)?;
     let patience = args.timeout.and_then(|limit| limit.0);
     let deadline = patience.map(|patience| clock::awake() + patience);
     let waited = reach::daemon_or_files(

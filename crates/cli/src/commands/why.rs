@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::{print, reach, settings};
 
 pub(crate) fn run(args: &WhyArgs) -> Result<u8, Failure> {
-    let client = reach::needed(&settings::load()?)?;
+    let client = reach::needed(&settings::load_to_look()?)?;
     let story = reach::wait(client.why(&args.id))?;
     if args.json {
         print::json(&story)?;

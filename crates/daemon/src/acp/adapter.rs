@@ -3,14 +3,14 @@
 use super::updates::Updates;
 use crate::daemon::{lock, until};
 use crate::scopes::Scopes;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenure_acp::handle::Handle;
 use tenure_acp::schema::SessionId;
-use tenure_agents::Adapter as Description;
+use tenure_agents::{Adapter as Description, Described};
 use tenure_core::ids::RunId;
 use tenure_core::session::{AgentId, SessionKey};
 use tenure_settings::Settings;
@@ -69,19 +69,16 @@ pub(crate) struct Adapters {
     /// The agents whose conversations another process could not go on with, or not for certain.
     load_badly: Mutex<HashSet<AgentId>>,
     /// How they are described, once that was read.
-    descriptions: OnceLock<Result<Descriptions, String>>,
+    descriptions: OnceLock<Described<Description>>,
 }
-
-type Descriptions = BTreeMap<AgentId, Description>;
 
 impl Adapters {
     /// How adapters are described: read once.
-    pub(super) fn described(&self, settings: &Settings) -> Result<&Descriptions, &String> {
-        let read = || {
+    pub(super) fn described(&self, settings: &Settings) -> &Described<Description> {
+        self.descriptions.get_or_init(|| {
             let file = settings.config().unwrap_or(Path::new("config.toml"));
-            tenure_agents::adapters(file, settings.agents()).map_err(|error| error.to_string())
-        };
-        self.descriptions.get_or_init(read).as_ref()
+            tenure_agents::adapters(file, settings.agents())
+        })
     }
 
     pub(super) fn note_bad_load(&self, agent: Option<&AgentId>) {

@@ -51,21 +51,27 @@ impl Daemon {
 
     /// The description of an agent's adapter.
     pub(crate) fn adapter_of(&self, name: &AgentId) -> Result<Description, Refusal> {
-        let all = self.adapters.described(&self.settings).map_err(Refusal::invalid)?;
-        all.get(name).cloned().ok_or_else(|| {
-            let known = all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
-            Refusal::invalid(format!(
-                "there is no agent {name} with an ACP adapter: there are {known}; describe it in config.toml as \
-                 [agents.{name}.acp]"
-            ))
-        })
+        let all = self.adapters.described(&self.settings);
+        if let Some(described) = all.get(name.as_str()) {
+            return described.clone().map_err(Refusal::invalid);
+        }
+        let known = all.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        Err(Refusal::invalid(format!(
+            "there is no agent {name} with an ACP adapter: there are {known}; describe it in config.toml as \
+             [agents.{name}.acp]"
+        )))
+    }
+
+    /// Whether an agent's adapter is described, well or badly.
+    pub(crate) fn has_adapter(&self, name: &AgentId) -> bool {
+        self.adapters.described(&self.settings).contains_key(name.as_str())
     }
 
     /// Every agent with an adapter, and the bare name of its program.
     pub(crate) fn adapters_described(&self) -> Vec<(AgentId, String)> {
-        let all = self.adapters.described(&self.settings).into_iter().flatten();
+        let all = self.adapters.described(&self.settings).values().flatten();
         let bare = |command: &str| command.rsplit('/').next().unwrap_or(command).to_owned();
-        all.map(|(name, description)| (name.clone(), bare(&description.command))).collect()
+        all.map(|description| (description.name.clone(), bare(&description.command))).collect()
     }
 
     /// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.

@@ -46,17 +46,28 @@ pub(super) fn check_takes_messages(key: &SessionKey, backend: Backend) -> Result
 }
 
 impl Daemon {
-    /// The description of an agent's command.
-    pub(super) fn described(&self, name: &AgentId) -> Result<Agent, Refusal> {
+    /// The description of an agent's command, if it has one. One that cannot be used is an error, and nothing else takes
+    /// its place.
+    pub(super) fn find_described(&self, name: &AgentId) -> Result<Option<Agent>, Refusal> {
         let file = self.settings.config().unwrap_or(Path::new("config.toml"));
-        let mut all = tenure_agents::agents(file, self.settings.agents()).map_err(Refusal::invalid)?;
-        let known = || all.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
-        let unknown = format!(
-            "there is no agent {name} with a command: there are {}; describe it in config.toml as [agents.{name}], or use \
-             backend exec",
-            known()
-        );
-        all.remove(name).ok_or_else(|| Refusal::invalid(unknown))
+        let mut all = tenure_agents::agents(file, self.settings.agents());
+        match all.remove(name.as_str()) {
+            Some(described) => described.map(Some).map_err(Refusal::invalid),
+            None => Ok(None),
+        }
+    }
+
+    /// The description of an agent's command, which must be there.
+    pub(super) fn described(&self, name: &AgentId) -> Result<Agent, Refusal> {
+        self.find_described(name)?.ok_or_else(|| {
+            let file = self.settings.config().unwrap_or(Path::new("config.toml"));
+            let all = tenure_agents::agents(file, self.settings.agents());
+            let known = all.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            Refusal::invalid(format!(
+                "there is no agent {name} with a command: there are {known}; describe it in config.toml as \
+                 [agents.{name}], or use backend exec"
+            ))
+        })
     }
 
     /// What an agent has said last in the turn whose output is here; nothing, if there is no such agent.

@@ -138,9 +138,10 @@ impl Daemon {
             }
             (Some(Backend::Cli), Some(agent)) => self.described(agent).map(|_| Backend::Cli),
             // Its command, if it has one; else its adapter.
-            (None, Some(agent)) => match self.described(agent) {
-                Ok(_) => Ok(Backend::Cli),
-                Err(refusal) => self.adapter_of(agent).map(|_| Backend::Acp).map_err(|_| refusal),
+            (None, Some(agent)) => match self.find_described(agent)? {
+                None if self.has_adapter(agent) => self.adapter_of(agent).map(|_| Backend::Acp),
+                Some(_) => Ok(Backend::Cli),
+                None => self.described(agent).map(|_| Backend::Cli),
             },
             (Some(Backend::Cli), None) => {
                 Err(Refusal::invalid("agent is missing: say which agent's command carries out the turns"))

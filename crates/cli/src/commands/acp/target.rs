@@ -29,17 +29,16 @@ impl Target<'_> {
     /// The key of the session that a word means; without one, of the only open one of this directory.
     pub(super) fn key(&self, word: Option<&str>) -> Result<String, Failure> {
         match word {
-            Some(word) if self.is_agent(word)? => self.of_agent(word),
+            Some(word) if self.is_agent(word) => self.of_agent(word),
             Some(word) => Ok(word.to_owned()),
             None => self.only(),
         }
     }
 
     /// Whether an agent of this name has an adapter.
-    fn is_agent(&self, word: &str) -> Result<bool, Failure> {
+    fn is_agent(&self, word: &str) -> bool {
         let file = self.settings.config().unwrap_or_else(|| Path::new("config.toml"));
-        let all = tenure_agents::adapters(file, self.settings.agents()).map_err(Failure::refused)?;
-        Ok(all.keys().any(|name| name.as_str() == word))
+        tenure_agents::adapters(file, self.settings.agents()).contains_key(word)
     }
 
     /// The key of the open session of an agent in this directory or in the nearest one above it, else of the last one here.

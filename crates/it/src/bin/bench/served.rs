@@ -91,10 +91,7 @@ fn log(state: &Path) -> PathBuf {
 fn execute(state: &Path, cgroup: bool) -> io::Result<Child> {
     let log = File::options().create(true).append(true).open(log(state))?;
     let mut command = Command::new("/proc/self/exe");
-    command
-        .args(["daemon", "run"])
-        .env("TENURE_STATE", state)
-        .env("TENURE_CONFIG", state.join("config.toml"));
+    command.args(["daemon", "run"]).env("TENURE_STATE", state).env("TENURE_CONFIG", "/dev/null");
     command.env("TENURE_CGROUP", if cgroup { "on" } else { "off" });
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()
 }
