@@ -153,12 +153,14 @@ pub(crate) fn refresh(dir: &RunDir, view: &mut RunView) {
     if view.kept
         && view.ending.is_none()
         && let Ok(Some(mut keeper)) = dial(dir)
-        && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) = ask(&mut keeper, &Ask::Status, &[])
+        && let Ok(Tell::Status { state, output, last_output_at_ms, cause, .. }) =
+            ask(&mut keeper, &Ask::Status, &[])
     {
         view.output = output;
         view.last_output_at_ms = last_output_at_ms;
         // It has ended for others when the ending is written, which comes after.
         view.state = state.min(State::Exiting);
+        view.cause = cause;
     }
 }
 

@@ -310,8 +310,9 @@ pub struct Health {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Its number.
-    pub seq: u64,
+    /// Its number. A heartbeat (`run-output`) has none: it is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// When.
     pub at_ms: u64,
     /// What: a frozen word.

@@ -108,6 +108,9 @@ pub struct SpawnError {
 /// How the detail of a run begins that got no terminal. Frozen: the exec tool tries again without one.
 pub const NO_PTY: &str = "no pty can be had";
 
+/// How many leftovers the sentence about an ending names.
+const LEFTOVERS_IN_SENTENCE: usize = 3;
+
 /// A process, named for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -137,6 +140,9 @@ pub struct Termination {
     /// How many processes of the run's own session outlived the root and were ended.
     #[serde(default)]
     pub leftovers: u32,
+    /// The first of those leftovers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftover_processes: Vec<ProcessNote>,
     /// Who had left the session and outlived the root.
     #[serde(default)]
     pub escapees: Vec<ProcessNote>,
@@ -208,6 +214,7 @@ impl Termination {
             confirmed: true,
             survivors: Vec::new(),
             leftovers: 0,
+            leftover_processes: Vec::new(),
             escapees: Vec::new(),
             output_open: false,
             detail,
@@ -250,7 +257,7 @@ impl Termination {
         let plural = |n: usize| if n == 1 { "process" } else { "processes" };
         if self.leftovers > 0 {
             let n = self.leftovers as usize;
-            let _ = write!(text, "; {n} leftover {} ended", plural(n));
+            let _ = write!(text, "; {n} leftover {} ended{}", plural(n), self.leftover_names());
         }
         for (who, list) in [("escaped", &self.escapees), ("still alive", &self.survivors)] {
             if !list.is_empty() {
@@ -268,6 +275,17 @@ impl Termination {
             let _ = write!(text, ": {detail}");
         }
         text
+    }
+
+    /// The leftovers' names for the sentence, as far as they are known and few.
+    fn leftover_names(&self) -> String {
+        let first = &self.leftover_processes[..self.leftover_processes.len().min(LEFTOVERS_IN_SENTENCE)];
+        if first.is_empty() {
+            return String::new();
+        }
+        let names: Vec<_> = first.iter().map(ToString::to_string).collect();
+        let more = if self.leftovers as usize > first.len() { ", …" } else { "" };
+        format!(": {}{more}", names.join(", "))
     }
 }
 
@@ -326,6 +344,22 @@ mod tests {
     fn a_code_that_fits_into_no_byte_is_still_no_success() {
         let code = |code| ended(Reason::Exit, Some(Exit::Code(code))).code();
         assert_eq!([0, 255, 256, 259, -1, i32::MIN].map(code), [0, 255, 255, 3, 255, 255]);
+    }
+
+    #[test]
+    fn the_first_leftovers_are_named_and_the_rest_counted() {
+        let note = |pid| ProcessNote { pid, exe: Some("/bin/sleep".to_owned()) };
+        let with = |leftovers, leftover_processes| {
+            let ended = ended(Reason::Exit, Some(Exit::Code(0)));
+            Termination { leftovers, leftover_processes, ..ended }.sentence()
+        };
+        assert_eq!(with(1, vec![note(7)]), "exit 0; 1 leftover process ended: /bin/sleep (7)");
+        let few = "/bin/sleep (1), /bin/sleep (2), /bin/sleep (3), …";
+        assert_eq!(
+            with(9, (1..=9).map(note).collect()),
+            format!("exit 0; 9 leftover processes ended: {few}")
+        );
+        assert_eq!(with(2, Vec::new()), "exit 0; 2 leftover processes ended", "an older keeper's");
     }
 
     #[test]

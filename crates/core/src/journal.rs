@@ -58,6 +58,9 @@ pub enum What {
     Leftovers {
         /// How many.
         count: u32,
+        /// The first of them. Older keepers do not name them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        processes: Vec<ProcessNote>,
     },
     /// These had left the session and outlived the root.
     Escapees {
@@ -99,6 +102,29 @@ pub enum What {
     },
     /// There is more, which is not written.
     MoreNotWritten,
+}
+
+impl What {
+    /// Returns true if the registry records it as an event of its own.
+    pub fn is_event(&self) -> bool {
+        match self {
+            What::Signalled { .. }
+            | What::Leftovers { .. }
+            | What::Escapees { .. }
+            | What::MoreNotWritten => true,
+            What::Started { .. }
+            | What::FirstOutput
+            | What::Exiting { .. }
+            | What::GivenUp
+            | What::Survivors { .. }
+            | What::HolderLost
+            | What::HolderBack { .. }
+            | What::HolderReleased
+            | What::EpochRefused { .. }
+            | What::HolderAsked { .. }
+            | What::HolderRefused { .. } => false,
+        }
+    }
 }
 
 /// Whom a signal was for.
@@ -205,6 +231,12 @@ mod tests {
         let mut bytes = b"{\"atMs\":1,\"what\":\"teleported\"}\n".to_vec();
         bytes.extend(line(&entries()[2]));
         assert_eq!(read(&bytes), entries()[2..]);
+    }
+
+    #[test]
+    fn leftovers_that_an_older_keeper_only_counted_are_still_read() {
+        let read = read(b"{\"atMs\":1,\"what\":\"leftovers\",\"count\":3}\n");
+        assert_eq!(read[0].what, What::Leftovers { count: 3, processes: Vec::new() });
     }
 
     #[test]

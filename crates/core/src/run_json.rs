@@ -1,6 +1,6 @@
 //! A run as every face shows it in JSON, put together from its records.
 
-use crate::ending::Termination;
+use crate::ending::{Cause, Termination};
 use crate::identity::Identity;
 use crate::lease::Hold;
 use crate::limits::Limits;
@@ -23,6 +23,8 @@ pub struct RunView {
     pub ending: Option<Ending>,
     /// Where it is in its life, as far as was recorded.
     pub state: State,
+    /// Why somebody other than the command itself ended it.
+    pub cause: Option<Cause>,
     /// Whose it is now.
     pub hold: Hold,
     /// Until when the owner's leases hold; `None` where nobody renews them.
@@ -58,6 +60,10 @@ pub struct RunJson {
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub limits: Limits,
     pub state: State,
+    /// While the run is `exiting`: why somebody other than the command itself ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub exiting_cause: Option<Cause>,
     pub pid: Option<i32>,
     pub process_group_id: Option<i32>,
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
@@ -114,6 +120,7 @@ impl RunView {
             note,
             ending,
             state,
+            cause,
             hold,
             lease_expires_at_ms,
             kept: _,
@@ -139,6 +146,7 @@ impl RunView {
             env_names: ticket.env_names.clone(),
             limits: ticket.limits.clone(),
             state: *state,
+            exiting_cause: cause.filter(|_| *state == State::Exiting),
             pid: root.map(|root| root.pid),
             process_group_id: note.as_ref().map(|note| note.process_group.unwrap_or(note.root.pid)),
             identity: root.cloned(),

@@ -287,7 +287,7 @@ impl Watch {
     }
 
     fn finish(&mut self, survivors: Vec<ProcessNote>) -> Do {
-        let Left { leftovers, escapees } = std::mem::take(&mut self.left);
+        let Left { leftovers, leftover_processes, escapees } = std::mem::take(&mut self.left);
         let failed = self.policy.on_escape == OnEscape::Fail && !escapees.is_empty();
         let reason = match (self.cause, self.exit) {
             (Some(cause), _) => cause.into(),
@@ -296,7 +296,8 @@ impl Watch {
             (None, Some(Exit::Code(_)) | None) => Reason::Exit,
         };
         let ended = Termination::new(reason, self.exit, self.detail.take());
-        self.close(Termination { confirmed: survivors.is_empty(), survivors, leftovers, escapees, ..ended })
+        let confirmed = survivors.is_empty();
+        self.close(Termination { confirmed, survivors, leftovers, leftover_processes, escapees, ..ended })
     }
 
     /// Nothing ends without having left, be it in the same moment.

@@ -20,8 +20,8 @@ pub use frame::{BadFrame, Frame, MAX_BODY, MAX_HEAD, PREFIX, decode, encode};
 /// The version of the keeper's socket, which the first connections speak without a hello. The second added
 /// [`Tell::Leaving`] and [`Ask::Unfollow`], and keys: [`Ask::Type`], [`Tell::Typed`] and [`Tell::KeysTaken`]. The third
 /// added [`Holder`] to the hello, and what a keeper asks the present holder when another comes: [`Tell::StillYours`],
-/// [`Ask::Mine`] and [`Ask::Yield`].
-pub const VERSION: u32 = 3;
+/// [`Ask::Mine`] and [`Ask::Yield`]. The fourth added [`Tell::Noted`].
+pub const VERSION: u32 = 4;
 
 /// What a client says to a nursery. The descriptors of the keeper's first connections come with it, one for each
 /// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
@@ -243,6 +243,8 @@ pub enum Tell {
         /// More, in a person's words.
         detail: Option<String>,
     },
+    /// The journal has new entries that are events (a hint for the holder; the file is the truth, I4).
+    Noted,
     /// It has ended, but the disk would not take the ending. Nothing is known of it but this.
     Unrecorded {
         /// How it ended, and what went wrong.
@@ -299,6 +301,7 @@ impl Tell {
     /// The first version of the wire that has it.
     pub fn since(&self) -> u32 {
         match self {
+            Tell::Noted => 4,
             Tell::StillYours { .. } => 3,
             Tell::Leaving { .. } | Tell::Typed { .. } | Tell::KeysTaken { .. } => 2,
             Tell::Welcome { .. }

@@ -3,6 +3,7 @@
 use crate::acp::Adapters;
 use crate::admission::{Admission, Place};
 use crate::answers;
+use crate::heartbeats::Heartbeats;
 use crate::held::{self, Held, Keeping, Orders};
 use crate::latency::Latency;
 use crate::lease::Sweep;
@@ -60,6 +61,7 @@ pub(crate) struct Daemon {
     pub(crate) nursery: Mutex<Option<Nursery>>,
     held: Mutex<HashMap<RunId, Arc<Held>>>,
     changes: watch::Sender<u64>,
+    pub(crate) heartbeats: Heartbeats,
     /// What is known of the heartbeats of others who share the registry.
     pub(crate) observer: Mutex<Observer>,
     pub(crate) sweep: Sweep,
@@ -136,6 +138,7 @@ impl Daemon {
             adopts_orphans: reaper::childless() && reaper::become_subreaper().is_ok(),
             held: Mutex::new(HashMap::new()),
             changes: watch::Sender::new(0),
+            heartbeats: Heartbeats::default(),
             observer,
             sweep: Sweep::default(),
             clients: Clients::default(),

@@ -49,5 +49,5 @@ impl Daemon {
 /// An event as clients read it.
 pub(crate) fn shown(row: EventRow) -> Event {
     let NewEvent { at_ms, kind, instance, run_id, session, detail } = row.event;
-    Event { seq: row.seq, at_ms, kind, run_id, session_id: session, instance_id: instance, detail }
+    Event { seq: Some(row.seq), at_ms, kind, run_id, session_id: session, instance_id: instance, detail }
 }

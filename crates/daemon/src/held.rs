@@ -3,18 +3,23 @@
 
 use crate::admission::Place;
 use crate::daemon::{Daemon, lock, until};
+use crate::heartbeats::Pulse;
 use crate::link::Link;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tenure_core::ending::Cause;
+use tenure_core::journal::Entry;
 use tenure_core::lease::Hold;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Tell, refusal};
+use tenure_keeper::rundir::RunDir;
 use tenure_os::{clock, pause};
 use tenure_store::Change;
 use tokio::sync::{mpsc, watch};
+use tokio::task::block_in_place;
 
 /// How long to wait before the registry is asked again to take something that must not be lost.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -44,6 +49,8 @@ pub(crate) struct Status {
     pub(crate) note: Option<KeeperNote>,
     /// Since when it is being ended, or its command has ended.
     pub(crate) leaving_since_ms: Option<u64>,
+    /// Why somebody other than the command itself ends it.
+    pub(crate) cause: Option<Cause>,
     /// Up to where its output has grown, as far as the keeper hinted.
     pub(crate) grown: u64,
     /// How it ended, once that is recorded.
@@ -188,12 +195,13 @@ impl Held {
 /// Holds a run until it is over. A keeper whose connection was lost and who answers again is gone on with.
 pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
     let held = Arc::clone(&keeping.held);
+    let mut pulse = Pulse::new(&daemon);
     loop {
         let (heard, queue) = mpsc::unbounded_channel();
         // What is heard is recorded in order, beside the conversation: what a client asks for is passed on though the
         // registry be slow or full.
-        let recorder = tokio::spawn(record_all(Arc::clone(&daemon), Arc::clone(&held), queue));
-        converse(&mut keeping, heard).await;
+        let recorder = tokio::spawn(record_heard(Arc::clone(&daemon), Arc::clone(&held), queue));
+        converse(&mut keeping, heard, &mut pulse).await;
         // It panics no more than this task does.
         let _ = recorder.await;
         if held.status().is_over() {
@@ -211,14 +219,17 @@ pub(crate) async fn keep(daemon: Arc<Daemon>, mut keeping: Keeping) {
 }
 
 /// Passes on what each side says, until the keeper is gone or the run is over.
-async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) {
+async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>, pulse: &mut Pulse) {
     let held = Arc::clone(&keeping.held);
     let mut status = held.watch();
     loop {
         tokio::select! {
             heard = keeping.link.next::<Tell>() => match heard {
                 // A hint of growth is worth nothing later.
-                Ok(Some((Tell::Grown { to }, _))) => held.grew(to),
+                Ok(Some((Tell::Grown { to }, _))) => {
+                    held.grew(to);
+                    pulse.grew(&held);
+                }
                 Ok(Some((tell, _))) => drop(heard_of.send(tell)),
                 Ok(None) => return,
                 Err(error) => {
@@ -234,12 +245,13 @@ async fn converse(keeping: &mut Keeping, heard_of: mpsc::UnboundedSender<Tell>) 
                     held.set(|status| status.released = true);
                 }
             }
+            () = pulse.due() => pulse.go_on(&held),
             () = until(&mut status, Status::is_over) => return,
         }
     }
 }
 
-async fn record_all(daemon: Arc<Daemon>, held: Arc<Held>, mut heard: mpsc::UnboundedReceiver<Tell>) {
+async fn record_heard(daemon: Arc<Daemon>, held: Arc<Held>, mut heard: mpsc::UnboundedReceiver<Tell>) {
     while let Some(tell) = heard.recv().await {
         hear(&daemon, &held, tell).await;
     }
@@ -255,7 +267,18 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
         }
         Tell::Leaving { cause, detail } => {
             record(daemon, held, Change::Leaving { cause, detail }).await;
-            held.set(|status| status.leaving_since_ms = Some(clock::unix_ms()));
+            held.set(|status| {
+                status.cause = cause;
+                status.leaving_since_ms = Some(clock::unix_ms());
+            });
+        }
+        Tell::Noted => {
+            let noted = Change::Noted(journal_in(&held.directory));
+            let run = held.ticket.run_id.clone();
+            // What the registry does not take now is told with the end.
+            if let Ok(true) = daemon.registry.record(run, held.hold.clone(), noted, clock::unix_ms()).await {
+                daemon.something_happened();
+            }
         }
         Tell::Ended { ending } => take_ending(daemon, held, *ending).await,
         Tell::StillYours { epoch } => {
@@ -300,7 +323,8 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
         daemon.note_last_words(held).await;
     }
     let heirs = ending.handed_over_to.clone();
-    if !record(daemon, held, Change::Ended(Box::new(ending.clone()))).await && !is_ours(daemon, held).await {
+    let changes = vec![Change::Noted(journal_in(&held.directory)), Change::Ended(Box::new(ending.clone()))];
+    if !record_all(daemon, held, changes).await && !is_ours(daemon, held).await {
         return held.let_go("another instance took its lease".to_owned());
     }
     pause::point("daemon-after-ending");
@@ -314,10 +338,14 @@ pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: 
 
 /// Records what became of a run. A registry that cannot take it now is asked again and again: nobody is told before.
 async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) -> bool {
+    record_all(daemon, held, vec![change]).await
+}
+
+async fn record_all(daemon: &Daemon, held: &Arc<Held>, changes: Vec<Change>) -> bool {
     let mut pause = FIRST_PAUSE;
     loop {
         let run = held.ticket.run_id.clone();
-        match daemon.registry.record(run, held.hold.clone(), change.clone(), clock::unix_ms()).await {
+        match daemon.registry.record_all(run, held.hold.clone(), changes.clone(), clock::unix_ms()).await {
             Ok(taken) => {
                 if taken {
                     daemon.something_happened();
@@ -331,6 +359,11 @@ async fn record(daemon: &Daemon, held: &Arc<Held>, change: Change) -> bool {
             }
         }
     }
+}
+
+/// A run's journal as far as it can be read; without one there is nothing to tell of it.
+pub(crate) fn journal_in(directory: &Path) -> Vec<Entry> {
+    block_in_place(|| RunDir::open(directory).and_then(|dir| dir.journal()).unwrap_or_default())
 }
 
 /// Whether the registry says that we hold the run; that was recorded by us before, if anything was.

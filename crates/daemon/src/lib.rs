@@ -12,6 +12,7 @@ mod daemon;
 mod enrol;
 mod events;
 mod follower;
+mod heartbeats;
 mod held;
 mod http;
 mod import;

@@ -95,7 +95,10 @@ impl Link {
             self.send(ask, body).await?;
             loop {
                 match self.next::<Tell>().await? {
-                    Some((Tell::Grown { .. } | Tell::Leaving { .. } | Tell::Started { .. }, _)) => {}
+                    Some((
+                        Tell::Grown { .. } | Tell::Leaving { .. } | Tell::Noted | Tell::Started { .. },
+                        _,
+                    )) => {}
                     Some((tell, _)) => return Ok(tell),
                     None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the keeper is gone")),
                 }

@@ -5,6 +5,7 @@ use crate::held::{Held, Status};
 use crate::refusal::Refusal;
 use std::path::Path;
 use std::time::Duration;
+use tenure_core::ending::Cause;
 use tenure_core::output::Totals;
 use tenure_core::record::{Ending, KeeperNote};
 use tenure_core::run_json::RunView;
@@ -21,8 +22,9 @@ impl Daemon {
     /// What is known of a run now, from the records.
     pub(crate) fn view(&self, row: &RunRow) -> RunView {
         let status = self.held(&row.ticket.run_id).map(|held| held.status());
-        let read = Known { state: row.state, note: row.note.clone(), ending: row.ending.clone() };
-        let Known { state, note, ending } = read.and(status.unwrap_or_default());
+        let read =
+            Known { state: row.state, cause: row.cause, note: row.note.clone(), ending: row.ending.clone() };
+        let Known { state, cause, note, ending } = read.and(status.unwrap_or_default());
         let (output, last_output_at_ms) = output_of(Path::new(&row.directory), ending.as_ref());
         RunView {
             ticket: row.ticket.clone(),
@@ -31,6 +33,7 @@ impl Daemon {
             note,
             ending,
             state,
+            cause,
             hold: row.hold.clone(),
             // One that nobody keeps is being looked after; it is lost when that says so.
             kept: true,
@@ -54,6 +57,7 @@ impl Daemon {
             lease_expires_at_ms: expires_at_ms.filter(|_| ending.is_none()),
             ending,
             state,
+            cause: status.cause,
             hold: held.hold.clone(),
             kept: true,
             output,
@@ -81,11 +85,12 @@ impl Daemon {
         let mut view = self.view(row);
         if view.ending.is_none()
             && let Ok(mut link) = self.viewer(row).await
-            && let Ok(Tell::Status { state, output, last_output_at_ms, .. }) =
+            && let Ok(Tell::Status { state, output, last_output_at_ms, cause, .. }) =
                 link.ask(&Ask::Status, &[]).await
         {
             view.output = output;
             view.last_output_at_ms = last_output_at_ms;
+            view.cause = view.cause.or(cause);
             // It has ended for others when that is recorded, and runs when that is.
             let most = if view.note.is_some() { State::Exiting } else { view.state };
             view.state = view.state.max(state.min(State::Exiting)).min(most);
@@ -119,6 +124,7 @@ impl Daemon {
 /// How far a run has come.
 struct Known {
     state: State,
+    cause: Option<Cause>,
     note: Option<KeeperNote>,
     ending: Option<Ending>,
 }
@@ -128,6 +134,7 @@ impl Known {
     fn and(self, since: Status) -> Self {
         Self {
             state: self.state.max(since.state()),
+            cause: self.cause.or(since.cause),
             note: self.note.or(since.note),
             ending: self.ending.or_else(|| since.ending.as_deref().cloned()),
         }
@@ -154,13 +161,15 @@ mod tests {
         let ending =
             Ending::unseen(RunId::from_random([1; 12]), Termination::new(Reason::Exit, None, None), 5);
         let since = Status { ending: Some(Arc::new(ending.clone())), ..Status::default() };
-        let known = Known { state: State::Running, note: None, ending: None }.and(since);
+        let known = Known { state: State::Running, cause: None, note: None, ending: None }.and(since);
         assert_eq!((known.state, known.ending), (State::Exited, Some(ending)));
     }
 
     #[test]
     fn a_row_that_is_ahead_of_what_is_known_here_is_believed() {
-        let known = Known { state: State::Exiting, note: None, ending: None }.and(Status::default());
-        assert_eq!(known.state, State::Exiting);
+        let cause = Some(Cause::OverallTimeout);
+        let read = Known { state: State::Exiting, cause, note: None, ending: None };
+        let known = read.and(Status::default());
+        assert_eq!((known.state, known.cause), (State::Exiting, cause));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +13,7 @@ use tenure_core::journal::{Entry, Proof, Target, What};
 use tenure_core::record::Boundary;
 use tenure_core::signal;
 use tenure_keeper::rundir::RunDir;
-use tenure_store::{EventRow, RunRow};
+use tenure_store::{EventRow, RunRow, kind};
 
 /// The most lines of a story.
 const MOST: usize = 2000;
@@ -70,7 +71,11 @@ fn noted(entry: Entry) -> StoryLine {
         What::Signalled { signal, target, proof } => {
             ("signalled", format!("{signal} to {}, because {}", whom(&target), because(proof)))
         }
-        What::Leftovers { count } => ("leftovers", format!("{count} of its session outlived the command")),
+        What::Leftovers { count, processes } => {
+            let named = if processes.is_empty() { String::new() } else { format!(": {}", names(&processes)) };
+            let more = if count as usize > processes.len() && !processes.is_empty() { ", …" } else { "" };
+            ("leftovers", format!("{count} of its session outlived the command{named}{more}"))
+        }
         What::Escapees { processes } => ("escapees", format!("left the session: {}", names(&processes))),
         What::GivenUp => ("given-up", "the stop was given up".to_owned()),
         What::Survivors { processes } => ("survivors", format!("still alive: {}", names(&processes))),
@@ -121,6 +126,8 @@ fn names(processes: &[ProcessNote]) -> String {
 /// One event for people: its word, and what it says of itself.
 fn told(row: EventRow) -> StoryLine {
     let text = match &row.event.detail {
+        detail if row.event.kind == kind::RUN_SIGNALLED => signal_text(detail),
+        detail if row.event.kind == kind::RUN_ESCAPED => escape_text(detail),
         Value::Object(fields) => {
             let mut text = String::new();
             for (name, value) in fields.iter().filter(|(name, value)| !is_nothing(name, value)) {
@@ -140,6 +147,24 @@ fn told(row: EventRow) -> StoryLine {
         other => other.to_string(),
     };
     StoryLine { at_ms: row.event.at_ms, source: "registry".to_owned(), what: row.event.kind, text }
+}
+
+/// A `run-signalled` event for people. The keeper's line beside it says what the proof means.
+fn signal_text(detail: &Value) -> String {
+    let target = Target::deserialize(&detail["target"]).ok();
+    match (detail["signalName"].as_str(), target, detail["proof"].as_str()) {
+        (Some(signal), Some(target), Some(proof)) => format!("{signal} to {} ({proof})", whom(&target)),
+        _ => detail["detail"].as_str().unwrap_or("more signals were sent").to_owned(),
+    }
+}
+
+/// A `run-escaped` event for people.
+fn escape_text(detail: &Value) -> String {
+    let which = detail["which"].as_str().unwrap_or("process");
+    match (ProcessNote::deserialize(detail), detail["more"].as_u64()) {
+        (Ok(process), _) => format!("{which} {process}"),
+        (Err(_), more) => format!("{} more, each a {which}", more.unwrap_or_default()),
+    }
 }
 
 /// What a person does not miss: nothing, no, none, and the moments that the line itself begins with.
@@ -164,4 +189,22 @@ fn spaced(name: &str) -> String {
         words.extend(c.to_lowercase());
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_of_the_journal_are_told_in_words() {
+        let target = json!({ "kind": "group", "pgid": 7 });
+        let signal =
+            json!({ "signal": 15, "signalName": "SIGTERM", "target": target, "proof": "unreaped-root" });
+        assert_eq!(signal_text(&signal), "SIGTERM to the group 7 (unreaped-root)");
+        assert_eq!(signal_text(&json!({ "more": true, "detail": "there are more" })), "there are more");
+        let escaped = json!({ "which": "escapee", "pid": 9, "exe": "/bin/sleep", "entry": 3 });
+        assert_eq!(escape_text(&escaped), "escapee /bin/sleep (9)");
+        assert_eq!(escape_text(&json!({ "which": "leftover", "more": 12 })), "12 more, each a leftover");
+    }
 }

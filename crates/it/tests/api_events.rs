@@ -13,11 +13,12 @@ fn daemon() -> (Install, Api) {
     (install, api)
 }
 
-/// The events of a stream's text; each has its number as the SSE id and its kind as the SSE event.
+/// The recorded events of a stream's text; each has its number as the SSE id and its kind as the SSE event.
 #[track_caller]
 fn read(text: &str) -> Vec<Value> {
     let mut events = Vec::new();
-    for block in text.split("\n\n").filter(|block| block.contains("data:")) {
+    let recorded = |block: &&str| block.contains("data:") && !block.contains("event: run-output");
+    for block in text.split("\n\n").filter(recorded) {
         let field =
             |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
         let event: Value = serde_json::from_str(field("data:")).expect("JSON");
@@ -143,4 +144,118 @@ fn a_reader_that_is_slow_misses_nothing() {
     let mut slow = slow;
     let seen = read(&String::from_utf8_lossy(&slow.wait_for(&newest)));
     assert_eq!(seen, all);
+}
+
+/// The heartbeats of one run in a stream's text, which have neither an id nor a number.
+fn heartbeats(text: &str, run: &str) -> Vec<Value> {
+    let is_one = |block: &&str| block.contains("event: run-output") && block.contains(run);
+    let read = |block: &str| -> Value {
+        assert!(!block.lines().any(|line| line.starts_with("id:")), "nobody can resume at it: {block}");
+        let data = block.lines().find_map(|line| line.strip_prefix("data:")).expect("data");
+        serde_json::from_str(data).expect("JSON")
+    };
+    text.split("\n\n").filter(is_one).map(read).collect()
+}
+
+#[test]
+fn output_is_told_at_most_once_a_second_and_only_to_those_who_follow() {
+    let (install, api) = daemon();
+    let early = api.start(&json!({"command": ["sh", "-c", "echo old; exec sleep 600"]}));
+    install.wait_for_output(&early, "old");
+    let mut live = api.follow("/v1/events", &[]);
+    let script = "for i in $(seq 60); do echo line $i; sleep 0.05; done";
+    let id = api.start(&json!({"command": ["sh", "-c", script], "session": "agent:a:main"}));
+    let end = format!(r#""kind":"run-ended","runId":"{id}""#);
+    let text = String::from_utf8_lossy(&live.wait_for(&end)).into_owned();
+    let beats = heartbeats(&text, &id);
+    assert!(beats.len() >= 2, "it wrote for three seconds: {beats:?}");
+    for pair in beats.windows(2) {
+        let [at, bytes] =
+            [|event: &Value| event["atMs"].as_u64(), |event: &Value| event["detail"]["bytes"].as_u64()];
+        assert!(at(&pair[1]).expect("a time") >= at(&pair[0]).expect("a time") + 990, "{pair:?}");
+        assert!(bytes(&pair[1]) > bytes(&pair[0]), "{pair:?}");
+    }
+    assert_eq!((&beats[0]["seq"], &beats[0]["sessionId"]), (&Value::Null, &"agent:a:main".into()));
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words:?}: {text}"));
+    let started = place(&format!(r#""kind":"run-started","runId":"{id}""#));
+    let first = place(&format!(r#""kind":"run-output","runId":"{id}""#));
+    assert!(started < first && first < place(&end));
+    assert_eq!(heartbeats(&text, &early), [Value::Null; 0], "what was written before is no news");
+    let kept = past(&api, "since=0");
+    assert!(!kinds(&kept).contains(&"run-output"), "none has a row");
+    // By the command line, and for whoever follows one run alone.
+    let mut one = api.follow(&format!("/v1/events?run={early}"), &[]);
+    let cli = install.start(&["events", "-f", "--json"]);
+    let late =
+        api.start(&json!({"command": ["sh", "-c", "while read x; do echo now; done"], "stdin": "open"}));
+    eventually("a heartbeat", || {
+        let _ = api.post(&format!("/v1/runs/{late}/stdin"), &json!({"data": "\n"}));
+        cli.out().contains("run-output").then_some(())
+    });
+    let _ = api.post(&format!("/v1/runs/{early}/cancel"), &json!({"now": true})).is(202);
+    let text = String::from_utf8_lossy(&one.wait_for("run-ended")).into_owned();
+    assert!(!text.contains("run-output"), "another run's: {text}");
+}
+
+#[test]
+fn each_signal_is_told_with_its_proof_while_the_run_is_being_ended() {
+    let (install, api) = daemon();
+    let run = api.run(&json!({"command": [install.actor(), "ignore-term", "sleep"], "graceMs": 600_000}));
+    let id = run["runId"].as_str().expect("an id");
+    install.wait_for_output(id, "ready");
+    assert_eq!(install.show(id).get("exitingCause"), None);
+    let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({})).is(202);
+    // Long before the grace is over.
+    eventually("a signal that is told", || {
+        kinds(&past(&api, &format!("since=0&run={id}"))).contains(&"run-signalled").then_some(())
+    });
+    assert_eq!(install.show(id)["exitingCause"], "manual-cancel");
+    let listed = api.get("/v1/runs").is(200).json();
+    assert_eq!(listed["runs"][0]["exitingCause"], "manual-cancel", "{listed}");
+    let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({"now": true})).is(202);
+    let ended = api.wait(id);
+    assert_eq!(ended.get("exitingCause"), None, "{ended}");
+    let events = past(&api, &format!("since=0&run={id}"));
+    let signals: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["kind"] == "run-signalled")
+        .map(|event| &event["detail"])
+        .collect();
+    let group = json!({"kind": "group", "pgid": run["pid"]});
+    let sent = |name: &str| {
+        let to_group = signals.iter().filter(|one| one["signalName"] == name && one["target"] == group);
+        to_group.inspect(|one| assert_eq!(one["proof"], "unreaped-root", "{one}")).count()
+    };
+    assert_eq!((sent("SIGTERM"), sent("SIGKILL")), (1, 1), "each is told once: {signals:?}");
+    assert!(signals.iter().all(|one| one["proof"].is_string()), "{signals:?}");
+    assert_eq!(kinds(&events).last(), Some(&"task-ended"), "nothing is told after the end");
+}
+
+#[test]
+fn who_outlived_the_command_is_told_by_pid_and_executable() {
+    let (install, api) = daemon();
+    let actor = install.actor();
+    for (how, which) in
+        [(&["leave", "sleep"][..], "leftover"), (&["leave", "setsid", "sleep"][..], "escapee")]
+    {
+        let command: Vec<&str> = [actor.as_str()].into_iter().chain(how.iter().copied()).collect();
+        let id = api.start(&json!({"command": command}));
+        let ending = api.wait(&id)["termination"].clone();
+        let list = if which == "leftover" { "leftoverProcesses" } else { "escapees" };
+        let events = past(&api, &format!("since=0&run={id}"));
+        let told: Vec<&Value> = events
+            .iter()
+            .filter(|event| event["kind"] == "run-escaped" && event["detail"]["which"] == which)
+            .collect();
+        let [event] = &told[..] else { panic!("{which}: {told:?}") };
+        let detail = &event["detail"];
+        assert_eq!((&detail["which"], &detail["exe"]), (&which.into(), &actor.as_str().into()), "{event}");
+        assert_eq!(
+            (&detail["pid"], &detail["exe"]),
+            (&ending[list][0]["pid"], &ending[list][0]["exe"]),
+            "{ending}"
+        );
+        let story = api.get(&format!("/v1/runs/{id}/why")).is(200).text();
+        assert!(story.contains("run-escaped") && story.contains(&format!("({})", detail["pid"])), "{story}");
+    }
 }

@@ -42,6 +42,27 @@ fn a_background_run_without_a_daemon_becomes_the_next_daemons() {
 }
 
 #[test]
+fn the_signals_and_escapes_of_a_run_that_ended_without_a_daemon_are_told_by_the_next() {
+    let install = Install::new();
+    let actor = install.actor();
+    let ended = install.start_in_background(&["--on-escape", "reap"], &[&actor, "leave", "setsid", "sleep"]);
+    assert_eq!(install.wait(&ended), 0);
+    let mut served = Served::start(install);
+    served.assert_judged(&ended, &["take-ending"]);
+    let mut escaped = served.told(&ended, "run-escaped");
+    // The actor's own middle process may still be there as a leftover.
+    escaped.retain(|event| event["detail"]["which"] == "escapee");
+    assert_eq!((escaped.len(), &escaped[0]["detail"]["exe"]), (1, &actor.as_str().into()), "{escaped:?}");
+    let signalled = served.told(&ended, "run-signalled");
+    let hit = |event: &Value| event["detail"]["target"]["pid"] == escaped[0]["detail"]["pid"];
+    assert!(signalled.iter().any(hit), "{signalled:?}");
+    assert!(signalled.iter().all(|event| event["detail"]["proof"].is_string()), "{signalled:?}");
+    served.kill();
+    served.restart();
+    assert_eq!(served.told(&ended, "run-signalled"), signalled, "each is told once");
+}
+
+#[test]
 fn a_foreground_run_without_a_daemon_is_listed_and_can_be_cancelled_by_the_next() {
     let install = Install::new();
     let mut caller = install.start(&["run", "--", "sh", "-c", "echo ready; exec sleep 600"]);

@@ -186,7 +186,7 @@ fn leftovers_and_escapees_are_noted() {
         ended(&mut peers[0]);
         let journal = journal(&dir);
         let noted = journal.iter().any(|what| match what {
-            What::Leftovers { count } => !escaped && *count == 1,
+            What::Leftovers { count, processes } => !escaped && *count == 1 && processes.len() == 1,
             What::Escapees { processes } => escaped && processes.len() == 1,
             _ => false,
         });

@@ -47,6 +47,12 @@ fn what_each_of_them_held_is_accounted_to_its_own_run() {
         let ending = eventually("the ending", || run.dir.ending().expect("a record")).termination;
         assert_eq!((ending.reason, ending.confirmed), (Reason::OwnerLost, true));
         assert_eq!(ending.leftovers as usize, run.below.len(), "{ending:?}");
+        let mut named: Vec<i32> = ending.leftover_processes.iter().map(|one| one.pid).collect();
+        named.sort_unstable();
+        let mut below = run.below.clone();
+        below.sort_unstable();
+        assert_eq!(named, below, "{ending:?}");
+        assert!(ending.leftover_processes.iter().all(|one| one.exe.is_some()), "{ending:?}");
         let journal = run.dir.journal().expect("a journal");
         let lost =
             What::Exiting { cause: Some(Cause::OwnerLost), exit: None, detail: Some("keeper-killed".into()) };
@@ -58,6 +64,23 @@ fn what_each_of_them_held_is_accounted_to_its_own_run() {
         assert_eq!(theirs, run.below.len(), "everybody was ended by name: {journal:?}");
         assert!(hit.len() <= run.below.len() + 1, "nobody else was: {journal:?}");
     }
+}
+
+/// A cgroup is killed in one stroke, and the dead have no executable.
+#[test]
+fn those_in_a_cgroup_are_named_before_it_is_killed() {
+    let install = Install::new();
+    let mut warm = Warm::new(&install);
+    warm.cgroup = true;
+    let run = launch(&warm, &[&install.actor(), "tree"], 2);
+    run.keeper.send(rustix::process::Signal::KILL);
+    let ending = eventually("the ending", || run.dir.ending().expect("a record")).termination;
+    let mut named: Vec<i32> = ending.leftover_processes.iter().map(|one| one.pid).collect();
+    named.sort_unstable();
+    let mut below = run.below.clone();
+    below.sort_unstable();
+    assert_eq!((ending.leftovers as usize, named), (below.len(), below), "{ending:?}");
+    assert!(ending.leftover_processes.iter().all(|one| one.exe.is_some()), "{ending:?}");
 }
 
 fn hit(what: &What) -> Option<i32> {

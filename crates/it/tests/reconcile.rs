@@ -187,6 +187,12 @@ fn a_startup_orphan_of_a_wrapper_a_child_and_a_grandchild_is_ended_whole() {
         );
         assert_eq!(ending["detail"], "its keeper and nursery were gone, so its processes were ended");
         assert!(ending["leftovers"].as_u64().expect("a count") >= 3, "{ending}");
+        let named = ending["leftoverProcesses"].as_array().expect("names");
+        assert_eq!(named.len() as u64, ending["leftovers"].as_u64().expect("a count"), "{ending}");
+        assert!(named.iter().all(|one| one["pid"].is_number() && one["exe"].is_string()), "{ending}");
+        let told = served.told(&run.run, "run-escaped");
+        assert_eq!(told.len(), named.len(), "{told:?}");
+        assert!(!served.told(&run.run, "run-signalled").is_empty());
         run.wait_dead();
         served.assert_judged(&run.run, &["end-tree"]);
         assert_eq!(served.told(&run.run, "run-ended").len(), 1);

@@ -3,6 +3,7 @@
 
 use crate::journal::Journal;
 use crate::launch::lease_mark;
+use crate::leftovers::Leftovers;
 use crate::rundir::{RunDir, Unread};
 use crate::salvage;
 use std::collections::HashSet;
@@ -135,7 +136,8 @@ impl Forsaken {
             journal.note(What::Exiting { cause, exit: None, detail: how.detail.clone() });
         }
         let give_up = clock::awake() + defaults::GIVE_UP;
-        Ok(Closing { run: self, heir, how, _lock: lock, journal, ended: HashSet::new(), give_up })
+        let leftovers = Leftovers::of(self.note.as_ref().map(|note| note.root.pid));
+        Ok(Closing { run: self, heir, how, _lock: lock, journal, leftovers, give_up })
     }
 
     /// Closes it; returns the ending that is on disk.
@@ -169,7 +171,7 @@ pub struct Closing {
     /// Whoever opens and closes this file in our process drops it.
     _lock: Lock,
     journal: Journal,
-    ended: HashSet<i32>,
+    leftovers: Leftovers,
     give_up: Duration,
 }
 
@@ -193,6 +195,7 @@ impl Closing {
     }
 
     fn kill(&mut self, left: &[(Member, Proof)]) {
+        left.iter().for_each(|(member, _)| self.leftovers.add(&member.note()));
         if let Some(enclosure) = &self.run.enclosure {
             // At once, whoever forks; a kernel that cannot is served by the list.
             self.journal.kill_enclosure(enclosure);
@@ -201,27 +204,24 @@ impl Closing {
             member.forbid_forking();
             let sent = member.signal(Signal::KILL);
             self.journal.signalled_as(member, Signal::KILL, sent, *proof);
-            self.ended.insert(member.pid());
         }
         self.journal.write(&self.run.dir);
     }
 
     fn finish(&mut self, left: &[(Member, Proof)], empty: bool) -> Result<Ending, NotClosed> {
         let survivors: Vec<_> = left.iter().map(|(member, _)| member.note()).collect();
+        self.leftovers.note(&mut self.journal);
         if !survivors.is_empty() {
             self.journal.note(What::GivenUp);
             self.journal.note(What::Survivors { processes: survivors.clone() });
         }
         let dir = &self.run.dir;
         self.journal.write(dir);
-        let root = self.run.note.as_ref().map(|note| note.root.pid);
-        let others = self.ended.iter().filter(|&&pid| Some(pid) != root).count();
         let termination = Termination {
             confirmed: empty
                 && salvage::leaves_nobody_unseen(self.run.note.as_ref(), self.run.enclosure.as_ref()),
             survivors,
-            leftovers: u32::try_from(others).unwrap_or(u32::MAX),
-            ..self.how.clone()
+            ..self.leftovers.enter(self.how.clone())
         };
         let ending = Ending {
             output: dir.totals(),

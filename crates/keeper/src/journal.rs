@@ -24,6 +24,8 @@ pub(crate) struct Journal {
     write_at: Option<Duration>,
     /// How many entries there are, on disk or on their way.
     count: usize,
+    /// True if an entry that waits is an event.
+    has_event: bool,
     said: HashSet<(Signal, Target)>,
     kills: Kills,
 }
@@ -58,6 +60,7 @@ impl Journal {
             _ => return,
         };
         self.count += 1;
+        self.has_event |= what.is_event();
         self.waiting.extend(journal::line(&Entry { at_ms: clock::unix_ms(), what }));
     }
 
@@ -120,19 +123,21 @@ impl Journal {
         self.write_at
     }
 
-    /// Writes what is due.
-    pub(crate) fn write_due(&mut self, dir: &RunDir) {
-        if self.write_at.is_some_and(|at| at <= clock::awake()) {
-            self.write(dir);
-        }
+    /// Writes what is due. Returns true if an event is on disk now.
+    pub(crate) fn write_due(&mut self, dir: &RunDir) -> bool {
+        self.write_at.is_some_and(|at| at <= clock::awake()) && self.write(dir)
     }
 
-    /// Writes what waits. After a failure there are no more entries: the next would be glued to a torn one.
-    pub(crate) fn write(&mut self, dir: &RunDir) {
+    /// Writes what waits, and returns true if an event is on disk now. After a failure there are no more entries: the
+    /// next would be glued to a torn one.
+    pub(crate) fn write(&mut self, dir: &RunDir) -> bool {
         let waiting = std::mem::take(&mut self.waiting);
+        let has_event = std::mem::take(&mut self.has_event);
         self.write_at = None;
         if !waiting.is_empty() && dir.append_journal(&waiting).is_err() {
             self.count = MOST + 1;
+            return false;
         }
+        has_event
     }
 }

@@ -12,6 +12,7 @@ mod peers;
 mod stop;
 
 use crate::journal::Journal;
+use crate::rundir::MOST_NAMED;
 use crate::rundir::RunDir;
 use heir::Heir;
 use inlet::Inlet;
@@ -173,7 +174,7 @@ impl Keeper {
             self.see(Seen::Tick);
             self.go_on_hunting();
             self.outlet.rest();
-            self.journal.write_due(&self.dir);
+            self.write_journal();
             self.tell_growth();
             if self.drained() {
                 return Ok(self.finish());
@@ -401,8 +402,11 @@ enum What {
 /// Who outlived the root: those of its session, and those outside of it.
 fn left_behind(living: &[tree::Member], session: i32) -> Left {
     let (inside, outside): (Vec<_>, Vec<_>) = living.iter().partition(|member| member.is_of(session));
+    let named =
+        |members: Vec<&tree::Member>| members.into_iter().take(MOST_NAMED).map(tree::Member::note).collect();
     Left {
         leftovers: u32::try_from(inside.len()).unwrap_or(u32::MAX),
-        escapees: outside.into_iter().take(stop::MOST_NAMED).map(tree::Member::note).collect(),
+        leftover_processes: named(inside),
+        escapees: named(outside),
     }
 }

@@ -12,6 +12,7 @@ pub mod frames;
 mod journal;
 mod keeper;
 pub mod launch;
+mod leftovers;
 pub mod nursery;
 pub mod rundir;
 pub mod salvage;

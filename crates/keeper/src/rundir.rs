@@ -25,8 +25,11 @@ const HEIR: &str = "heir";
 const JOURNAL: &str = "journal";
 const SCREEN: &str = "screen";
 
-/// Space for an ending with the longest lists of escapees and survivors that it may have.
-const ENDING_SPACE: usize = 16 << 10;
+/// Maximum number of processes in each list of an ending.
+pub(crate) const MOST_NAMED: usize = 32;
+
+/// Space for an ending with the longest lists of processes that it may have.
+const ENDING_SPACE: usize = 24 << 10;
 
 /// One run's directory.
 #[derive(Debug)]
@@ -301,6 +304,7 @@ impl RunDir {
             note,
             ending,
             state,
+            cause: None,
             hold,
             lease_expires_at_ms,
             kept,

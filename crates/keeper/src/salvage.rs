@@ -4,6 +4,7 @@
 
 use crate::journal::Journal;
 use crate::launch;
+use crate::leftovers::Leftovers;
 use crate::rundir::RunDir;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -30,7 +31,7 @@ pub struct Fallen {
     mark: Option<Vec<u8>>,
     since_ms: u64,
     root_exit: Option<Exit>,
-    ended: HashSet<i32>,
+    leftovers: Leftovers,
     journal: Journal,
     give_up: Duration,
     /// What is said of it.
@@ -94,7 +95,7 @@ impl Fallen {
             mark: ticket.as_ref().map(|ticket| launch::lease_mark(&ticket.lease_id)),
             since_ms: ticket.map_or(0, |ticket| ticket.created_at_ms),
             root_exit: None,
-            ended: HashSet::new(),
+            leftovers: Leftovers::of(note.as_ref().map(|note| note.root.pid)),
             give_up: clock::awake() + defaults::GIVE_UP,
             journal,
             note,
@@ -137,19 +138,13 @@ impl Fallen {
     /// Writes the ending of a run of which nothing is left, or of which `survivors` would not go. Returns it if it
     /// could not be written.
     fn close(mut self, confirmed: bool, survivors: Vec<ProcessNote>) -> Option<Unwritten> {
+        self.leftovers.note(&mut self.journal);
         if !survivors.is_empty() {
             self.journal.note(What::GivenUp);
             self.journal.note(What::Survivors { processes: survivors.clone() });
         }
         self.journal.write(&self.dir);
-        let root = self.note.as_ref().map(|note| note.root.pid);
-        let others = self.ended.iter().filter(|&&pid| Some(pid) != root).count();
-        let termination = Termination {
-            confirmed,
-            survivors,
-            leftovers: u32::try_from(others).unwrap_or(u32::MAX),
-            ..self.verdict()
-        };
+        let termination = Termination { confirmed, survivors, ..self.leftovers.enter(self.verdict()) };
         let ending = Ending {
             run_id: self.dir.id().clone(),
             termination,
@@ -285,6 +280,8 @@ pub(crate) fn end(
     let left: Vec<(Option<usize>, tree::Member)> =
         members.into_iter().map(|member| (owner(fallen, &member), member)).collect();
     for (owner, member) in &left {
+        // Before the kill: a dead process has no executable that could be named.
+        let note = member.note();
         let sent = member.signal(Signal::KILL);
         if owner.is_none() && sent == Sent::Gone {
             continue; // it was on its way out, and was nobody's any more when it was looked at
@@ -293,7 +290,7 @@ pub(crate) fn end(
         for (_, run) in fallen.iter_mut().enumerate().filter(|&(at, _)| concerns(*owner, at)) {
             run.journal.signalled(member, Signal::STOP, stop);
             run.journal.signalled(member, Signal::KILL, sent);
-            run.ended.insert(member.pid());
+            run.leftovers.add(&note);
         }
     }
     // A list can miss whoever lost its parent while it was made; but then it is a child of ours now.
@@ -318,7 +315,7 @@ pub(crate) fn end(
 /// Whose a process is, if that can be told. Where only one keeper fell, there is nobody else. One that dies has no
 /// environment any more, but it was told before.
 fn owner(fallen: &[Fallen], member: &tree::Member) -> Option<usize> {
-    let mut known = (0..fallen.len()).filter(|&at| fallen[at].ended.contains(&member.pid()));
+    let mut known = (0..fallen.len()).filter(|&at| fallen[at].leftovers.contains(member.pid()));
     match (fallen.len(), known.next(), known.next()) {
         (1, ..) => Some(0),
         (_, Some(at), None) => Some(at),
@@ -336,6 +333,7 @@ fn concerns(owner: Option<usize>, at: usize) -> bool {
 fn kill_enclosures(fallen: &mut [Fallen]) {
     for run in fallen {
         if let Some(enclosure) = &run.enclosure {
+            run.leftovers.add_enclosure(enclosure);
             run.journal.kill_enclosure(enclosure);
         }
     }

@@ -153,7 +153,11 @@ pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry
     fn create(&self, run: NewRun) -> Reply<()>;
     /// Records what became of a run; `false` if it is not held that way any more, or is past it already. Recorded,
     /// told as an event and counted at once, with what becomes of its task and the notice of that, or not at all.
-    fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool>;
+    fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool> {
+        self.record_all(run, hold, vec![change], at_ms)
+    }
+    /// Records several changes of a run in this order, all of them in one transaction. Answers for the last one.
+    fn record_all(&self, run: RunId, hold: Hold, changes: Vec<Change>, at_ms: u64) -> Reply<bool>;
     /// Takes a run from an unseated owner; `None` if it is not that owner's at that epoch, has ended, or the owner
     /// is back. The epoch is raised.
     #[expect(clippy::too_many_arguments, reason = "each is a part of the one comparison")]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use tenure_core::ending::{Cause, Reason};
 use tenure_core::ids::{InstanceId, RegistryId, RunId};
+use tenure_core::journal::Entry;
 use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::session::SessionKey;
 use tenure_core::state::State;
@@ -66,6 +67,8 @@ pub enum Change {
         /// More, in a person's words.
         detail: Option<String>,
     },
+    /// Its keeper's journal, as far as it is written. What is an event in it and was not told yet is told.
+    Noted(Vec<Entry>),
     /// It has ended. Flushed to disk before the answer.
     Ended(Box<Ending>),
 }

@@ -259,9 +259,16 @@ impl Registry for Sqlite {
         self.write(move |db| runs::create(db, &run))
     }
 
-    fn record(&self, run: RunId, hold: Hold, change: Change, at_ms: u64) -> Reply<bool> {
-        let flushes = matches!(change, Change::Ended(_));
-        self.enqueue(move |db| runs::record(db, &run, &hold, &change, at_ms), flushes)
+    fn record_all(&self, run: RunId, hold: Hold, changes: Vec<Change>, at_ms: u64) -> Reply<bool> {
+        let flushes = changes.iter().any(|change| matches!(change, Change::Ended(_)));
+        let record = move |db: &Connection| {
+            let mut taken = false;
+            for change in &changes {
+                taken = runs::record(db, &run, &hold, change, at_ms)?;
+            }
+            Ok(taken)
+        };
+        self.enqueue(record, flushes)
     }
 
     fn steal(

@@ -1,6 +1,7 @@
 //! What each change is told and counted as. Pure: the store runs it inside the transaction that makes the change,
 //! so a change is recorded, told and counted at once, or not at all.
 
+pub(crate) mod journal;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
 
@@ -19,6 +20,12 @@ pub mod kind {
     pub const RUN_STARTED: &str = "run-started";
     /// It is being ended, or its command has ended.
     pub const RUN_LEAVING: &str = "run-leaving";
+    /// A signal reached somebody of the run.
+    pub const RUN_SIGNALLED: &str = "run-signalled";
+    /// A process outlived the run's command: it left the session, or is a leftover in it.
+    pub const RUN_ESCAPED: &str = "run-escaped";
+    /// Its output grew. Live only: it has no row and no number.
+    pub const RUN_OUTPUT: &str = "run-output";
     /// It has ended.
     pub const RUN_ENDED: &str = "run-ended";
     /// Another instance took it from an owner that was lost.
@@ -91,7 +98,10 @@ pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tall
             }
             (state.max(State::Running), kind::RUN_STARTED, started(note), vec![(Count::Spawn, 1)])
         }
-        (Change::Leaving { .. }, State::Exiting) | (_, State::Exited) => return None,
+        (Change::Leaving { .. }, State::Exiting)
+        | (_, State::Exited)
+        // The store tells these by `journal::events`, which needs to know what was told before.
+        | (Change::Noted(_), State::Starting | State::Running | State::Exiting) => return None,
         (Change::Leaving { cause, detail }, State::Starting | State::Running) => {
             (State::Exiting, kind::RUN_LEAVING, json!({ "cause": cause, "detail": detail }), Vec::new())
         }
@@ -132,6 +142,7 @@ fn ended(before: &RunRow, ending: &Ending) -> Value {
         "signal": how.signal,
         "confirmed": how.confirmed,
         "leftovers": how.leftovers,
+        "leftoverProcesses": named(&how.leftover_processes),
         "escapees": named(&how.escapees),
         "escapeesTotal": total(&how.escapees),
         "survivors": named(&how.survivors),

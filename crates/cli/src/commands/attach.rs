@@ -181,6 +181,7 @@ impl Seat {
                 | Tell::Status { .. }
                 | Tell::Tree { .. }
                 | Tell::Blocked { .. }
+                | Tell::Noted
                 | Tell::StillYours { .. } => {}
             }
         }

@@ -38,5 +38,7 @@ fn show(event: &Event, json: bool) -> Result<(), Failure> {
     let run = event.run_id.as_ref().map_or("-", |run| print::short(run.as_str()));
     let at = print::exact(event.at_ms);
     let detail = event.detail.to_string();
-    print::line(&format!("{:>6}  {at}  {run:12}  {:<16}  {}", event.seq, event.kind, visible_json(&detail)))
+    // A heartbeat has no number: nobody can go on from there.
+    let seq = event.seq.map_or("-".to_owned(), |seq| seq.to_string());
+    print::line(&format!("{seq:>6}  {at}  {run:12}  {:<16}  {}", event.kind, visible_json(&detail)))
 }

@@ -47,6 +47,7 @@ pub(crate) fn run(view: &RunJson) -> Result<(), Failure> {
 fn groups(view: &RunJson) -> Vec<Group> {
     let some = |name: &'static str, text: &Option<String>| text.as_ref().map(|text| (name, plain(text)));
     let mut run: Rows = vec![("id", view.run_id.clone()), ("state", state(view).0)];
+    run.extend(view.exiting_cause.map(|cause| ("ended because", Reason::from(cause).to_string())));
     run.extend(
         [some("label", &view.label), some("session", &view.session_id), some("scope", &view.scope)]
             .into_iter()

@@ -65,7 +65,7 @@ fn process(pid: i32) -> ProcessNote {
 /// The root's end with so many leftovers and these escapees.
 fn left(leftovers: u32, escapees: &[i32]) -> Seen {
     let escapees = escapees.iter().copied().map(process).collect();
-    Seen::RootExited { exit: Exit::Code(0), left: Left { leftovers, escapees } }
+    Seen::RootExited { exit: Exit::Code(0), left: Left { leftovers, escapees, ..Left::default() } }
 }
 
 fn exits(exit: Exit) -> Seen {

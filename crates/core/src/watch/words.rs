@@ -21,6 +21,8 @@ pub struct Policy {
 pub struct Left {
     /// How many in the run's own session.
     pub leftovers: u32,
+    /// The first of those.
+    pub leftover_processes: Vec<ProcessNote>,
     /// Who is outside it.
     pub escapees: Vec<ProcessNote>,
 }

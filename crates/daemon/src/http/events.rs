@@ -3,6 +3,7 @@
 use super::answer::Asks;
 use crate::daemon::{Daemon, Phase, until};
 use crate::events::shown;
+use crate::heartbeats::HeartbeatFollower;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use axum::extract::State;
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::api::Problem;
-use tenure_store::EventRow;
+use tenure_core::api::{Event as EventJson, Problem};
+use tenure_store::kind;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
@@ -67,21 +68,23 @@ pub(super) async fn events(
     let changes = daemon.changes();
     let follow = asks.follow.unwrap_or(true);
     let place_held = if follow { Some(daemon.follow()?) } else { None };
+    let heartbeats = follow.then(|| HeartbeatFollower::new(&daemon));
     let stream = Following {
         daemon,
         who,
         run,
         at,
         changes,
-        follow,
+        heartbeats,
         ready: Vec::new().into_iter(),
         _place: place_held,
     };
     let stream = futures_util::stream::unfold(stream, async |mut stream| {
-        let row = stream.next().await?;
-        let event = shown(row);
+        let event = stream.next().await?;
         let text = serde_json::to_string(&event).unwrap_or_default();
-        let sent = Event::default().id(event.seq.to_string()).event(event.kind).data(text);
+        let sent = Event::default().event(event.kind).data(text);
+        // Nobody can resume at an event that has no number.
+        let sent = event.seq.into_iter().fold(sent, |sent, seq| sent.id(seq.to_string()));
         Some((Ok(sent), stream))
     });
     let stream = futures_util::stream::iter(place).chain(stream);
@@ -95,38 +98,89 @@ struct Following {
     run: Option<tenure_core::ids::RunId>,
     at: u64,
     changes: tokio::sync::watch::Receiver<u64>,
-    follow: bool,
-    ready: std::vec::IntoIter<EventRow>,
+    /// Set while the client follows.
+    heartbeats: Option<HeartbeatFollower>,
+    ready: std::vec::IntoIter<EventJson>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Following {
     /// The next event; `None` once there will be none.
-    async fn next(&mut self) -> Option<EventRow> {
+    async fn next(&mut self) -> Option<EventJson> {
         loop {
-            if let Some(row) = self.ready.next() {
-                self.at = row.seq;
-                let mine =
-                    self.who.only_session().is_none_or(|only| row.event.session.as_deref() == Some(only));
-                if mine {
-                    return Some(row);
+            if let Some(event) = self.ready.next() {
+                self.at = event.seq.unwrap_or(self.at);
+                let only = self.who.only_session();
+                if only.is_none_or(|only| event.session_id.as_deref() == Some(only)) {
+                    return Some(event);
                 }
                 continue;
             }
             self.changes.mark_unchanged();
-            let batch = self.daemon.registry.events(self.at, self.run.clone(), BATCH).await.ok()?;
-            if batch.is_empty() {
-                if !self.follow {
-                    return None;
-                }
-                let mut phase = self.daemon.phase.subscribe();
-                tokio::select! {
-                    changed = self.changes.changed() => changed.ok()?,
-                    // Whoever follows comes back to the next daemon.
-                    () = until(&mut phase, |phase| *phase != Phase::Serving) => return None,
-                }
+            let rows = self.daemon.registry.events(self.at, self.run.clone(), BATCH).await.ok()?;
+            let is_full = rows.len() == BATCH;
+            let mut batch: Vec<EventJson> = rows.into_iter().map(shown).collect();
+            // Taken after the rows were read, so that none is missing that came before one of them.
+            let mut beats = self.heartbeats.as_mut().map(HeartbeatFollower::take).unwrap_or_default();
+            beats.retain(|beat| self.run.is_none() || beat.run_id == self.run);
+            // Whoever is far behind does not miss a heartbeat.
+            if !is_full {
+                beats.into_iter().for_each(|beat| insert_heartbeat(&mut batch, beat));
+            }
+            if batch.is_empty() && !self.wait().await {
+                return None;
             }
             self.ready = batch.into_iter();
         }
+    }
+
+    /// Waits until something happens; false if the stream ends here.
+    async fn wait(&mut self) -> bool {
+        let Some(heartbeats) = &mut self.heartbeats else { return false };
+        let mut phase = self.daemon.phase.subscribe();
+        tokio::select! {
+            changed = self.changes.changed() => changed.is_ok(),
+            () = heartbeats.wait() => true,
+            // Whoever follows comes back to the next daemon.
+            () = until(&mut phase, |phase| *phase != Phase::Serving) => false,
+        }
+    }
+}
+
+/// Puts a heartbeat after what was recorded before it. Of its own run only the end can be later.
+fn insert_heartbeat(batch: &mut Vec<EventJson>, beat: EventJson) {
+    let is_end = |event: &EventJson| event.kind == kind::RUN_ENDED && event.run_id == beat.run_id;
+    let at = batch.iter().position(is_end).unwrap_or(batch.len());
+    batch.insert(at, beat);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::ids::{InstanceId, RunId};
+
+    fn event(seq: Option<u64>, kind: &str, run: u8) -> EventJson {
+        EventJson {
+            seq,
+            at_ms: 0,
+            kind: kind.to_owned(),
+            run_id: Some(RunId::from_random([run; 12])),
+            session_id: None,
+            instance_id: InstanceId::from_random([9; 12]),
+            detail: serde_json::Value::Null,
+        }
+    }
+
+    #[test]
+    fn a_heartbeat_comes_after_the_start_and_before_the_end_of_its_run() {
+        let mut batch = vec![
+            event(Some(1), kind::RUN_STARTED, 1),
+            event(Some(2), kind::RUN_ENDED, 2),
+            event(Some(3), kind::RUN_ENDED, 1),
+        ];
+        insert_heartbeat(&mut batch, event(None, kind::RUN_OUTPUT, 1));
+        insert_heartbeat(&mut batch, event(None, kind::RUN_OUTPUT, 3));
+        let seqs: Vec<_> = batch.iter().map(|event| event.seq).collect();
+        assert_eq!(seqs, [Some(1), Some(2), None, Some(3), None]);
     }
 }

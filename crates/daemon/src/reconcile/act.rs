@@ -1,7 +1,7 @@
 //! Carrying a verdict out.
 
 use crate::daemon::Daemon;
-use crate::held::{Held, Status};
+use crate::held::{Held, Status, journal_in};
 use crate::link::Link;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,8 @@ impl Daemon {
             }
             (State::Starting | State::Running | State::Exited, _) => None,
         };
-        let status = Status { note, leaving_since_ms, ..Status::default() };
+        let cause = row.cause.or(cause);
+        let status = Status { note, leaving_since_ms, cause, ..Status::default() };
         let run = Held::new(row.ticket.clone(), hold, PathBuf::from(&row.directory), status);
         self.take_on(run, link, self.admission.seat());
         Outcome::Held
@@ -227,9 +228,10 @@ impl Daemon {
                 return Outcome::Unsettled;
             }
         }
-        let change = Change::Ended(Box::new(ending.clone()));
+        let journal = journal_in(Path::new(&row.directory));
+        let changes = vec![Change::Noted(journal), Change::Ended(Box::new(ending.clone()))];
         let run = row.ticket.run_id.clone();
-        match self.registry.record(run.clone(), hold, change, clock::unix_ms()).await {
+        match self.registry.record_all(run.clone(), hold, changes, clock::unix_ms()).await {
             // Another ending stands, or the lease is another's.
             Ok(false) => match self.registry.run(run).await {
                 Ok(Some(RunRow { ending: Some(ending), .. })) => Outcome::Ended(Box::new(ending)),

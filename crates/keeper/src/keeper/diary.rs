@@ -5,6 +5,7 @@ use tenure_core::ending::ProcessNote;
 use tenure_core::journal::What;
 use tenure_core::state::State;
 use tenure_core::watch::{Left, Whom};
+use tenure_core::wire::Tell;
 
 impl Keeper {
     /// Nobody waits for this, least of all the command.
@@ -25,10 +26,18 @@ impl Keeper {
     /// Notes who outlived a root that ended by itself.
     pub(super) fn note_left(&mut self, left: &Left) {
         if left.leftovers > 0 {
-            self.journal.note(What::Leftovers { count: left.leftovers });
+            let (count, processes) = (left.leftovers, left.leftover_processes.clone());
+            self.journal.note(What::Leftovers { count, processes });
         }
         if !left.escapees.is_empty() {
             self.journal.note(What::Escapees { processes: left.escapees.clone() });
+        }
+    }
+
+    /// Writes the journal entries that are due, and tells the holder if some of them are events.
+    pub(super) fn write_journal(&mut self) {
+        if self.journal.write_due(&self.dir) {
+            self.peers.iter_mut().filter(|peer| peer.is_holder()).for_each(|peer| peer.tell(&Tell::Noted));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The stop ladder's rungs, and the certainty that nobody is left.
 
 use super::{Keeper, RootState, left_behind};
+use crate::rundir::MOST_NAMED;
 use std::collections::HashSet;
 use std::time::Duration;
 use tenure_core::defaults::FREEZE;
@@ -17,8 +18,6 @@ use tenure_os::{clock, process, reaper, tree};
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How many survivors an ending names.
-pub(super) const MOST_NAMED: usize = 32;
 /// So many newcomers between two rounds are not a command that finishes its work.
 const BOMB: usize = 32;
 

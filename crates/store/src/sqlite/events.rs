@@ -4,6 +4,8 @@ use super::Trouble;
 use super::columns::{count_name, count_of, number, parsed, stored};
 use crate::Failed;
 use crate::rows::{Count, EventRow, NewEvent};
+use crate::tally::journal::ToldOfJournal;
+use crate::tally::kind;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::{InstanceId, RunId};
 
@@ -63,6 +65,20 @@ fn event_row(row: &Row<'_>) -> Result<EventRow, Trouble> {
         detail,
     };
     Ok(EventRow { seq, event })
+}
+
+/// How much of a run's journal its events have told.
+pub(super) fn told_of_journal(db: &Connection, run: &RunId) -> Result<ToldOfJournal, Trouble> {
+    let (next, signals) = db
+        .prepare_cached(
+            "SELECT max(detail ->> 'entry'), count(*) FILTER (WHERE kind = ?2) FROM events
+             WHERE run_id = ?1 AND kind IN (?2, ?3)",
+        )?
+        .query_row((run.as_str(), kind::RUN_SIGNALLED, kind::RUN_ESCAPED), |row| {
+            Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?))
+        })?;
+    let next = next.map_or(0, |last| number(last) + 1);
+    Ok(ToldOfJournal { next, signals: number(signals) })
 }
 
 /// The number that was given out last, also when that event is trimmed away.

@@ -2,13 +2,14 @@
 
 use super::Trouble;
 use super::columns::{self, number, run_row, stored, to_text, word};
-use super::events::{count, tell};
+use super::events::{count, tell, told_of_journal};
 use super::{sessions, tasks, tools};
 use crate::Failed;
 use crate::rows::{Beat, Change, Count, Hold, NewRun, RunRow};
 use crate::tally::{self, tally};
 use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, RunId};
+use tenure_core::journal::Entry;
 use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_os::clock::unix_ms;
@@ -81,6 +82,9 @@ pub(super) fn record(
     at_ms: u64,
 ) -> Result<bool, Trouble> {
     let Some(before) = run(db, id)?.filter(|row| row.hold == *hold) else { return Ok(false) };
+    if let Change::Noted(journal) = change {
+        return note(db, &before, journal);
+    }
     let Some(tally) = tally(&before, change, at_ms) else { return Ok(false) };
     let state = word(tally.state);
     write(db, id.as_str(), (&state, change), at_ms)?;
@@ -92,7 +96,7 @@ pub(super) fn record(
     }
     match change {
         Change::Started(note) => tasks::run_started(db, id, note.started_at_ms, at_ms)?,
-        Change::Leaving { .. } => {}
+        Change::Leaving { .. } | Change::Noted(_) => {}
         Change::Ended(ending) => tasks::run_ended(db, id, ending, at_ms)?,
     }
     Ok(true)
@@ -107,6 +111,7 @@ fn write(db: &Connection, id: &str, (state, change): (&str, &Change), at_ms: u64
         Change::Leaving { cause, detail: _ } => db
             .prepare_cached("UPDATE runs SET state = ?2, updated_at_ms = ?3, cause = ?4 WHERE run_id = ?1")?
             .execute((id, state, at_ms, cause.map(word)))?,
+        Change::Noted(_) => 0,
         Change::Ended(ending) => db
             .prepare_cached(
                 "UPDATE runs SET state = ?2, updated_at_ms = ?3, ending = ?4, ended_at_ms = ?5, kept_bytes = ?6
@@ -122,6 +127,18 @@ fn write(db: &Connection, id: &str, (state, change): (&str, &Change), at_ms: u64
             ))?,
     };
     Ok(())
+}
+
+/// Tells what a run's journal says and no event has told yet; whether there was something.
+fn note(db: &Connection, run: &RunRow, journal: &[Entry]) -> Result<bool, Trouble> {
+    if run.state == State::Exited || !journal.iter().any(|entry| entry.what.is_event()) {
+        return Ok(false);
+    }
+    let events = tally::journal::events(run, journal, &told_of_journal(db, &run.ticket.run_id)?);
+    for event in &events {
+        tell(db, event)?;
+    }
+    Ok(!events.is_empty())
 }
 
 /// A lease to be taken from an owner that was lost.

@@ -1,8 +1,11 @@
 //! Every change in every state.
 
+use super::journal::{MOST_SIGNALS, ToldOfJournal};
 use super::*;
 use tenure_core::ending::{Cause, Termination};
+use tenure_core::journal::{Entry, Proof, Target, What};
 use tenure_core::record::{self, Ticket};
+use tenure_core::signal::Signal;
 
 fn row(state: State, note: Option<KeeperNote>) -> RunRow {
     let ticket: Ticket = record::decode(include_bytes!("../../../core/fixtures/ticket-v1")).unwrap();
@@ -96,4 +99,55 @@ fn the_words_are_frozen() {
                     instance-enrolled instance-unseated session-created session-closing session-closed session-removed \
                     turn-started turn-ended message-queued message-withdrawn";
     assert_eq!(words.join(" "), expected);
+}
+
+fn journal(what: impl IntoIterator<Item = What>) -> Vec<Entry> {
+    (1..).zip(what).map(|(at_ms, what)| Entry { at_ms, what }).collect()
+}
+
+fn signalled(pid: i32) -> What {
+    let target = Target::Process { pid, start_time: 1 };
+    What::Signalled { signal: Signal::KILL, target, proof: Proof::Adopted }
+}
+
+#[test]
+fn a_signals_event_says_what_was_sent_to_whom_and_by_what_proof() {
+    let entries = journal([What::FirstOutput, signalled(7)]);
+    let events = journal::events(&row(State::Exiting, None), &entries, &ToldOfJournal::default());
+    let [event] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((event.kind.as_str(), event.at_ms), (kind::RUN_SIGNALLED, 2));
+    let target = json!({ "kind": "process", "pid": 7, "startTime": 1 });
+    let detail =
+        json!({ "signal": 9, "signalName": "SIGKILL", "target": target, "proof": "adopted", "entry": 1 });
+    assert_eq!(event.detail, detail);
+}
+
+#[test]
+fn a_bomb_makes_few_events_and_they_say_that_there_is_more() {
+    let entries = journal((0..10_000).map(signalled));
+    let most = usize::try_from(MOST_SIGNALS).unwrap();
+    let row = row(State::Exiting, None);
+    let events = journal::events(&row, &entries, &ToldOfJournal::default());
+    assert_eq!(events.len(), most + 1);
+    assert_eq!(events[most].detail["more"], true);
+    assert!(events[..most].iter().all(|event| event.detail["proof"] == "adopted"));
+    // Read in pieces it comes to the same.
+    let first = journal::events(&row, &entries[..=most], &ToldOfJournal::default());
+    assert_eq!(first, events);
+    let told = ToldOfJournal { next: MOST_SIGNALS + 1, signals: MOST_SIGNALS + 1 };
+    assert_eq!(journal::events(&row, &entries, &told), []);
+}
+
+#[test]
+fn who_outlived_the_command_is_named_and_many_are_counted() {
+    let processes = |count| (1..=count).map(|pid| ProcessNote { pid, exe: Some("/bin/x".into()) }).collect();
+    let entries = journal([
+        What::Escapees { processes: processes(1) },
+        What::Leftovers { count: 300, processes: processes(32) },
+    ]);
+    let events = journal::events(&row(State::Exiting, None), &entries, &ToldOfJournal::default());
+    assert!(events.iter().all(|event| event.kind == kind::RUN_ESCAPED));
+    assert_eq!(events[0].detail, json!({ "which": "escapee", "pid": 1, "exe": "/bin/x", "entry": 0 }));
+    assert_eq!(events.len(), 1 + NAMED + 1);
+    assert_eq!(events[1 + NAMED].detail, json!({ "which": "leftover", "more": 300 - NAMED, "entry": 1 }));
 }

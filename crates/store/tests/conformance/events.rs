@@ -1,10 +1,12 @@
 //! Events, counters, copies and checks.
 
-use crate::sample::{create_ended, ending, enrolled, instance, new_run, run_id};
+use crate::sample::{NOW, create_ended, ended, ending, enrolled, hold, instance, new_run, run_id};
 use crate::store::on_every_store;
 use serde_json::json;
-use tenure_core::ending::Reason;
-use tenure_store::{Count, Failed, NewEvent};
+use tenure_core::ending::{ProcessNote, Reason};
+use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::signal::Signal;
+use tenure_store::{Change, Count, Failed, NewEvent, kind};
 
 fn event(at_ms: u64) -> NewEvent {
     NewEvent {
@@ -108,5 +110,56 @@ fn every_daemon_sees_what_another_was_answered() {
             one.create(new_run(number)).await.unwrap();
             assert!(other.run(run_id(number)).await.unwrap().is_some(), "{number}");
         }
+    });
+}
+
+fn signalled(at_ms: u64, pid: i32) -> Entry {
+    let target = Target::Process { pid, start_time: 1 };
+    Entry { at_ms, what: What::Signalled { signal: Signal::TERM, target, proof: Proof::Adopted } }
+}
+
+#[test]
+fn a_journal_is_told_once_however_often_it_is_read_and_before_the_end() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        enrolled(&registry).await;
+        registry.create(new_run(1)).await.unwrap();
+        let processes = vec![ProcessNote { pid: 9, exe: Some("/bin/sleep".into()) }];
+        let mut journal = vec![
+            Entry { at_ms: 4, what: What::FirstOutput },
+            Entry { at_ms: 5, what: What::Escapees { processes } },
+            signalled(6, 7),
+        ];
+        let note =
+            |journal: &Vec<Entry>| registry.record(run_id(1), hold(1), Change::Noted(journal.clone()), NOW);
+        assert!(note(&journal).await.unwrap());
+        assert!(!note(&journal).await.unwrap(), "nothing is new");
+        journal.push(signalled(8, 8));
+        let changes = vec![Change::Noted(journal.clone()), ended(1)];
+        assert!(registry.record_all(run_id(1), hold(1), changes, NOW).await.unwrap());
+        assert!(!note(&journal).await.unwrap(), "it is over");
+        let told = registry.events(0, Some(run_id(1)), 99).await.unwrap();
+        let of = |row: &tenure_store::EventRow| {
+            (row.event.kind.clone(), row.event.at_ms, row.event.detail["entry"].as_u64())
+        };
+        let told: Vec<_> = told[told.len() - 4..].iter().map(of).collect();
+        let signal = kind::RUN_SIGNALLED.to_owned();
+        assert_eq!(told[..2], [(kind::RUN_ESCAPED.to_owned(), 5, Some(1)), (signal.clone(), 6, Some(2))]);
+        assert_eq!(told[2], (signal, 8, Some(3)));
+        assert_eq!(told[3].0, kind::RUN_ENDED);
+    });
+}
+
+#[test]
+fn an_end_that_is_not_recorded_tells_nothing_of_the_journal() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        enrolled(&registry).await;
+        registry.create(new_run(1)).await.unwrap();
+        let changes = vec![Change::Noted(vec![signalled(6, 7)]), ended(1)];
+        let recorded = registry.record_all(run_id(1), hold(2), changes, NOW).await;
+        assert_eq!(recorded, Ok(false), "another holds it");
+        let told = registry.events(0, Some(run_id(1)), 99).await.unwrap();
+        assert!(told.iter().all(|row| row.event.kind != kind::RUN_SIGNALLED), "{told:?}");
     });
 }

@@ -218,6 +218,7 @@ impl Foreground<'_> {
                 | Tell::Tree { .. }
                 | Tell::Blocked { .. }
                 | Tell::StillYours { .. }
+                | Tell::Noted
                 | Tell::Leaving { .. } => {}
             }
         }

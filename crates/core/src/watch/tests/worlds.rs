@@ -228,7 +228,9 @@ enum Tree {
 fn causes(seen: &Seen) -> Vec<Option<Cause>> {
     match seen {
         Seen::Cancel { .. } => vec![Some(Cause::ManualCancel)],
-        Seen::CallerGone | Seen::Told | Seen::Abandoned => vec![Some(Cause::OwnerLost)],
+        Seen::CallerGone | Seen::Told | Seen::Abandoned => {
+            vec![Some(Cause::OwnerLost)]
+        }
         Seen::HolderGone => vec![None, Some(Cause::OwnerLost)],
         Seen::Sampled(_) => vec![None, Some(Cause::NoOutputTimeout)],
         Seen::Tick => {
@@ -316,6 +318,7 @@ impl Past {
             confirmed: survivors.is_empty(),
             survivors,
             leftovers: self.left.leftovers,
+            leftover_processes: self.left.leftover_processes.clone(),
             escapees: self.left.escapees.clone(),
             ..Termination::new(cause.unwrap_or(own), self.exit, detail)
         }

@@ -59,6 +59,8 @@ impl Twin {
             }
             Change::Leaving { .. } if known.state == State::Exiting => return false,
             Change::Leaving { .. } => known.state = State::Exiting,
+            // The model's runs have empty journals.
+            Change::Noted(_) => return false,
             Change::Ended(_) => known.state = State::Exited,
         }
         self.events += 1;
