@@ -118,6 +118,9 @@ impl Watch {
                 Seen::CallerHere => self.attended(),
                 Seen::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
                 Seen::Told => self.end(Cause::OwnerLost, Some("the keeper was told to end".into()), now),
+                Seen::DirectoryDeleted => {
+                    self.end(Cause::OwnerLost, Some("its directory was deleted".into()), now)
+                }
                 Seen::Abandoned => self.end(Cause::OwnerLost, Some("its owner was lost".into()), now),
                 Seen::HolderGone => self.holder_gone(now),
                 Seen::HolderBack => self.hold(false),
@@ -144,6 +147,7 @@ impl Watch {
                 | Seen::CallerGone
                 | Seen::Told
                 | Seen::Abandoned
+                | Seen::DirectoryDeleted
                 | Seen::HolderGone
                 | Seen::HolderBack
                 | Seen::HolderReleased => Do::Nothing,

@@ -196,10 +196,9 @@ impl Daemon {
         if self.is_draining() {
             return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
         }
-        if self.state.is_moved() {
-            self.drain(false);
+        if self.check_root() {
             return Err(Refusal::draining(
-                "the state root was moved: this daemon leaves, and the next one is started where the root is now",
+                "the state root was moved or deleted: this daemon leaves, and the next one is started where the root is now",
             ));
         }
         if !self.may_act() && reserve::is_full(self.state.path()) {

@@ -50,10 +50,7 @@ impl Daemon {
                 () = tokio::time::sleep(self.settings.lease.heartbeat) => {}
                 () = until(&mut phase, |phase| *phase == Phase::Gone) => return,
             }
-            if self.state.is_moved() {
-                tracing::warn!("the state root was moved or removed: leaving, runs go on");
-                self.drain(false);
-            }
+            self.check_root();
             match self.renew(last).await {
                 Ok(beat) => last = beat,
                 Err(error) => {
@@ -65,6 +62,21 @@ impl Daemon {
             let daemon = Arc::clone(&self);
             tokio::spawn(async move { daemon.adopt_marked().await });
         }
+    }
+
+    /// Leaves if the state root is not where it was; returns true if so. Runs of a moved root go on, and the next daemon
+    /// finds them there. Runs of a deleted root are ended: nobody could find them.
+    pub(crate) fn check_root(&self) -> bool {
+        if !self.state.is_moved() {
+            return false;
+        }
+        let deleted = self.state.is_deleted();
+        if !self.is_draining() {
+            let runs = if deleted { "ended" } else { "left to go on" };
+            tracing::warn!(deleted, "the state root was moved or deleted: leaving, and runs are {runs}");
+        }
+        self.drain(deleted);
+        true
     }
 
     async fn renew(self: &Arc<Self>, last: Beat) -> Result<Beat, Failed> {

@@ -7,7 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::daemon_lock;
+use tenure_core::wire::Ask;
+use tenure_core::{daemon_lock, defaults};
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::file::FileId;
@@ -217,6 +218,13 @@ async fn part(daemon: &Daemon, cancel_runs: bool) {
     // A run that is just being started is held first.
     drop(daemon.starting.write().await);
     let held = daemon.all_held();
+    if cancel_runs && daemon.state.is_deleted() {
+        // Keepers end their runs by themselves from here on. What became of them can be recorded nowhere.
+        held.iter().for_each(|held| held.say(Ask::Abandon));
+        let over = futures_util::future::join_all(held.iter().map(|held| held.over()));
+        let _ = tokio::time::timeout(defaults::GRACE + defaults::GIVE_UP, over).await;
+        return;
+    }
     if cancel_runs {
         held.iter().for_each(|held| held.cancel(false));
         for one in &held {

@@ -241,6 +241,42 @@ fn what_escapes_after_the_state_root_was_moved_becomes_a_run_there() {
     served.install.cancel(&heir);
 }
 
+/// A tree with a process that left the session and one that ignores SIGTERM; returns its run and its processes.
+fn stubborn_tree(install: &Install) -> (String, Vec<Known>) {
+    let script = "setsid sleep 600 & trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
+    let run = install.start_in_background(&["--orphan", "keep", "--grace", "300ms"], &["sh", "-c", script]);
+    install.wait_for_output(&run, "ready");
+    let keeper = i32::try_from(install.show(&run)["keeperPid"].as_i64().expect("a keeper")).expect("a pid");
+    let tree = proc::descendants(keeper).into_iter().chain([keeper]).filter_map(Known::hold).collect();
+    (run, tree)
+}
+
+#[test]
+fn a_daemon_whose_state_root_is_deleted_ends_its_runs_and_leaves() {
+    let mut served = Served::start(Install::new().with_env("TENURE_HEARTBEAT", "400ms"));
+    let (_, tree) = stubborn_tree(&served.install);
+    assert!(tree.len() >= 4, "{tree:?}");
+    std::fs::remove_dir_all(served.install.state()).expect("removed");
+    assert!(served.bury().contains("runs are ended"), "it leaves by itself");
+    tree.iter().for_each(|one| one.wait_dead(PATIENCE));
+    assert!(!served.install.state().exists(), "nobody makes it again");
+}
+
+#[test]
+fn a_keeper_without_a_daemon_ends_its_run_if_the_state_root_is_deleted_and_not_if_it_is_moved() {
+    let install = Install::new();
+    let (_, moved_tree) = stubborn_tree(&install);
+    let moved = install.dir().join("moved");
+    std::fs::rename(install.state(), &moved).expect("moved");
+    let (_, tree) = stubborn_tree(&install);
+    std::fs::remove_dir_all(install.state()).expect("removed");
+    // The keeper of the moved run has looked at least as often by then.
+    tree.iter().for_each(|one| one.wait_dead(PATIENCE));
+    assert!(moved_tree.iter().any(|one| !one.is_dead()), "a moved root keeps its runs");
+    std::fs::remove_dir_all(&moved).expect("removed");
+    moved_tree.iter().for_each(|one| one.wait_dead(PATIENCE));
+}
+
 #[test]
 fn a_backup_that_is_looked_into_takes_nothing() {
     let owner = Served::start(

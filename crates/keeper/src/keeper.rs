@@ -50,6 +50,9 @@ const FEW_LOOKS: u32 = 5;
 /// So many dead at once are more than a command's work leaves.
 const MANY: usize = 64;
 
+/// Time between two looks whether the run's directory is still there, while no daemon looks after the state root.
+const DIRECTORY_CHECK: Duration = Duration::from_secs(5);
+
 /// A run, held.
 struct Keeper {
     dir: RunDir,
@@ -74,6 +77,8 @@ struct Keeper {
     listener: Option<Listener>,
     /// When to look again for who has connected, after that failed.
     door_opens_at: Option<Duration>,
+    /// When to look whether the directory was deleted; `None` while a daemon holds the run.
+    check_directory_at: Option<Duration>,
     signals: Signals,
     hunt: Option<Hunt>,
     /// Who was seen before a signal could end their parents, where they would be lost with those.
@@ -166,6 +171,7 @@ impl Keeper {
             }
             self.part();
             self.open_door();
+            self.check_directory();
             if self.is_held_up() {
                 self.put_off_giving_up();
                 // The command is silent because it is not read.
@@ -221,13 +227,34 @@ impl Keeper {
         let now = clock::awake();
         let draining = self.draining.as_ref().map(|draining| draining.until);
         let hunting = self.hunt.as_ref().map(|hunt| hunt.again_at);
-        let ours = [self.outlet.wake_at(), self.journal.wake_at(), self.door_opens_at, self.hands_over_at()];
+        let ours = [
+            self.outlet.wake_at(),
+            self.journal.wake_at(),
+            self.door_opens_at,
+            self.hands_over_at(),
+            self.check_directory_at,
+        ];
         [self.watch.wake_at(), draining, hunting]
             .into_iter()
             .chain(ours)
             .flatten()
             .min()
             .map(|at| at.saturating_sub(now))
+    }
+
+    /// Ends a run whose directory was deleted while no daemon holds it: nobody could find or end it later. A daemon looks
+    /// after the state root itself.
+    fn check_directory(&mut self) {
+        if self.has_holder() || self.state() >= State::Exiting {
+            self.check_directory_at = None;
+            return;
+        }
+        let now = clock::awake();
+        match self.check_directory_at {
+            Some(at) if now < at => {}
+            Some(_) if self.dir.is_deleted() => self.see(Seen::DirectoryDeleted),
+            Some(_) | None => self.check_directory_at = Some(now + DIRECTORY_CHECK),
+        }
     }
 
     fn take_signals(&mut self) {

@@ -93,6 +93,11 @@ impl RunDir {
         self.dir.current_path()
     }
 
+    /// Returns true if the directory was deleted since it was opened. One that cannot be looked at is there (I6).
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.dir.is_deleted().unwrap_or(false)
+    }
+
     /// Where the output is.
     pub fn output(&self) -> PathBuf {
         self.dir.path().join(OUTPUT)

@@ -79,6 +79,12 @@ impl StateRoot {
         }
     }
 
+    /// Returns true if the state root was deleted since it was opened: nobody can reach its runs any more. One that
+    /// cannot be looked at is there (I6).
+    pub fn is_deleted(&self) -> bool {
+        self.dir.is_deleted().unwrap_or(false)
+    }
+
     /// Where its nurseries hold their locks.
     pub fn nurseries(&self) -> PathBuf {
         self.dir.path().join("nurseries")

@@ -66,6 +66,11 @@ impl Dir {
         real(&self.lasting_path()).unwrap_or_else(|_| self.path.clone())
     }
 
+    /// Returns true if the directory was deleted since it was opened; one that was moved was not.
+    pub fn is_deleted(&self) -> io::Result<bool> {
+        system::is_deleted(&self.handle)
+    }
+
     /// The whole content of a file; `None` if there is none.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match system::open_file(&self.handle, name, Open::Read) {

@@ -62,6 +62,8 @@ pub enum Seen {
     HolderReleased,
     /// Whoever took the lease from a lost owner ends the run, as it was asked for.
     Abandoned,
+    /// The run's directory was deleted: nobody can reach the run or learn how it ended.
+    DirectoryDeleted,
     /// SIGTERM, SIGHUP or SIGINT reached the keeper itself.
     Told,
     /// Of [`super::Watch::whom`] nobody is alive.

@@ -116,6 +116,7 @@ pub(super) fn begin(
             .collect(),
         listener: listen(&dir),
         door_opens_at: None,
+        check_directory_at: None,
         signals,
         hunt: None,
         known: Vec::new(),

@@ -123,6 +123,7 @@ impl Keeper {
             peers: Vec::new(),
             listener,
             door_opens_at: None,
+            check_directory_at: None,
             ending_space: dir.reserve_ending().ok(),
             start: None,
             hunt: None,

@@ -191,7 +191,7 @@ impl Keeper {
         self.inlet.is_pty() && self.peers.iter().any(|peer| peer.stays() && peer.follows && sits(peer))
     }
 
-    fn has_holder(&self) -> bool {
+    pub(super) fn has_holder(&self) -> bool {
         self.peers.iter().any(|peer| peer.stays() && matches!(peer.role, Some(Role::Holder { .. })))
     }
 

@@ -71,3 +71,27 @@ fn a_directory_of_the_tests_lies_on_no_network() {
     assert_eq!(crate::filesystem::remote(base.path()).unwrap(), None);
     assert!(crate::filesystem::remote(&base.path().join("none")).is_err());
 }
+
+#[test]
+fn a_deleted_directory_is_told_from_one_that_is_there() {
+    let parent = tempfile::tempdir().expect("a directory");
+    let path = parent.path().join("it");
+    let dir = Dir::make(&path).expect("made");
+    assert!(!dir.is_deleted().expect("readable"));
+    // Elsewhere a directory with open files is not moved.
+    #[cfg(unix)]
+    {
+        let moved = parent.path().join("moved");
+        std::fs::rename(&path, &moved).expect("moved");
+        assert!(!dir.is_deleted().expect("readable"), "moved is not deleted");
+        std::fs::rename(&moved, &path).expect("moved back");
+    }
+    std::fs::remove_dir(&path).expect("removed");
+    assert!(dir.is_deleted().expect("readable"));
+    // Another one at the same path is not it.
+    #[cfg(unix)]
+    {
+        std::fs::create_dir(&path).expect("made");
+        assert!(dir.is_deleted().expect("readable"));
+    }
+}

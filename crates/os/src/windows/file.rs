@@ -95,6 +95,14 @@ pub(crate) fn lasting_path(_: &Path) -> Option<PathBuf> {
     None
 }
 
+/// A directory with open files is not moved here, so one that is not at its path was deleted.
+pub(crate) fn is_deleted(dir: &Path) -> io::Result<bool> {
+    match std::fs::metadata(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        found => found.map(|_| false),
+    }
+}
+
 pub(crate) fn rename(dir: &Path, name: &str, as_name: &str) -> io::Result<()> {
     std::fs::rename(dir.join(name), dir.join(as_name))
 }

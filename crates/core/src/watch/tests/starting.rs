@@ -28,6 +28,7 @@ fn a_run_that_starts_is_ended_by_every_cause() {
         (Seen::CallerGone, Cause::OwnerLost),
         (Seen::Told, Cause::OwnerLost),
         (Seen::Abandoned, Cause::OwnerLost),
+        (Seen::DirectoryDeleted, Cause::OwnerLost),
     ] {
         let (watch, due) = play(unlimited(), [(0, seen)]);
         assert_eq!((watch.state(), watch.cause(), due), (State::Exiting, Some(cause), [TERM]));

@@ -228,7 +228,7 @@ enum Tree {
 fn causes(seen: &Seen) -> Vec<Option<Cause>> {
     match seen {
         Seen::Cancel { .. } => vec![Some(Cause::ManualCancel)],
-        Seen::CallerGone | Seen::Told | Seen::Abandoned => {
+        Seen::CallerGone | Seen::Told | Seen::Abandoned | Seen::DirectoryDeleted => {
             vec![Some(Cause::OwnerLost)]
         }
         Seen::HolderGone => vec![None, Some(Cause::OwnerLost)],

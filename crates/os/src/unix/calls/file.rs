@@ -182,6 +182,11 @@ pub(crate) fn file_id_in(dir: &OwnedFd, name: &str) -> io::Result<FileId> {
     id_of(&rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
+/// A directory that was removed has no name left, not even its own.
+pub(crate) fn is_deleted(dir: &OwnedFd) -> io::Result<bool> {
+    Ok(rustix::fs::fstat(dir)?.st_nlink == 0)
+}
+
 /// Makes an id of device and inode. The type of a device differs between systems; its exact number does not matter.
 fn id_of(found: &rustix::fs::Stat) -> io::Result<FileId> {
     let metadata = (i128::from(found.st_dev), i128::from(found.st_ino));
