@@ -3,14 +3,18 @@
 
 use crate::daemon::Daemon;
 use crate::link::Link;
+use crate::refusal::Refusal;
+use crate::tasks::new_task;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::ids::RunId;
 use tenure_core::record::Ticket;
+use tenure_core::task::TaskRow;
 use tenure_core::wire::{Ask, Role, Tell};
 use tenure_keeper::rundir::{RunDir, Unread};
-use tenure_store::{Hold, NewRun};
+use tenure_store::{Hold, NewRun, NewTask, Tracked};
 
 /// How long a run may be marked before there is a directory of it.
 pub(crate) const ABOUT_TO: Duration = Duration::from_mins(1);
@@ -66,6 +70,17 @@ impl Daemon {
             Some(origin) => format!("run {origin}, out of which it escaped"),
             None => "a caller without a daemon".to_owned(),
         };
+        let task = match &ticket.escaped_from {
+            Some(origin) if lost_by.is_none() => match self.task_of_escaped(origin).await {
+                Ok(task) => Some(task),
+                Err(error) => {
+                    tracing::error!(%run, error = error.detail, "the task of a run could not be made");
+                    return Adopted::NotNow;
+                }
+            },
+            // A caller without a daemon was told nothing of tasks, and lost ones are not told twice.
+            Some(_) | None => None,
+        };
         let directory = dir.path().to_string_lossy().into_owned();
         let known = match self.registry.run(run.clone()).await {
             Ok(Some(_)) => Ok(()),
@@ -77,7 +92,7 @@ impl Daemon {
                     exec: None,
                     session_parent: None,
                     is_started: true,
-                    task: None,
+                    task,
                 };
                 self.registry.create(new).await
             }
@@ -98,6 +113,17 @@ impl Daemon {
                 Adopted::NotNow
             }
         }
+    }
+
+    /// The task of what escaped from a run on purpose: it goes on in the background, so its end is told as that run's is,
+    /// or would be.
+    async fn task_of_escaped(&self, origin: &RunId) -> Result<NewTask, Refusal> {
+        let origin = self.registry.task(Tracked::Run(origin.clone())).await?;
+        let new = new_task(origin.as_ref().map(|task| task.policy).unwrap_or_default(), true)?;
+        Ok(match origin {
+            Some(TaskRow { owner, origin, .. }) => NewTask { owner, origin, ..new },
+            None => new,
+        })
     }
 
     /// Raises the epoch of a run that was recorded again above its keeper's, which fences the holder in the lost

@@ -2,9 +2,10 @@
 //! into the registry, once.
 
 use serde_json::Value;
+use tenure_it::api::Api;
 use tenure_it::install::Install;
 use tenure_it::served::Served;
-use tenure_it::{PATIENCE, eventually};
+use tenure_it::{PATIENCE, eventually, tasks};
 
 #[track_caller]
 fn listed(served: &Served) -> Vec<Value> {
@@ -151,6 +152,38 @@ fn what_was_allowed_to_escape_is_a_registered_run() {
     assert_eq!(served.told(&heir, "run-ended").len(), 1);
 }
 
+/// With the words that it was executed with, and the policy and owner of the run that it came from.
+#[test]
+fn what_was_allowed_to_escape_has_a_task_and_its_end_is_told() {
+    let served = Served::start(Install::new());
+    let daemon = "setsid sh -c ': > first; sleep 1; exit 3' 'two words' --password=hunter2 & until [ -e first ]; do sleep 0.02; done";
+    let flags = ["--on-escape", "allow", "--session", "agent:a:main", "--notify", "state_changes"];
+    let run = served.install.start_in_background(&flags, &["sh", "-c", daemon]);
+    let heir = heir(&served, &run);
+    let words = serde_json::json!(["sh", "-c", ": > first; sleep 1; exit 3", "two words", "--password=***"]);
+    let shown = served.install.show(&heir);
+    assert_eq!(shown["command"], words);
+    assert_ne!(shown["commandHash"], served.install.show(&run)["commandHash"]);
+    let api = Api::of(&served.install);
+    let told = tasks::stands(&api, &heir, "deliveryStatus", "session_queued");
+    assert_eq!(
+        (&told["status"], &told["notifyPolicy"]),
+        (&"failed".into(), &"state_changes".into()),
+        "{told}"
+    );
+    assert_eq!((&told["ownerSessionKey"], &told["kind"]), (&"agent:a:main".into(), &"run".into()), "{told}");
+    // One that came out of a foreground run has one, too.
+    let mut caller =
+        served.install.start(&["run", "--on-escape", "allow", "--", DAEMON[0], DAEMON[1], DAEMON[2]]);
+    assert_eq!(caller.code(), 0, "{}", caller.err());
+    let other = eventually("a second heir", || {
+        let of_heirs = |task: &Value| task["status"] == "running";
+        Some(tasks::all(&api).into_iter().find(of_heirs)?["runId"].as_str().expect("a run").to_owned())
+    });
+    served.install.cancel(&other);
+    assert_eq!(tasks::becomes(&api, &other, "cancelled")["notifyPolicy"], "done_only");
+}
+
 #[test]
 fn an_heir_whose_daemon_died_before_it_was_registered_is_found_by_the_next() {
     for point in ["daemon-before-ending", "daemon-after-ending"] {
@@ -166,7 +199,9 @@ fn an_heir_whose_daemon_died_before_it_was_registered_is_found_by_the_next() {
         let heir = heir(&served, &run);
         served.install.cancel(&heir);
         assert_eq!(served.ending(&heir)["reason"], "manual-cancel");
-        assert_eq!(served.told(&heir, "run-created").len(), 1);
+        for kind in ["run-created", "task-created", "task-ended"] {
+            assert_eq!(served.told(&heir, kind).len(), 1, "{kind}");
+        }
     }
 }
 

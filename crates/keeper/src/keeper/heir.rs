@@ -8,9 +8,11 @@ use crate::journal::Journal;
 use crate::rundir::RunDir;
 use crate::state_root::{self, StateRoot};
 use std::io;
+use tenure_core::hash::command_hash;
 use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
-use tenure_core::record::{self, Ending, KeeperNote, Ticket};
+use tenure_core::record::{self, Ending, KeeperNote, RECORD_BYTES, Ticket, cut_words};
+use tenure_core::redact;
 use tenure_core::spec::{OnEscape, Orphan};
 use tenure_core::watch::{Seen, Watch, Whom};
 use tenure_os::clock;
@@ -47,7 +49,7 @@ impl Keeper {
         }
         let mut living = self.living().into_iter();
         let Some((session, command, exe, root)) = living.find_map(|member| {
-            Some((member.session(), member.command(), member.note().exe, member.into_root()?))
+            Some((member.session(), member.words(), member.note().exe, member.into_root()?))
         }) else {
             return Ok(None);
         };
@@ -69,7 +71,7 @@ impl Keeper {
             registry_id: self.ticket.registry_id.clone(),
             ..self.note.clone()
         };
-        match self.furnish(&dir, command, &note) {
+        match self.furnish(&dir, &command, &note) {
             Ok((ticket, lock)) => {
                 let log = Writer::create(&dir.lasting_output(), ticket.keep);
                 let listener = listen(&dir);
@@ -83,7 +85,7 @@ impl Keeper {
     }
 
     /// Gives the heir its records, in the order that must hold.
-    fn furnish(&self, dir: &RunDir, command: String, note: &KeeperNote) -> io::Result<(Ticket, Lock)> {
+    fn furnish(&self, dir: &RunDir, command: &[String], note: &KeeperNote) -> io::Result<(Ticket, Lock)> {
         let ticket = self.heirs_ticket(dir, command)?;
         dir.write_ticket(&ticket)?;
         let lock = dir.lock()?.ok_or_else(|| io::Error::other("a new run has a keeper already"))?;
@@ -92,13 +94,15 @@ impl Keeper {
     }
 
     /// A daemon has no limits and no owner to lose; when its first process ends, so does the rest.
-    fn heirs_ticket(&self, dir: &RunDir, command: String) -> io::Result<Ticket> {
+    fn heirs_ticket(&self, dir: &RunDir, command: &[String]) -> io::Result<Ticket> {
         let Limits { grace, give_up, .. } = self.ticket.limits;
+        let words: Vec<Vec<u8>> = command.iter().map(|word| word.clone().into_bytes()).collect();
         Ok(Ticket {
             run_id: dir.id().clone(),
             lease_id: state_root::new_lease()?,
             scope: None,
-            command: vec![command],
+            command_hash: command_hash(&words),
+            command: cut_words(redact::command(command), RECORD_BYTES),
             pty_size: None,
             stdin: false,
             limits: Limits { grace, give_up, ..Limits::default() },

@@ -70,6 +70,11 @@ impl Member {
         system::command_line(self.pid())
     }
 
+    /// The words of its command line; all of it as one word where they cannot be told apart.
+    pub fn words(&self) -> Vec<String> {
+        self.process.words().unwrap_or_else(|_| vec![self.command()])
+    }
+
     /// Its pid and executable, for people.
     pub fn note(&self) -> ProcessNote {
         self.process.note()
