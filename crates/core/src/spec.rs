@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 
 /// A command line as the system takes it: at least a program, no NUL byte in any word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Argv(Vec<Vec<u8>>);
+pub struct Argv {
+    words: Vec<Vec<u8>>,
+    /// The last word as it was given, if another is executed.
+    given_line: Option<Vec<u8>>,
+}
 
 /// A command or setting that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,13 +68,32 @@ impl Argv {
         match words.iter().position(|word| word.contains(&0)) {
             Some(0) => Err(BadSpec::Nul { what: "the program's name".into() }),
             Some(n) => Err(BadSpec::Nul { what: format!("argument {n}") }),
-            None => Ok(Self(words)),
+            None => Ok(Self { words, given_line: None }),
         }
     }
 
-    /// The words, the program first.
+    /// The words to execute, the program first.
     pub fn words(&self) -> &[Vec<u8>] {
-        &self.0
+        &self.words
+    }
+
+    /// The words as they were given: what is shown and recorded.
+    pub fn given(&self) -> Vec<Vec<u8>> {
+        let mut given = self.words.clone();
+        if let (Some(last), Some(line)) = (given.last_mut(), &self.given_line) {
+            last.clone_from(line);
+        }
+        given
+    }
+
+    /// The same command for a shell, which executes another line that means the same. The given one is shown.
+    #[must_use]
+    pub fn executing(mut self, line: String) -> Self {
+        if let Some(last) = self.words.last_mut() {
+            let given = std::mem::replace(last, line.into_bytes());
+            self.given_line.get_or_insert(given);
+        }
+        self
     }
 }
 
@@ -83,9 +106,13 @@ pub enum PtyCommand {
     Line(Line),
 }
 
-/// A verbatim command line for the shell.
+/// A command line for the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line(String);
+pub struct Line {
+    text: String,
+    /// What the shell executes instead, which means the same.
+    executed: Option<String>,
+}
 
 impl Line {
     /// Checks a line.
@@ -96,7 +123,13 @@ impl Line {
         if text.contains('\0') {
             return Err(BadSpec::Nul { what: "the command line".into() });
         }
-        Ok(Self(text))
+        Ok(Self { text, executed: None })
+    }
+
+    /// The same line, for which the shell executes another that means the same. The given one is shown.
+    #[must_use]
+    pub fn executing(self, line: Option<String>) -> Self {
+        Self { executed: line, ..self }
     }
 }
 
@@ -105,8 +138,10 @@ impl PtyCommand {
     pub fn argv(&self) -> Argv {
         match self {
             PtyCommand::Argv(argv) => argv.clone(),
-            PtyCommand::Line(Line(text)) => {
-                Argv(vec![b"/bin/sh".to_vec(), b"-c".to_vec(), text.clone().into_bytes()])
+            PtyCommand::Line(Line { text, executed }) => {
+                let words = vec![b"/bin/sh".to_vec(), b"-c".to_vec(), text.clone().into_bytes()];
+                let argv = Argv { words, given_line: None };
+                executed.clone().into_iter().fold(argv, Argv::executing)
             }
         }
     }
@@ -334,6 +369,14 @@ mod tests {
         let text = r#"echo "a  b" 'c' $HOME \"#;
         let command = PtyCommand::Line(Line::new(text.into()).unwrap());
         assert_eq!(command.argv().words()[2], text.as_bytes());
+    }
+
+    #[test]
+    fn a_line_that_is_executed_otherwise_is_shown_as_it_was_given() {
+        let line = Line::new("sleep 1".into()).unwrap().executing(Some("exec sleep 1".into()));
+        let argv = PtyCommand::Line(line).argv();
+        assert_eq!((&argv.words()[2][..], &argv.given()[2][..]), (&b"exec sleep 1"[..], &b"sleep 1"[..]));
+        assert_eq!(argv.words()[..2], argv.given()[..2]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::refusal::Refusal;
 use crate::requester::Requester;
+use crate::tools::shell;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::path::Path;
@@ -337,7 +338,7 @@ fn transport(request: &RunRequest, process: &mut Process) -> Result<Transport, R
         Some(_) if !words.is_empty() => {
             return Err(Refusal::invalid("give command or ptyCommand, not both"));
         }
-        Some(line) => Some(for_the_shell(line)?),
+        Some(line) => Some(for_the_shell(line, process)?),
         None if request.pty => Some(PtyCommand::Argv(Argv::new(words.clone()).map_err(Refusal::invalid)?)),
         None => None,
     };
@@ -355,12 +356,13 @@ fn transport(request: &RunRequest, process: &mut Process) -> Result<Transport, R
 }
 
 /// A line for the shell of this system: `sh`, or the words with which another is given it.
-fn for_the_shell(line: &str) -> Result<PtyCommand, Refusal> {
+fn for_the_shell(line: &str, process: &Process) -> Result<PtyCommand, Refusal> {
     let whole = Line::new(line.to_owned()).map_err(Refusal::invalid)?;
-    if tenure_os::shell::posix().is_some() {
-        return Ok(PtyCommand::Line(whole));
+    if let Some(sh) = tenure_os::shell::posix() {
+        let executed = shell::replacing(Path::new(sh), line, &process.cwd, &process.env);
+        return Ok(PtyCommand::Line(whole.executing(executed)));
     }
-    let words = crate::tools::shell::of_system(line.to_owned()).into_iter().map(String::into_bytes);
+    let words = shell::of_system(line.to_owned()).into_iter().map(String::into_bytes);
     Ok(PtyCommand::Argv(Argv::new(words.collect()).map_err(Refusal::invalid)?))
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tenure_it::api::{Api, text};
-use tenure_it::eventually;
 use tenure_it::install::Install;
+use tenure_it::{eventually, proc};
 
 fn daemon() -> (Install, Api) {
     let install = Install::new().with_daemon();
@@ -125,6 +125,22 @@ fn a_run_is_started_shown_listed_waited_for_and_removed() {
     api.get(&format!("/v1/runs/{id}")).refused(404, "no-such-run");
     assert!(!install.state().join("runs").join(&id).exists(), "its files are gone");
     assert_eq!(api.get("/v1/runs?all=true").is(200).json()["runs"], json!([]));
+}
+
+#[test]
+fn no_shell_stays_above_a_pty_command_that_is_one_simple_command() {
+    let (_install, api) = daemon();
+    for line in ["sleep 600", "exec sleep 600", "A=1 sleep $((300 + 300)) 2> /dev/null"] {
+        let run = api.run(&json!({"ptyCommand": line}));
+        assert_eq!(run["command"], json!(["/bin/sh", "-c", line]), "as it was given");
+        let pid = |name: &str| i32::try_from(run[name].as_i64().expect("a pid")).expect("a pid");
+        eventually("the command itself", || (proc::name(pid("pid")) == "sleep").then_some(()));
+        assert_eq!(proc::descendants(pid("keeperPid")), [pid("pid")], "{line}");
+    }
+    for (line, code) in [("no-such-program", 127), ("/etc/passwd", 126), ("sh -c 'exit 4' > /dev/null", 4)] {
+        let id = api.start(&json!({"ptyCommand": line}));
+        assert_eq!(api.wait(&id)["termination"]["exitCode"], code, "{line}");
+    }
 }
 
 #[test]

@@ -284,17 +284,43 @@ fn with_pty_it_has_a_terminal_and_without_none() {
 fn the_root_of_a_simple_command_is_that_command() {
     for shell in ["/bin/bash", "/bin/sh", "/bin/dash"] {
         let (home, agent) = begun(installed().with_env("SHELL", shell));
-        for pty in [false, true] {
-            let run = agent.start_with(json!({"command": "sleep 600", "pty": pty}));
+        let lines = ["sleep 600", "sleep 600 > /dev/null", "A=1 sleep $((300 + 300)) # long"];
+        for (line, pty) in lines.into_iter().flat_map(|line| [(line, false), (line, true)]) {
+            let run = agent.start_with(json!({"command": line, "pty": pty}));
             let shown = home.show(&run);
             let number = |value: &Value| i32::try_from(value.as_i64().expect("a pid")).expect("a pid");
             let (root, keeper) = (number(&shown["pid"]), number(&shown["keeperPid"]));
             eventually("the command itself", || (proc::name(root) == "sleep").then_some(()));
-            assert_eq!(proc::descendants(keeper), [root], "{shell}");
+            assert_eq!(proc::descendants(keeper), [root], "{shell}: {line}");
             let listed = &agent.process("log", &run, &json!({}))["command"];
-            assert_eq!(listed, "sleep 600", "as it was given");
+            assert_eq!(listed, line, "as it was given");
+            assert_eq!(shown["command"].as_array().and_then(|words| words.last()), Some(listed));
             home.cancel(&run);
         }
+        home.finish();
+    }
+}
+
+/// Also where the shell is told to replace itself.
+#[test]
+fn a_line_ends_as_its_shell_says() {
+    for shell in ["/bin/bash", "/bin/sh"] {
+        let (home, agent) = begun(installed().with_env("SHELL", shell));
+        for (line, code) in [
+            ("no-such-program", 127),
+            ("/etc/passwd", 126),
+            ("/etc/passwd > /dev/null", 126),
+            ("no-such-program > /dev/null", 127),
+            ("A=1 sh -c 'exit $((A + 6))' > /dev/null", 7),
+            ("sh -c 'exit 3' 2>&1", 3),
+            ("exit 5", 5),
+            ("A=1", 0),
+        ] {
+            let reply = agent.exec(&json!({"command": line, "yieldMs": 60_000}));
+            assert_eq!(reply["exitCode"], code, "{shell}: {line}: {reply}");
+        }
+        let reply = agent.exec(&json!({"command": "cat < /no/such/file", "yieldMs": 60_000}));
+        assert!(reply["exitCode"].as_i64().is_some_and(|code| (1..3).contains(&code)), "{reply}");
         home.finish();
     }
 }

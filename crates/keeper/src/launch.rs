@@ -78,9 +78,9 @@ impl Lease {
 
     /// What is asked for.
     pub fn ticket(self, spec: &Spec, terms: &Terms) -> Ticket {
-        let argv = spec.transport.argv();
+        let given = spec.transport.argv().given();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let words: Vec<String> = argv.words().iter().map(|word| text(word)).collect();
+        let words: Vec<String> = given.iter().map(|word| text(word)).collect();
         Ticket {
             run_id: self.run_id,
             lease_id: self.lease_id,
@@ -91,7 +91,7 @@ impl Lease {
             scope: spec.scope.clone(),
             label: spec.label.clone(),
             command: cut_words(redact::command(&words), RECORD_BYTES),
-            command_hash: command_hash(argv.words()),
+            command_hash: command_hash(&given),
             cwd: text(&spec.cwd),
             env_names: cut_words(spec.env_names.clone(), RECORD_BYTES),
             pty_size: spec.transport.size(),

@@ -12,6 +12,7 @@ mod reach;
 mod refusal;
 mod render;
 mod runners;
+mod simple;
 mod words;
 
 // Of lines for POSIX shells; there is nothing to them elsewhere.
@@ -23,6 +24,7 @@ pub use reach::{Reaches, not_covered, reaches};
 pub use refusal::{Unanalysable, Why};
 pub use render::{Unrenderable, quote, render};
 pub use runners::{RunsOthers, runs_others};
+pub use simple::{SimpleCommand, simple_command};
 
 use serde::Serialize;
 

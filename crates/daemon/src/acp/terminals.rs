@@ -80,7 +80,7 @@ impl Hosting {
 
     fn terminal_asked(&self, run: RunId, wanted: CreateTerminalRequest) -> Result<AskedRun, Refusal> {
         let mut process = asked::handed_down(&self.daemon.state_text());
-        let words = words(&wanted);
+        let (words, is_line) = (words(&wanted), is_line(&wanted));
         process.cwd = text::bytes(wanted.cwd.unwrap_or_else(|| self.bounds.root.clone()));
         let caller = self.daemon.caller_envs.of(&self.key);
         dress(&mut process, &self.bounds.description.env, caller.as_deref())?;
@@ -90,6 +90,7 @@ impl Hosting {
         }
         let command =
             Argv::new(words.into_iter().map(String::into_bytes).collect()).map_err(Refusal::invalid)?;
+        let command = if is_line { shell::replaced(command, &process.cwd, &process.env) } else { command };
         let limits = self.daemon.settings.run.without_time_limits();
         let spec = Spec {
             label: Some("terminal".to_owned()),
@@ -151,10 +152,14 @@ impl Hosting {
 
 /// The words to execute. Some agents send a shell line instead of a program and its arguments.
 fn words(wanted: &CreateTerminalRequest) -> Vec<String> {
-    if wanted.args.is_empty() && wanted.command.contains(char::is_whitespace) {
+    if is_line(wanted) {
         return shell::of_system(wanted.command.clone());
     }
     std::iter::once(&wanted.command).chain(&wanted.args).cloned().collect()
+}
+
+fn is_line(wanted: &CreateTerminalRequest) -> bool {
+    wanted.args.is_empty() && wanted.command.contains(char::is_whitespace)
 }
 
 /// The last of a run's output, and whether something is missing before it.

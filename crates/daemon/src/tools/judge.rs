@@ -88,7 +88,7 @@ impl Daemon {
     pub(super) async fn judge_command(&self, wanted: &mut Wanted) -> Result<Judged, Refusal> {
         let exec = self.settings.exec;
         if !is_judged(&exec, wanted.ask) {
-            return Ok(Judged::Run(block_in_place(|| raw(wanted))?));
+            return Ok(Judged::Run(raw(wanted)));
         }
         // A person or the allowlist reads the line, so it must not contain characters for a terminal only.
         if let Some(control) = visible::odd_control(&wanted.command) {
@@ -160,11 +160,8 @@ fn caller<'a>(wanted: &'a Wanted, cwd: &'a Path) -> Caller<'a> {
 }
 
 /// The line as it was written, for the user's shell.
-fn raw(wanted: &Wanted) -> Result<Line, Refusal> {
-    let Wanted { command, process, shell, .. } = wanted;
-    let words = shell::words(shell, command, &process.cwd, &process.env).into_iter().map(String::from_utf8);
-    let words = words.collect::<Result<_, _>>().map_err(Refusal::internal)?;
-    Ok(Line { words, bound: Vec::new(), understood: false })
+fn raw(wanted: &Wanted) -> Line {
+    Line { words: shell::words(&wanted.shell, &wanted.command), bound: Vec::new(), understood: false }
 }
 
 /// Takes a line apart and finds its programs, or says why that cannot be done.
@@ -203,7 +200,7 @@ fn question(wanted: &Wanted, known: Result<Known, String>, why: String) -> Resul
 
 /// The line as it was written, and the shell that a person was told of.
 fn raw_bound(wanted: &Wanted) -> Result<Line, Refusal> {
-    let mut line = raw(wanted)?;
+    let mut line = raw(wanted);
     if let Some(shell) = line.words.first() {
         line.bound.push(Bound::of(Path::new(shell)).map_err(Refusal::denied)?);
     }

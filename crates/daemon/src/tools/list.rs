@@ -1,6 +1,6 @@
 //! `process list`, and how each run is shown: its records, and what its keeper sees while it lives.
 
-use super::{output_of, reading, shell};
+use super::{output_of, reading};
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -77,7 +77,7 @@ fn line(run: &Listed) -> String {
 /// What was asked to run: for exec, the command line as it was given.
 pub(super) fn command_of(row: &RunRow) -> String {
     match (row.ticket.backend_id.as_str(), row.ticket.command.last()) {
-        ("exec", Some(line)) => shell::as_given(line).to_owned(),
+        ("exec", Some(line)) => line.clone(),
         _ => row.ticket.command.join(" "),
     }
 }

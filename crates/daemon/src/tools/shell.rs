@@ -1,30 +1,25 @@
 //! Which shell a command line goes to: the user's, without profile or rc, so that a command means the same every time.
-//! Where the user has none, bash comes before `sh`. The root of a run is its command where that is a simple one: many
-//! shells replace themselves by the last command of their line, and the others, as Debian's `sh`, are told to. A shell
-//! that stays dies of a Ctrl-C that the command has survived.
+//! Where the user has none, bash comes before `sh`. The root of a run is its command where that is a simple one: shells that
+//! do not replace themselves by it are told to `exec` it. A shell that stays is a process more in every tree, and dies of a
+//! Ctrl-C that the command has survived. What is shown and judged is the line as it was given.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use tenure_core::spec::Argv;
 use tenure_os::executable::may_execute;
 use tenure_os::{environment, shell, text};
 use tenure_policy::executable::resolve;
-use tenure_policy::shell::analyse;
-
-/// What stands before a line that the shell is to replace itself by. One blank would be enough: nobody writes two.
-const REPLACING: &str = "exec  ";
+use tenure_policy::shell::{SimpleCommand, simple_command};
+use tokio::task::block_in_place;
 
 /// Programs that shells have themselves, and which do not do quite the same then.
 const ALSO_BUILTIN: [&str; 8] = ["[", "echo", "false", "kill", "printf", "pwd", "test", "true"];
 
-/// The words with which a shell executes a command line in a directory.
-pub(crate) fn words(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Vec<Vec<u8>> {
+/// The words with which a shell executes a command line.
+pub(crate) fn words(shell: &Path, line: &str) -> Vec<String> {
     let language = language(shell).unwrap_or(Language::Posix);
-    let mut words = vec![text::bytes(shell)];
-    words.extend(flags(shell, language).iter().map(|flag| flag.as_bytes().to_vec()));
-    let replaces = language != Language::Posix || replaces_itself(shell);
-    let before = if !replaces && is_program(line, cwd, env) { REPLACING } else { "" };
-    words.push(format!("{before}{line}").into_bytes());
-    words
+    let flags = flags(shell, language).iter().map(|&flag| flag.to_owned());
+    std::iter::once(shell.to_string_lossy().into_owned()).chain(flags).chain([line.to_owned()]).collect()
 }
 
 /// The words with which the system's own shell executes a line: what is written for no user's in particular.
@@ -32,15 +27,33 @@ pub(crate) fn of_system(line: String) -> Vec<String> {
     if let Some(sh) = shell::posix() {
         return vec![sh.to_owned(), "-c".to_owned(), line];
     }
-    let shell = shell::default();
-    let language = language(&shell).unwrap_or(Language::Posix);
-    let words = flags(&shell, language).iter().map(|&flag| flag.to_owned());
-    std::iter::once(shell.to_string_lossy().into_owned()).chain(words).chain([line]).collect()
+    words(&shell::default(), &line)
 }
 
-/// A line as it was given, of the one that a shell was given.
-pub(crate) fn as_given(line: &str) -> &str {
-    line.strip_prefix(REPLACING).unwrap_or(line)
+/// The same words of a shell and its line, so that no shell stays above one simple command.
+pub(crate) fn replaced(argv: Argv, cwd: &[u8], env: &[Vec<u8>]) -> Argv {
+    let (Some(shell), Some(line)) = (argv.words().first(), argv.words().last()) else { return argv };
+    let shell = PathBuf::from(text::from_bytes(shell));
+    let executed = std::str::from_utf8(line).ok().and_then(|line| replacing(&shell, line, cwd, env));
+    executed.into_iter().fold(argv, Argv::executing)
+}
+
+/// The line with which a shell replaces itself by the one simple command that a line is; `None` if it is more than that,
+/// if it names no program, or if the shell does so by itself.
+pub(crate) fn replacing(shell: &Path, line: &str, cwd: &[u8], env: &[Vec<u8>]) -> Option<String> {
+    if shell::posix().is_none() || language(shell) != Some(Language::Posix) {
+        return None;
+    }
+    let simple = simple_command(line)?;
+    if replaces_itself(shell) && !simple.redirects {
+        return None;
+    }
+    let is_same = || does_the_same(shell, &simple, env) && is_program(&simple.name, cwd, env);
+    if !block_in_place(is_same) {
+        return None;
+    }
+    let (before, after) = line.split_at(simple.at);
+    Some(format!("{before}exec {after}"))
 }
 
 /// Whether a shell executes the last command of its line without a process for it.
@@ -48,12 +61,27 @@ fn replaces_itself(shell: &Path) -> bool {
     matches!(name(shell), "bash" | "zsh" | "ksh" | "mksh")
 }
 
-/// Whether a line is one program and literal words for it, so that it means the same after `exec`.
-fn is_program(line: &str, cwd: &[u8], env: &[Vec<u8>]) -> bool {
-    let Ok(analysis) = analyse(line) else { return false };
-    let [command] = analysis.segments() else { return false };
+/// Whether `exec` changes nothing about what a shell does with a command: the name means the program and nothing else, and
+/// assignments reach it.
+fn does_the_same(shell: &Path, simple: &SimpleCommand, env: &[Vec<u8>]) -> bool {
+    let function = format!("BASH_FUNC_{}%%", simple.name);
+    // A file of BASH_ENV may define functions and traps.
+    let is_changed = [function.as_str(), "BASH_ENV"].iter().any(|name| variable(env, name).is_some());
+    let moves_path = simple.assigned.iter().any(|name| name == "PATH");
+    let takes_assignments = || {
+        let real = shell.canonicalize().unwrap_or_default();
+        matches!(name(&real), "bash" | "dash")
+    };
+    !ALSO_BUILTIN.contains(&simple.name.as_str())
+        && !is_changed
+        && !moves_path
+        && (simple.assigned.is_empty() || takes_assignments())
+}
+
+/// Whether a name is a program's. What cannot be executed is left to the shell, whose words and codes people know.
+fn is_program(name: &str, cwd: &[u8], env: &[Vec<u8>]) -> bool {
     let (cwd, path) = (PathBuf::from(text::from_bytes(cwd)), variable(env, "PATH").unwrap_or_default());
-    !ALSO_BUILTIN.contains(&command.program()) && resolve(command.program(), &cwd, OsStr::new(path)).is_ok()
+    resolve(name, &cwd, OsStr::new(path)).is_ok()
 }
 
 /// The user's shell, unless it is none of this system's, or none whose language is known here. The environment is the one
@@ -125,11 +153,6 @@ pub(crate) fn variable<'a>(env: &'a [Vec<u8>], name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn said_of(shell: &Path, line: &str) -> Vec<String> {
-        let said = words(shell, line, b"/", &[b"PATH=/usr/bin:/bin".to_vec()]);
-        said.into_iter().map(|word| String::from_utf8(word).unwrap()).collect()
-    }
-
     #[test]
     fn the_line_goes_to_a_shell_without_its_files() {
         for (shell, flags) in [
@@ -139,7 +162,7 @@ mod tests {
             ("/bin/cmd.exe", &["/d", "/s", "/c"]),
             ("/bin/pwsh.exe", &["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"]),
         ] {
-            assert_eq!(said_of(Path::new(shell), "echo  a"), [&[shell], flags, &["echo  a"]].concat());
+            assert_eq!(words(Path::new(shell), "echo  a"), [&[shell], flags, &["echo  a"]].concat());
         }
     }
 
@@ -174,27 +197,54 @@ mod tests {
     }
 
     #[cfg(unix)]
+    fn executed(shell: &str, line: &str, env: &[&str]) -> Option<String> {
+        let env: Vec<Vec<u8>> =
+            env.iter().chain(&["PATH=/usr/bin:/bin"]).map(|entry| entry.as_bytes().to_vec()).collect();
+        replacing(Path::new(shell), line, b"/", &env)
+    }
+
+    #[cfg(unix)]
     #[test]
     fn a_shell_that_would_stay_is_told_to_replace_itself_by_a_program() {
-        for (line, executed) in [
-            ("sleep  600", "exec  sleep  600"),
-            ("/bin/sleep 'a b'", "exec  /bin/sleep 'a b'"),
-            // What the shell does itself, or what is more than a program and its words, is left alone.
-            ("echo a\\nb", "echo a\\nb"),
-            ("cd /", "cd /"),
-            ("no-such-program", "no-such-program"),
-            ("/bin", "/bin"),
-            ("sleep 1; sleep 2", "sleep 1; sleep 2"),
-            ("sleep 1 &", "sleep 1 &"),
-            ("A=1 sleep 1", "A=1 sleep 1"),
-            ("sleep $A", "sleep $A"),
-            ("sleep 1 > out", "sleep 1 > out"),
-            ("exec sleep 1", "exec sleep 1"),
-            ("if sleep 1; then ls; fi", "if sleep 1; then ls; fi"),
+        for (line, expected) in [
+            ("sleep  600", "exec sleep  600"),
+            ("/bin/sleep 'a b'", "exec /bin/sleep 'a b'"),
+            ("sleep $A $(echo 1)", "exec sleep $A $(echo 1)"),
+            ("sleep 1 > out", "exec sleep 1 > out"),
+            ("A=1 sleep 1", "A=1 exec sleep 1"),
         ] {
-            assert_eq!(said_of(Path::new("/bin/sh"), line).last().map(String::as_str), Some(executed));
-            assert_eq!(as_given(executed), line);
-            assert_eq!(said_of(Path::new("/bin/bash"), line).last().map(String::as_str), Some(line));
+            assert_eq!(executed("/bin/sh", line, &[]).as_deref(), Some(expected));
         }
+        // Bash does the first of them by itself.
+        assert_eq!(executed("/bin/bash", "sleep 600", &[]), None);
+        assert_eq!(executed("/bin/bash", "sleep 1 > out", &[]).as_deref(), Some("exec sleep 1 > out"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_shell_does_itself_and_what_is_no_program_is_left_to_it() {
+        for line in [
+            "echo a",
+            "cd /",
+            "no-such-program",
+            "/bin",
+            "/etc/passwd",
+            "sleep 1; sleep 2",
+            "sleep 1 &",
+            "A=1",
+            "PATH=/x sleep 1",
+            "exec sleep 1",
+            "if sleep 1; then ls; fi",
+            "trap 'x' EXIT",
+        ] {
+            assert_eq!(executed("/bin/sh", line, &[]), None, "{line}");
+        }
+        assert_eq!(executed("/bin/sh", "sleep 1", &["BASH_FUNC_sleep%%=() { :; }"]), None, "a function");
+        assert_eq!(
+            executed("/bin/bash", "sleep 1 > out", &["BASH_ENV=/x"]),
+            None,
+            "a file that is read first"
+        );
+        assert_eq!(executed("/bin/pwsh", "sleep 1", &[]), None, "another language");
     }
 }

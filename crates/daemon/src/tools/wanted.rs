@@ -190,6 +190,7 @@ impl Wanted {
         if line.understood {
             environment::TAME.iter().try_for_each(|(name, value)| process.set(name, value))?;
         }
+        let command = shell::replaced(command, &process.cwd, &process.env);
         let transport = if self.pty {
             if matches!(shell::variable(&process.env, "TERM"), None | Some("" | "dumb")) {
                 process.set("TERM", "xterm-256color")?;

@@ -74,6 +74,26 @@ pub(super) fn read(line: &str) -> Result<Reading, Unread> {
     }
 }
 
+/// Returns true if a line is one command whose name begins at this byte, with redirections or without.
+pub(super) fn is_one_command(line: &str, name_at: usize) -> bool {
+    let Ok(tree) = tree(line) else { return false };
+    let root = tree.root_node();
+    let mut statement = None;
+    for child in root.children(&mut root.walk()) {
+        match child.kind() {
+            "comment" | ";" | "\n" => {}
+            "command" | "redirected_statement" if statement.is_none() => statement = Some(child),
+            _ => return false,
+        }
+    }
+    let command = statement.and_then(|statement| match statement.kind() {
+        "command" => Some(statement),
+        _ => statement.child_by_field_name("body").filter(|body| body.kind() == "command"),
+    });
+    let name = command.and_then(|command| command.child_by_field_name("name"));
+    name.is_some_and(|name| name.start_byte() == name_at)
+}
+
 /// The tree of `line`, without errors in it.
 fn tree(line: &str) -> Result<Tree, Unread> {
     let mut parser = Parser::new();

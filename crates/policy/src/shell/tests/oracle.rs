@@ -101,3 +101,90 @@ fn shells_read_an_accepted_line_as_it_was_analysed() {
     }
     assert_eq!(std::fs::read_dir(place.path().join("cwd")).unwrap().count(), 0, "a redirection was accepted");
 }
+
+/// Pieces of lines. Whatever they are put together to, they only print, and write to files in an empty directory.
+const PIECES: [&str; 40] = [
+    "say",
+    "say",
+    "say",
+    " ",
+    " ",
+    " ",
+    " ",
+    "a",
+    "b c",
+    "'q r'",
+    "\"d $x e\"",
+    "$x",
+    "${x:-y}",
+    "$((1+2))",
+    "$(say s; say t)",
+    "A=1",
+    "B=\"$x\"",
+    ">o",
+    "2>&1",
+    "> $x",
+    "<i",
+    ";",
+    "\n",
+    "|",
+    "&&",
+    "||",
+    "&",
+    "#",
+    "\\",
+    "'",
+    "\"",
+    "`",
+    "(",
+    ")",
+    "{",
+    "}",
+    "*",
+    "$",
+    "exit 3",
+    "fail",
+];
+
+/// What came of a line: its exit code, what it printed, and the files that it left.
+// The shell is the point of the test; it is waited for, and what it may start is above.
+#[expect(clippy::disallowed_methods)]
+fn outcome(shell: &str, line: &str, bin: &Path) -> (Option<i32>, String, Vec<String>) {
+    let cwd = tempfile::tempdir().unwrap();
+    std::fs::write(cwd.path().join("i"), "input").unwrap();
+    let mut command = std::process::Command::new(shell);
+    command.args(["-c", line]).env_clear().env("PATH", bin).env("x", "X Y").current_dir(cwd.path());
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let mut files: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(cwd.path()).unwrap().map(Result::unwrap) {
+        files.push(format!("{:?}: {:?}", entry.file_name(), std::fs::read(entry.path()).unwrap()));
+    }
+    files.sort();
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), files)
+}
+
+#[test]
+fn a_simple_command_does_the_same_behind_exec() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, script) in [("say", "for i; do echo \"<$i>\"; done; echo A=$A B=$B"), ("fail", "exit 9")] {
+        let program = place.path().join(name);
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let mut random = Random::new(17);
+    let mut tried = 0;
+    while tried < 250 {
+        let line = random.text(&PIECES, 12);
+        let Some(simple) = simple_command(&line).filter(|it| matches!(it.name.as_str(), "say" | "fail"))
+        else {
+            continue;
+        };
+        tried += 1;
+        let (before, after) = line.split_at(simple.at);
+        let replaced = format!("{before}exec {after}");
+        for shell in ["/bin/bash", "/bin/sh"] {
+            let expected = outcome(shell, &line, place.path());
+            assert_eq!(outcome(shell, &replaced, place.path()), expected, "{shell}: {line:?}");
+        }
+    }
+}
