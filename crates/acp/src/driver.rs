@@ -2,6 +2,7 @@
 //! driver that is dropped at any moment can be followed by another one, made from the record.
 
 mod replay_wait;
+mod requests;
 
 use crate::abilities::Abilities;
 use crate::conversation::{Asked, Conversation, Heard, Verb, Want, cancel};
@@ -9,13 +10,11 @@ use crate::details;
 use crate::handle::{Handle, Order};
 use crate::history::{History, Kind};
 use crate::host::{Answer, Host, Output, Over, Reply, answer_of, answer_text};
-use crate::message::raw;
+use crate::message::{Message, NoMessage, raw};
 use crate::permission;
 use crate::recorded::{asked_before, id_text, params_before, write};
-use crate::schema::{
-    ErrorCode, RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate,
-};
-use crate::stream::{Said, Stream};
+use crate::schema::{Error, ErrorCode, RequestId};
+use crate::stream::{LONGEST, Said, Stream};
 use replay_wait::ReplayWait;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,7 +23,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TurnId;
-use tenure_core::session::Permissions;
 use tenure_core::talk::{Advance, AskedOfUs, Asks, OpenTalk, Told};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -130,11 +128,11 @@ impl<H: Host> Driver<H> {
                     Output::Until { at, is_lost } => {
                         if is_lost {
                             self.stream.gap();
-                            let text = "a part of what the agent said was not kept: what it said then is not known";
-                            self.history.note(Kind::Note, json!({ "text": text }));
+                            self.note_loss(
+                                "a part of what the agent said was not kept: what it said then is not known",
+                            );
                             // It is told once.
                             self.step.heard_to = at;
-                            self.is_due(false);
                         }
                         self.read_to = at;
                     }
@@ -176,13 +174,42 @@ impl<H: Host> Driver<H> {
         self.read_to = at + bytes.len() as u64;
         let mut said = Vec::new();
         self.stream.feed(at, bytes, |one| said.push(one));
-        for Said { what, end } in said {
-            for message in what.into_iter().flatten() {
-                let heard = self.conversation.hear(message, self.host.now_ms());
-                self.take(heard);
+        for Said { what, cut_bytes, end } in said {
+            match what {
+                Ok(messages) => {
+                    messages.into_iter().for_each(|message| self.hear_message(message, cut_bytes));
+                }
+                Err(junk) if junk.why == NoMessage::TooLong => self.note_loss(&format!(
+                    "a message of the agent with {} bytes is too long and was not read",
+                    junk.bytes
+                )),
+                Err(_) => {}
             }
             self.step.heard_to = end;
         }
+    }
+
+    /// Takes a message, of which so many bytes were left out. Nothing is done of a request that is not whole.
+    fn hear_message(&mut self, message: Message, cut_bytes: u64) {
+        if cut_bytes > 0 {
+            self.note_loss(&format!(
+                "a message of the agent is too long: {cut_bytes} bytes of it are left out"
+            ));
+            if let Message::Request { id, method, .. } = message {
+                let why = format!("{method} is too long: {LONGEST} bytes are the most");
+                let answer = Err(Error::invalid_request().data(Value::String(why)));
+                self.step.lines.push((Message::Response { id, answer }.line(), None));
+                return self.is_due(true);
+            }
+        }
+        let heard = self.conversation.hear(message, self.host.now_ms());
+        self.take(heard);
+    }
+
+    /// Tells that something of what the agent said is lost.
+    fn note_loss(&mut self, text: &str) {
+        self.history.note(Kind::Note, json!({ "text": text, "lost": true }));
+        self.is_due(false);
     }
 
     fn take(&mut self, heard: Heard) {
@@ -300,75 +327,6 @@ impl<H: Host> Driver<H> {
             }
             Order::AwaitReplay { recorded, reply } => self.await_replay(recorded, reply),
             Order::NoteBadLoad => self.note_bad_load(),
-        }
-    }
-
-    /// A question of a turn that is being cancelled is answered so; what else the agent wants is found all the same.
-    fn give_up(&mut self, id: &RequestId) {
-        let is_permission = self.conversation.asked().any(|asked| {
-            asked.id == *id && asked.method == crate::schema::CLIENT_METHOD_NAMES.session_request_permission
-        });
-        if is_permission {
-            let cancelled = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
-            let told = Some(json!({ "outcome": "cancelled", "by": "cancel" }));
-            self.answer(id, Reply { answer: Ok(raw(&cancelled)), told });
-        }
-    }
-
-    /// Refuses requests whose tool call the agent changed while somebody is asked about it: they would allow something
-    /// that they were not shown.
-    fn refuse_changed(&mut self, update: &SessionUpdate) {
-        let (call, input, content) = match update {
-            SessionUpdate::ToolCall(call) => (&call.tool_call_id, call.raw_input.as_ref(), &call.content[..]),
-            SessionUpdate::ToolCallUpdate(update) => {
-                let fields = &update.fields;
-                (
-                    &update.tool_call_id,
-                    fields.raw_input.as_ref(),
-                    fields.content.as_deref().unwrap_or_default(),
-                )
-            }
-            _ => return,
-        };
-        let changed = |asked: &&Asked| match asked.want() {
-            Want::Permission(wanted) => {
-                wanted.tool_call.tool_call_id == *call && details::differs(&wanted, input, content)
-            }
-            _ => false,
-        };
-        for asked in self.asking.values().filter(changed).cloned().collect::<Vec<_>>() {
-            let Want::Permission(wanted) = asked.want() else { continue };
-            let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
-            let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
-            let told =
-                Some(json!({ "outcome": "reject", "by": "the agent changed it while somebody was asked" }));
-            self.answer(&asked.id, Reply { answer: Ok(raw(&RequestPermissionResponse::new(outcome))), told });
-            self.host.withdraw(&asked);
-        }
-    }
-
-    /// Has somebody find out what the agent is answered.
-    fn find(&mut self, asked: Asked) {
-        let (host, id) = (Arc::clone(&self.host), asked.id.clone());
-        let finding = self.found.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
-        self.finding.insert(id.clone(), finding);
-        if self.cancelled {
-            self.give_up(&id);
-        }
-    }
-
-    fn answer(&mut self, id: &RequestId, reply: Reply) {
-        self.asking.remove(id);
-        if let Some(finding) = self.finding.remove(id) {
-            finding.abort();
-        }
-        if let Some(line) = self.conversation.answer(id, reply.answer) {
-            if let Some(how) = reply.told {
-                self.history.permitted(&id_text(id), how);
-            }
-            self.step.answered.push(id_text(id));
-            self.step.lines.push((line, None));
-            self.is_due(true);
         }
     }
 

@@ -39,6 +39,9 @@ pub enum NoMessage {
     /// It has more bytes than are read.
     #[error("it is too long")]
     TooLong,
+    /// Some of its bytes are missing.
+    #[error("a part of it is missing")]
+    Incomplete,
     /// It is not JSON.
     #[error("it is not JSON")]
     NotJson,
@@ -154,7 +157,7 @@ mod tests {
             Ok(_) => "several",
             Err(NoMessage::NotJson) => "not JSON",
             Err(NoMessage::NotRpc) => "not RPC",
-            Err(NoMessage::TooLong) => "too long",
+            Err(NoMessage::TooLong | NoMessage::Incomplete) => "too long",
         }
     }
 

@@ -1,10 +1,14 @@
 //! Finds the messages in what an adapter prints: JSON, a message a line. Each has the place where it ends, so that whoever
 //! goes on later begins after the last one that was handled. What is no message is passed on as what it is.
 
+mod cut;
+
 use crate::message::{Message, NoMessage};
 
-/// The longest line that is read. A file of a few megabytes fits.
+/// The longest line that is read whole. A file of a few megabytes fits. Of a longer one the middle is left out.
 pub const LONGEST: usize = 16 << 20;
+/// How much of the end of such a line is kept.
+const TAIL: usize = 64 << 10;
 /// How much of a line that is no message is shown.
 const SHOWN: usize = 200;
 
@@ -13,6 +17,8 @@ const SHOWN: usize = 200;
 pub struct Said {
     /// What.
     pub what: Result<Vec<Message>, Junk>,
+    /// How many bytes in the middle of it were left out.
+    pub cut_bytes: u64,
     /// The offset after its end.
     pub end: u64,
 }
@@ -24,15 +30,21 @@ pub struct Junk {
     pub why: NoMessage,
     /// Its beginning.
     pub text: String,
+    /// How long it is.
+    pub bytes: u64,
 }
 
 /// The lines of an adapter's standard output, as its bytes come.
 #[derive(Debug)]
 pub struct Stream {
     held: Vec<u8>,
+    /// The end of a line that is too long.
+    tail: Vec<u8>,
     longest: usize,
-    /// Whether the line at hand is too long: the rest of it is passed over.
-    skipping: bool,
+    /// How long the line at hand is so far.
+    length: u64,
+    /// Whether bytes of the line at hand are not there: the rest of it is passed over.
+    has_gap: bool,
 }
 
 impl Default for Stream {
@@ -44,7 +56,7 @@ impl Default for Stream {
 impl Stream {
     /// One that takes lines of so many bytes.
     pub fn new(longest: usize) -> Self {
-        Self { held: Vec::new(), longest, skipping: false }
+        Self { held: Vec::new(), tail: Vec::new(), longest, length: 0, has_gap: false }
     }
 
     /// Takes the bytes that stand at this offset; hands on every line that ends in them. Empty lines say nothing.
@@ -53,8 +65,8 @@ impl Stream {
         while let Some(length) = bytes[from..].iter().position(|&byte| byte == b'\n') {
             self.hold(&bytes[from..from + length]);
             from += length + 1;
-            if let Some(what) = self.line() {
-                said(Said { what, end: at + from as u64 });
+            if let Some((what, cut_bytes)) = self.line() {
+                said(Said { what, cut_bytes, end: at + from as u64 });
             }
         }
         self.hold(&bytes[from..]);
@@ -63,35 +75,48 @@ impl Stream {
     /// Some bytes are not there any more: the line that they were in is lost, and so is what was held of it.
     pub fn gap(&mut self) {
         self.held.clear();
-        self.skipping = true;
+        self.tail.clear();
+        self.has_gap = true;
     }
 
     fn hold(&mut self, part: &[u8]) {
-        if self.skipping {
+        if self.has_gap {
             return;
         }
+        self.length += part.len() as u64;
         let room = self.longest.saturating_sub(self.held.len());
-        self.held.extend_from_slice(&part[..part.len().min(room)]);
-        self.skipping = part.len() > room;
+        let (held, beyond) = part.split_at(part.len().min(room));
+        self.held.extend_from_slice(held);
+        self.tail.extend_from_slice(&beyond[beyond.len().saturating_sub(TAIL)..]);
+        // Now and then, so that not every byte moves the others.
+        if self.tail.len() > 4 * TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
+        }
     }
 
-    /// The line that has just ended.
-    fn line(&mut self) -> Option<Result<Vec<Message>, Junk>> {
-        let line = std::mem::take(&mut self.held);
-        if std::mem::take(&mut self.skipping) {
-            return Some(Err(junk(NoMessage::TooLong, &line)));
+    /// The line that has just ended, and how much of it was left out.
+    fn line(&mut self) -> Option<(Result<Vec<Message>, Junk>, u64)> {
+        let (line, tail) = (std::mem::take(&mut self.held), std::mem::take(&mut self.tail));
+        let length = std::mem::take(&mut self.length);
+        let junk = |why: NoMessage, line: &[u8]| {
+            let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+            Junk { why, text, bytes: length }
+        };
+        if std::mem::take(&mut self.has_gap) {
+            return Some((Err(junk(NoMessage::Incomplete, &line)), 0));
+        }
+        if !tail.is_empty() {
+            let cut = cut::read(&line, &tail, length);
+            return Some(
+                cut.map_or_else(|| (Err(junk(NoMessage::TooLong, &line)), 0), |(all, cut)| (Ok(all), cut)),
+            );
         }
         let text = line.trim_ascii();
         if text.is_empty() {
             return None;
         }
-        Some(Message::read(text).map_err(|why| junk(why, text)))
+        Some((Message::read(text).map_err(|why| junk(why, text)), 0))
     }
-}
-
-fn junk(why: NoMessage, line: &[u8]) -> Junk {
-    let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
-    Junk { why, text }
 }
 
 #[cfg(test)]
@@ -128,6 +153,35 @@ mod tests {
     fn a_line_that_is_too_long_is_passed_over_and_the_next_is_read() {
         let text = format!("{}\n{{\"jsonrpc\":\"2.0\",\"method\":\"a\"}}\n", "x".repeat(100));
         assert_eq!(ends(40, &[text.as_bytes()]), [(false, 101), (true, text.len() as u64)]);
+    }
+
+    #[test]
+    fn the_middle_of_a_text_that_is_too_long_is_left_out_and_the_message_is_read() {
+        // Plain text, characters of several bytes, and every kind of escape.
+        for unit in ["x", "é…", r"\n", r#"\""#, r"\\", r"\u4f60", r"\ud83d\ude00", "ab\\n\u{1f600}"] {
+            let text = unit.repeat(400_000 / unit.len());
+            for before in ["", "1", "12", "123"] {
+                let line = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"m{before}\",\"params\":{{\"text\":\"{text}\",\"z\":1}}}}\n"
+                );
+                let mut found = Vec::new();
+                let mut stream = Stream::new(100_000);
+                let mut at = 0;
+                for chunk in line.as_bytes().chunks(60_001) {
+                    stream.feed(at, chunk, |said| found.push(said));
+                    at += chunk.len() as u64;
+                }
+                let [said] = &found[..] else { panic!("{} lines", found.len()) };
+                let Ok([Message::Notification { params: Some(params), .. }]) = said.what.as_deref() else {
+                    panic!("{unit} after {before:?}: {:?}", said.what);
+                };
+                let value: serde_json::Value = serde_json::from_str(params.get()).unwrap();
+                let kept = value["text"].as_str().unwrap();
+                assert!(kept.contains(" bytes left out"), "{unit}");
+                assert!(kept.len() < 250_000 && said.cut_bytes > 200_000, "{unit}: {}", said.cut_bytes);
+                assert_eq!((&value["z"], said.end), (&1.into(), line.len() as u64));
+            }
+        }
     }
 
     #[test]

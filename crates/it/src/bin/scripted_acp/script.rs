@@ -25,6 +25,10 @@ impl Turn {
             "send" => self.sends(rest),
             "later" => self.tells_later(rest),
             "read" | "write" => self.file(verb, rest),
+            "write-huge" => {
+                let (path, size) = rest.split_once(' ').expect("a path and a size");
+                self.file("write", &format!("{path} {}", "x".repeat(size.parse().expect("a size"))));
+            }
             "terminal" | "output" | "exited" | "kill" | "release" => self.command(verb, rest),
             "private" => drop(self.agent.ask(rest, rest, &json!({"sessionId": self.session}))),
             "await" => self.awaits(rest),

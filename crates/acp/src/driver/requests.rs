@@ -1,0 +1,84 @@
+//! The agent's requests while they wait for an answer: finding it, giving it, and giving up.
+
+use super::Driver;
+use crate::conversation::{Asked, Want};
+use crate::details;
+use crate::host::{Host, Reply};
+use crate::message::raw;
+use crate::permission;
+use crate::recorded::id_text;
+use crate::schema::{RequestId, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate};
+use serde_json::json;
+use std::sync::Arc;
+use tenure_core::session::Permissions;
+
+impl<H: Host> Driver<H> {
+    /// A question of a turn that is being cancelled is answered so; what else the agent wants is found all the same.
+    pub(super) fn give_up(&mut self, id: &RequestId) {
+        let is_permission = self.conversation.asked().any(|asked| {
+            asked.id == *id && asked.method == crate::schema::CLIENT_METHOD_NAMES.session_request_permission
+        });
+        if is_permission {
+            let cancelled = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
+            let told = Some(json!({ "outcome": "cancelled", "by": "cancel" }));
+            self.answer(id, Reply { answer: Ok(raw(&cancelled)), told });
+        }
+    }
+
+    /// Refuses requests whose tool call the agent changed while somebody is asked about it: they would allow something
+    /// that they were not shown.
+    pub(super) fn refuse_changed(&mut self, update: &SessionUpdate) {
+        let (call, input, content) = match update {
+            SessionUpdate::ToolCall(call) => (&call.tool_call_id, call.raw_input.as_ref(), &call.content[..]),
+            SessionUpdate::ToolCallUpdate(update) => {
+                let fields = &update.fields;
+                (
+                    &update.tool_call_id,
+                    fields.raw_input.as_ref(),
+                    fields.content.as_deref().unwrap_or_default(),
+                )
+            }
+            _ => return,
+        };
+        let changed = |asked: &&Asked| match asked.want() {
+            Want::Permission(wanted) => {
+                wanted.tool_call.tool_call_id == *call && details::differs(&wanted, input, content)
+            }
+            _ => false,
+        };
+        for asked in self.asking.values().filter(changed).cloned().collect::<Vec<_>>() {
+            let Want::Permission(wanted) = asked.want() else { continue };
+            let refusal = permission::decide(Permissions::DenyAll, &wanted, false);
+            let outcome = refusal.outcome().unwrap_or(RequestPermissionOutcome::Cancelled);
+            let told =
+                Some(json!({ "outcome": "reject", "by": "the agent changed it while somebody was asked" }));
+            self.answer(&asked.id, Reply { answer: Ok(raw(&RequestPermissionResponse::new(outcome))), told });
+            self.host.withdraw(&asked);
+        }
+    }
+
+    /// Has somebody find out what the agent is answered.
+    pub(super) fn find(&mut self, asked: Asked) {
+        let (host, id) = (Arc::clone(&self.host), asked.id.clone());
+        let finding = self.found.spawn(async move { (asked.id.clone(), host.answer(asked).await) });
+        self.finding.insert(id.clone(), finding);
+        if self.cancelled {
+            self.give_up(&id);
+        }
+    }
+
+    pub(super) fn answer(&mut self, id: &RequestId, reply: Reply) {
+        self.asking.remove(id);
+        if let Some(finding) = self.finding.remove(id) {
+            finding.abort();
+        }
+        if let Some(line) = self.conversation.answer(id, reply.answer) {
+            if let Some(how) = reply.told {
+                self.history.permitted(&id_text(id), how);
+            }
+            self.step.answered.push(id_text(id));
+            self.step.lines.push((line, None));
+            self.is_due(true);
+        }
+    }
+}
