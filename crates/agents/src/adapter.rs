@@ -1,7 +1,7 @@
 //! The description of an ACP adapter: a process of an agent that goes on from turn to turn and speaks the Agent Client
 //! Protocol on its pipes. Read from `[agents.NAME.acp]`.
 
-use crate::agent::acts_unasked;
+use crate::agent::{Silence, acts_unasked};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
 use crate::layers::{ACP, Described, Layers, command};
 use std::path::Path;
@@ -9,16 +9,18 @@ use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::session::{AgentId, Permissions};
 use tenure_core::spec::{Argv, BadSpec};
+use tenure_core::watchdog::Begins;
 use tenure_settings::described::{BadTable as BadAgent, Length, Table, literal};
 use tenure_settings::raw::RawTable;
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "command",
     "args",
     ENV,
     ENV_PASS,
     ENV_REMOVE,
     "timeout",
+    "no-output-timeout",
     "permissions",
     "mode",
     "auth",
@@ -41,6 +43,8 @@ pub struct Adapter {
     pub env: Environment,
     /// How long a turn may take; `None` is "no limit".
     pub timeout: Option<Duration>,
+    /// How long a turn may be silent while no process of it works.
+    pub silence: Silence,
     /// How it is answered when it asks before it does something.
     pub permissions: Permissions,
     /// The permissions that the description sets, if it does: a session that another spawns gets no more than these.
@@ -63,6 +67,12 @@ impl Adapter {
     /// Returns the argument by which the agent acts without asking anybody, if its description has one.
     pub fn acts_unasked(&self) -> Option<String> {
         acts_unasked(&self.command, self.args.iter().map(String::as_str))
+    }
+
+    /// How long a turn with this time limit may be silent; `None` is "no limit".
+    pub fn no_output(&self, timeout: Option<Duration>) -> Option<Duration> {
+        // A turn in a process that is there may think as long as a fresh one.
+        self.silence.limit(Begins::Fresh, timeout)
     }
 
     /// The program and its arguments.
@@ -93,6 +103,7 @@ fn adapter(name: AgentId, table: &Table<'_>) -> Result<Adapter, BadAgent> {
         args: table.each("args", table.array("args")?.unwrap_or_default(), literal)?,
         env: Environment::read(table)?,
         timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
+        silence: silence(table)?,
         permissions: permissions_given.unwrap_or(Permissions::ApproveReads),
         permissions_given,
         mode: id(table, "mode")?,
@@ -110,6 +121,15 @@ pub(crate) fn limit(table: &Table<'_>, key: &str, otherwise: Duration) -> Result
         Length::NotGiven => Some(otherwise),
         Length::Off => None,
         Length::Of(limit) => Some(limit),
+    })
+}
+
+/// How long a turn may be silent.
+pub(crate) fn silence(table: &Table<'_>) -> Result<Silence, BadAgent> {
+    Ok(match table.length("no-output-timeout")? {
+        Length::NotGiven => Silence::Default,
+        Length::Off => Silence::Unlimited,
+        Length::Of(limit) => Silence::After(limit),
     })
 }
 

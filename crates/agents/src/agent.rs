@@ -103,7 +103,14 @@ impl Agent {
 
     /// How long a turn with this time limit may be silent; `None` is "no limit".
     pub fn no_output(&self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
-        match self.silence {
+        self.silence.limit(begins, timeout)
+    }
+}
+
+impl Silence {
+    /// How long a turn with this time limit may be silent; `None` is "no limit".
+    pub fn limit(self, begins: Begins, timeout: Option<Duration>) -> Option<Duration> {
+        match self {
             Silence::Default => Some(no_output_limit(begins, timeout, None)),
             Silence::After(limit) => Some(no_output_limit(begins, timeout, Some(limit))),
             Silence::Unlimited => None,

@@ -1,7 +1,7 @@
 //! Reads the descriptions of CLI agents, built-in or from `[agents.NAME]` in `config.toml`.
 
-use crate::adapter::limit;
-use crate::agent::{Agent, Output, PromptGoes, Read, Silence, Span, Terminal};
+use crate::adapter::{limit, silence};
+use crate::agent::{Agent, Output, PromptGoes, Read, Span, Terminal};
 use crate::environment::{ENV, ENV_PASS, ENV_REMOVE, Environment};
 use crate::layers::{ACP, Described, Layers, command};
 use crate::rule::Rule;
@@ -10,7 +10,7 @@ use std::path::Path;
 use tenure_core::defaults;
 use tenure_core::limits::Activity;
 use tenure_core::session::AgentId;
-use tenure_settings::described::{BadTable as BadAgent, Length, Table, literal};
+use tenure_settings::described::{BadTable as BadAgent, Table, literal};
 use tenure_settings::raw::{Raw, RawTable, RawValue};
 
 const KEYS: [&str; 16] = [
@@ -74,11 +74,7 @@ fn agent(name: AgentId, table: &Table<'_>) -> Result<Agent, BadAgent> {
             Terminal::Pipes,
         )?,
         timeout: limit(table, "timeout", defaults::AGENT_TURN)?,
-        silence: match table.length("no-output-timeout")? {
-            Length::NotGiven => Silence::Default,
-            Length::Off => Silence::Unlimited,
-            Length::Of(limit) => Silence::After(limit),
-        },
+        silence: silence(table)?,
         activity: table.word(
             "activity",
             &[("output", Activity::Output), ("cpu", Activity::Cpu)],

@@ -18,7 +18,7 @@ use silence::Silence;
 use std::time::Duration;
 
 pub use ladder::Whom;
-pub use silence::Usage;
+pub use silence::{Usage, worked};
 pub use words::{Do, Left, Policy, Seen};
 
 /// One live run as its keeper knows it.

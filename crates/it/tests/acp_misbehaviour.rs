@@ -3,6 +3,7 @@
 use serde_json::json;
 use tenure_it::acp::{Acp, KEY};
 use tenure_it::api::text;
+use tenure_it::install::actor;
 use tenure_it::{PATIENCE, eventually, proc};
 
 #[test]
@@ -18,18 +19,55 @@ fn junk_odd_ids_and_second_answers_are_passed_over() {
 }
 
 #[test]
-fn a_huge_message_is_kept_and_a_monstrous_one_is_passed_over() {
+fn a_huge_message_is_kept_and_the_middle_of_a_monstrous_one_is_named_as_left_out() {
     let acp = Acp::new(&[]);
     acp.open(KEY);
     let turn = acp.ended(KEY, "!huge 1000000\n!say end");
     assert!(text(&turn["text"]).starts_with("xxx"), "it begins with it");
     assert_eq!(acp.said(KEY).len(), 1_000_003);
-    let turn = acp.turn(KEY, "!say before \n!huge 17000000\n!say after");
-    assert_eq!(turn["stop"], "end-turn", "{}", turn["error"]);
+    let turn = acp.ended(KEY, "!huge 17000000");
+    assert!(text(&turn["text"]).starts_with("xxx"), "the answer is there");
     let said = acp.said(KEY);
-    assert!(said.contains("before ") && said.ends_with("after"), "{} bytes", said.len());
+    assert!(
+        said.len() > 16_000_000 && said.ends_with("xxx") && said.contains(" bytes left out"),
+        "{}",
+        said.len()
+    );
+    let notes = acp.bodies(KEY, "note");
+    assert!(notes.iter().any(|note| text(&note["text"]).contains("left out")), "{notes:?}");
     let _ = acp.itself(KEY);
     assert_eq!(acp.starts().len(), 1);
+    acp.finish();
+}
+
+#[test]
+fn a_request_that_is_too_long_is_refused_and_nothing_is_done_of_it() {
+    let acp = Acp::with(&[], "permissions = 'approve-all'", "");
+    acp.open(KEY);
+    let _ = acp.ended(KEY, "!write-huge large 17000000\n!say end");
+    assert!(!acp.dir().join("large").exists(), "half a file is no file");
+    let answer = &acp.answers("write large")[0];
+    assert!(answer["error"].to_string().contains("too long"), "{answer}");
+    acp.finish();
+}
+
+#[test]
+fn a_silent_agent_is_ended_at_its_limit_and_one_that_works_is_not() {
+    let table = "permissions = 'approve-all'\nno-output-timeout = '2s'";
+    let acp = Acp::with(&["--load"], table, "[run]\ngrace = '200ms'");
+    acp.open(KEY);
+    for silent in ["!say begin \n!hang", "!say begin \n!terminal sleep 600\n!exited"] {
+        let turn = acp.turn(KEY, silent);
+        assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
+        let error = text(&turn["error"]);
+        for sign in ["helper gave no output for 2", "agents.helper.acp.no-output-timeout"] {
+            assert!(error.contains(sign), "{sign}: {error}");
+        }
+    }
+    let key = "agent:helper:works";
+    acp.open(key);
+    let work = format!("!terminal '{}' --quiet silent-cpu 5\n!exited\n!say done", actor().display());
+    assert_eq!(acp.ended(key, &work)["text"], "done");
     acp.finish();
 }
 

@@ -184,3 +184,13 @@ fn one_bad_description_is_one_agents_and_the_others_hold() {
     assert_eq!(wrong("claude", of_adapters), ["claude", "odd"]);
     assert_eq!(wrong("mine", of_agents), ["mine", "odd"]);
 }
+
+#[test]
+fn a_turn_may_be_silent_for_a_share_of_its_time_limit_unless_the_description_says_otherwise() {
+    let of = |key: &str| adapter("claude", &format!("[agents.claude.acp]\n{key}"));
+    let hour = Some(Duration::from_hours(1));
+    assert_eq!(of("").no_output(hour), Some(Duration::from_mins(10)));
+    assert_eq!(of("").no_output(None), Some(Duration::from_mins(10)));
+    assert_eq!(of("no-output-timeout = '30s'").no_output(hour), Some(Duration::from_secs(30)));
+    assert_eq!(of("no-output-timeout = '0'").no_output(hour), None);
+}

@@ -86,8 +86,9 @@ impl Silence {
     }
 }
 
-/// Totals can shrink when a process leaves the tree: that is no work.
-fn worked(first: Usage, last: Usage, within: Duration) -> bool {
+/// Returns true if a tree worked between two measurements. Totals can shrink when a process leaves the tree: that is no
+/// work.
+pub fn worked(first: Usage, last: Usage, within: Duration) -> bool {
     let cpu = last.cpu.saturating_sub(first.cpu).as_nanos();
     let io = last.io_bytes.saturating_sub(first.io_bytes);
     let busy = cpu > 0 && cpu * 100 >= within.as_nanos() * u128::from(ACTIVE_CPU_PERCENT);

@@ -29,6 +29,8 @@ pub(crate) struct Adapter {
     pub(super) session: SessionId,
     /// Whether its driver has stopped.
     pub(super) over: watch::Receiver<bool>,
+    /// When it printed something last.
+    pub(super) spoke: Arc<Mutex<Instant>>,
     /// Since when nobody has wanted anything of it.
     pub(super) idle_since: Mutex<Instant>,
     /// Whether it left a turn without an answer when nobody waited for it any more. It may have answered since.
@@ -42,6 +44,10 @@ pub(crate) struct Adapter {
 impl Adapter {
     pub(super) fn is_over(&self) -> bool {
         *self.over.borrow()
+    }
+
+    pub(super) fn spoke_at(&self) -> Instant {
+        *lock(&self.spoke)
     }
 
     /// Whether it has been idle for too long.

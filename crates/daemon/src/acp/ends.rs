@@ -1,9 +1,12 @@
 //! How a turn of an ACP agent ended: by what the agent answered, or why it was ended before, and with what it said at last.
 
 use crate::daemon::Daemon;
+use serde_json::Value;
+use std::time::Duration;
 use tenure_acp::history::Kind;
 use tenure_acp::host::Answer;
 use tenure_acp::turn as acp;
+use tenure_core::duration::show;
 use tenure_core::session::{SessionKey, Stop};
 use tenure_core::talk::Entry;
 use tenure_os::clock;
@@ -19,6 +22,24 @@ const PAGE: usize = 10;
 pub(super) enum Early {
     Cancelled,
     TimedOut,
+    /// It was silent for so long.
+    Silent(Duration),
+}
+
+impl Early {
+    /// How a turn is recorded that was ended so; a cancel needs no words.
+    pub(super) fn end(self, name: &str) -> End {
+        let why = match self {
+            Self::Cancelled => return (Outcome::Cancelled, Stop::Cancelled, None),
+            Self::TimedOut => "its turn had no time left".to_owned(),
+            Self::Silent(limit) => format!(
+                "{name} gave no output for {} and used no CPU, so its turn was ended: check that it is logged in and that its \
+                 model answers; agents.{name}.acp.no-output-timeout in config.toml gives it more time",
+                show(limit)
+            ),
+        };
+        (Outcome::TimedOut, Stop::TimedOut, Some(why))
+    }
 }
 
 /// How a turn ended, and what went wrong.
@@ -36,15 +57,10 @@ pub(super) fn acp_end(answer: &Answer) -> End {
 }
 
 /// What an answer means of a turn that was to be ended early.
-pub(super) fn after((outcome, stop, error): End, early: Option<Early>) -> End {
-    match early {
-        None => (outcome, stop, error),
-        Some(Early::TimedOut) => {
-            (Outcome::TimedOut, Stop::TimedOut, Some("its turn had no time left".to_owned()))
-        }
-        // Some agents call it an error that they were told to stop, others the end.
-        Some(Early::Cancelled) => (Outcome::Cancelled, Stop::Cancelled, error),
-    }
+pub(super) fn after(end: End, early: Early, name: &str) -> End {
+    let (outcome, stop, why) = early.end(name);
+    // Some agents call it an error that they were told to stop, others the end.
+    (outcome, stop, why.or(end.2))
 }
 
 impl Daemon {
@@ -57,6 +73,21 @@ impl Daemon {
     ) -> TurnEnd {
         let text = self.said_at_last(turn).await;
         TurnEnd { outcome, stop: Some(stop), at_ms: clock::unix_ms(), text, error, resume }
+    }
+
+    /// The end of a turn that the agent ended by itself. One whose answer is lost did not succeed.
+    pub(super) async fn own_end(&self, turn: &Turn, end: End) -> End {
+        if end.1 != Stop::EndTurn {
+            return end;
+        }
+        let newest = Side::Before(u64::MAX);
+        let page = self.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await;
+        let entries = page.map(|page| page.entries).unwrap_or_default();
+        let of_turn = entries.iter().take_while(|entry| entry.turn.as_ref() == Some(&turn.asked.id));
+        match lost_answer(of_turn) {
+            Some(why) => (Outcome::Failed, Stop::Error, Some(format!("it was not answered: {why}"))),
+            None => end,
+        }
     }
 
     /// What the agent said after the last thing that it did.
@@ -100,6 +131,21 @@ impl Daemon {
     }
 }
 
+/// What was lost of a turn in which the agent said nothing else.
+fn lost_answer<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let mut lost = None;
+    for entry in entries {
+        if entry.kind == Kind::Agent.word() {
+            return None;
+        }
+        let body: Value = serde_json::from_str(&entry.body).unwrap_or_default();
+        if entry.kind == Kind::Note.word() && body["lost"] == true {
+            lost = text_of(entry);
+        }
+    }
+    lost
+}
+
 /// What an entry is to what was said at last in a turn.
 enum Said {
     Text(String),
@@ -123,4 +169,27 @@ fn kind_in(entry: &Entry, turn: &Turn) -> Said {
 fn text_of(entry: &Entry) -> Option<String> {
     let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
     body["text"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_turn_of_which_everything_that_was_said_is_lost_has_no_answer() {
+        let entry = |kind: &str, body: Value| Entry {
+            number: 1,
+            turn: None,
+            at_ms: 0,
+            kind: kind.to_owned(),
+            body: body.to_string(),
+        };
+        let lost = entry("note", json!({"text": "too long", "lost": true}));
+        let note = entry("note", json!({"text": "other"}));
+        let agent = entry("agent", json!({"text": "end"}));
+        assert_eq!(lost_answer([&note, &lost].into_iter()).as_deref(), Some("too long"));
+        assert_eq!(lost_answer([&agent, &lost].into_iter()), None);
+        assert_eq!(lost_answer([&note].into_iter()), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::allowed::Allowed;
 use super::wants::Bounds;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, lock};
 use crate::follower::Follower;
 use crate::held::Held;
 use crate::link::Link;
@@ -22,7 +22,7 @@ use tenure_os::{clock, pause};
 use tenure_output::{Piece, Reader};
 use tokio::sync::Mutex;
 use tokio::task::block_in_place;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// How much is read at a time.
 const CHUNK: usize = 256 << 10;
@@ -39,6 +39,8 @@ pub(super) struct Hosting {
     /// What somebody has allowed it to write.
     pub(super) allowed: std::sync::Mutex<Allowed>,
     reading: Mutex<Reading>,
+    /// When the adapter printed something last.
+    spoke: Arc<std::sync::Mutex<Instant>>,
     /// The connection over which its input is given.
     typing: Mutex<Option<Link>>,
     /// The terminals that the agent has let go of. The next daemon does not know, and answers what it need not.
@@ -52,7 +54,13 @@ struct Reading {
 }
 
 impl Hosting {
-    pub(super) fn new(daemon: Arc<Daemon>, key: SessionKey, held: Arc<Held>, bounds: Bounds) -> Self {
+    pub(super) fn new(
+        daemon: Arc<Daemon>,
+        key: SessionKey,
+        held: Arc<Held>,
+        bounds: Bounds,
+        spoke: Arc<std::sync::Mutex<Instant>>,
+    ) -> Self {
         let output: PathBuf = held.directory.join("output");
         let follower = Follower::new(Arc::clone(&held));
         let reading = Reading { follower, reader: Reader::new(&output), buffer: vec![0; CHUNK] };
@@ -63,6 +71,7 @@ impl Hosting {
             bounds,
             allowed: std::sync::Mutex::default(),
             reading: Mutex::new(reading),
+            spoke,
             typing: Mutex::default(),
             released: std::sync::Mutex::default(),
         }
@@ -141,7 +150,10 @@ impl Host for Hosting {
             let is_over = follower.is_over();
             match block_in_place(|| reader.read(from, buffer)) {
                 Ok(piece) => match heard(&piece, buffer) {
-                    Some(output) => return output,
+                    Some(output) => {
+                        *lock(&self.spoke) = Instant::now();
+                        return output;
+                    }
                     None if is_over => return Output::Over,
                     None => follower.grown_beyond(piece.end()).await,
                 },

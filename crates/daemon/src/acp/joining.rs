@@ -66,7 +66,9 @@ impl Daemon {
             login: description.auth.as_deref(),
             serves_files: description.serves_files,
         };
-        let (handle, over) = self.drive(row, open, held, bounds).await?;
+        let spoke = Arc::new(Mutex::new(Instant::now()));
+        let host = Hosting::new(Arc::clone(self), row.key.clone(), held, bounds, Arc::clone(&spoke));
+        let (handle, over) = self.drive(row, open, host).await?;
         let opened = timeout(OPENING, opening::open(&handle, open, wanted)).await;
         let Opened { session: agent_session, notes } = match opened {
             Ok(Ok(opened)) => opened,
@@ -88,6 +90,7 @@ impl Daemon {
             handle,
             session: agent_session,
             over,
+            spoke,
             idle_since: Mutex::new(Instant::now()),
             idle: description.idle,
             owes_an_answer: AtomicBool::new(false),
@@ -102,11 +105,9 @@ impl Daemon {
         self: &Arc<Self>,
         row: &SessionRow,
         open: &OpenTalk,
-        held: Arc<Held>,
-        bounds: Bounds,
+        host: Hosting,
     ) -> Result<(Handle, watch::Receiver<bool>), Refusal> {
         let history = self.history_of(open).await?;
-        let host = Hosting::new(Arc::clone(self), row.key.clone(), held, bounds);
         let (handle, driving) = driver::go_on(Arc::new(host), open, history);
         let (stopped, over) = watch::channel(false);
         let (daemon, key, run) = (Arc::clone(self), row.key.clone(), open.talk.run.clone());

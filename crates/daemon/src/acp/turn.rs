@@ -69,9 +69,10 @@ impl Daemon {
         // Its adapter is noted with its prompt.
         let asked = if turn.run.is_some() { self.asked(turn).await? } else { None };
         if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
-            return Ok(self.ended(turn, acp_end(&answer_of(answer)), None).await);
+            let end = self.own_end(turn, acp_end(&answer_of(answer))).await;
+            return Ok(self.ended(turn, end, None).await);
         }
-        let limit = self.turn_limit(&session, turn);
+        let (limit, silence) = self.turn_limits(&session, turn);
         let mut leaving = self.phase.subscribe();
         let ensuring = self.ensure_asked(session, turn, asked.is_some());
         let ensured = tokio::select! {
@@ -100,7 +101,12 @@ impl Daemon {
         let came = tokio::select! {
             biased;
             () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
-            came = until_answered(&adapter, asking, &mut cancelled, limit) => came,
+            came = until_answered(&adapter, asking, &mut cancelled, async {
+                tokio::select! {
+                    () = time_is_up(limit) => Early::TimedOut,
+                    limit = self.until_silent(&turn.asked.session, &adapter, silence) => Early::Silent(limit),
+                }
+            }) => came,
         };
         adapter.was_used();
         match came {
@@ -143,7 +149,7 @@ impl Daemon {
     ) -> Result<TurnEnd, Stopped> {
         let answer = self.asked(turn).await?.and_then(|asked| asked.answer);
         let end = match (answer, run) {
-            (Some(answer), _) => acp_end(&answer_of(&answer)),
+            (Some(answer), _) => self.own_end(turn, acp_end(&answer_of(&answer))).await,
             (None, Some(run)) => self.after_its_end(run, None, name).await,
             (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
         };
@@ -160,13 +166,15 @@ impl Daemon {
         }
     }
 
-    /// When a turn is to be ended; never, if it has no limit.
-    fn turn_limit(&self, session: &Session, turn: &Turn) -> Option<Instant> {
+    /// When a turn is to be ended, and how long its agent may be silent; without a limit, never.
+    fn turn_limits(&self, session: &Session, turn: &Turn) -> (Option<Instant>, Option<Duration>) {
         let row = &session.row;
-        let of_agent = || row.agent.as_ref().and_then(|name| self.adapter_of(name).ok()?.timeout);
-        let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent)?;
+        let agent = row.agent.as_ref().and_then(|name| self.adapter_of(name).ok());
+        let of_agent = || agent.as_ref().and_then(|agent| agent.timeout);
+        let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent);
         let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
-        Some(Instant::now() + limit.saturating_sub(since))
+        let end = limit.map(|limit| Instant::now() + limit.saturating_sub(since));
+        (end, agent.and_then(|agent| agent.no_output(limit)))
     }
 
     /// The end of a turn by what became of its prompt.
@@ -184,15 +192,20 @@ impl Daemon {
             {
                 self.after_its_end(&adapter.run, None, name).await
             }
-            (Came::Answer(answer), early) => after(acp_end(&answer), early),
-            (Came::Unconfirmed, Some(Early::TimedOut)) => {
+            (Came::Answer(answer), None) => self.own_end(turn, acp_end(&answer)).await,
+            (Came::Answer(answer), Some(early)) => after(acp_end(&answer), early, name),
+            (Came::Unconfirmed, Some(early @ (Early::TimedOut | Early::Silent(_)))) => {
                 let key = &turn.asked.session;
-                let why = "its turn had no time left, and it did not stop";
+                let why = "its turn was over, and it did not stop";
                 if let Err(refusal) = self.let_go_of(key, &adapter.run, why).await {
                     tracing::warn!(run = %adapter.run, why = refusal.detail, "an adapter does not end");
                 }
-                let why = format!("{name} had no time left and did not stop, so its process was ended");
-                (Outcome::TimedOut, Stop::TimedOut, Some(why))
+                let (outcome, stop, why) = early.end(name);
+                (
+                    outcome,
+                    stop,
+                    why.map(|why| format!("{why}; {name} did not stop, so its process was ended")),
+                )
             }
             (Came::Unconfirmed, _) => {
                 adapter.owes_an_answer.store(true, Ordering::Relaxed);
@@ -210,7 +223,7 @@ impl Daemon {
     async fn after_its_end(self: &Arc<Self>, run: &RunId, early: Option<Early>, name: &str) -> End {
         let (reason, why) = self.how_it_ended(run, name).await;
         let (outcome, stop) = match (early, reason) {
-            (Some(Early::TimedOut), _) => (Outcome::TimedOut, Stop::TimedOut),
+            (Some(Early::TimedOut | Early::Silent(_)), _) => (Outcome::TimedOut, Stop::TimedOut),
             (Some(Early::Cancelled), _) | (None, Some(Reason::ManualCancel)) => {
                 (Outcome::Cancelled, Stop::Cancelled)
             }
@@ -230,7 +243,29 @@ impl Daemon {
 
     async fn not_ensured(&self, turn: &Turn, refusal: &Refusal) -> TurnEnd {
         let outcome = if refusal.code == "session-closed" { Outcome::Cancelled } else { Outcome::Failed };
-        self.ended(turn, (outcome, Stop::Error, Some(refusal.detail.clone())), None).await
+        let stop = match self.failed_start(turn).await {
+            Some(Reason::Exit | Reason::Signal) => Stop::Crashed,
+            Some(_) | None => Stop::Error,
+        };
+        self.ended(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
+    }
+
+    /// How the adapter ended that was started for a turn and is of no use. One that could not be executed is noted with
+    /// the turn: its run says why.
+    async fn failed_start(&self, turn: &Turn) -> Option<Reason> {
+        let talk = self.registry.last_talk(turn.asked.session.clone()).await.ok()??;
+        let run = self.registry.run(talk.run).await.ok()??;
+        let reason = run.ending?.termination.reason;
+        if talk.began_at_ms < turn.began_at_ms {
+            return None;
+        }
+        if reason == Reason::SpawnError
+            && let Err(error) =
+                self.registry.set_turn_run(turn.asked.id.clone(), run.ticket.run_id.clone()).await
+        {
+            tracing::warn!(turn = %turn.asked.id, %error, "the adapter of a turn is not noted");
+        }
+        Some(reason)
     }
 }
 
@@ -261,7 +296,7 @@ async fn until_answered(
     adapter: &Adapter,
     asking: impl Future<Output = Result<Answer, Over>>,
     cancelled: &mut watch::Receiver<bool>,
-    limit: Option<Instant>,
+    limits: impl Future<Output = Early>,
 ) -> (Came, Option<Early>) {
     tokio::pin!(asking);
     let early = tokio::select! {
@@ -269,7 +304,7 @@ async fn until_answered(
         // First, so that a cancel comes after what it cancels.
         answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
         () = until(cancelled, |is| *is) => Early::Cancelled,
-        () = time_is_up(limit) => Early::TimedOut,
+        early = limits => early,
     };
     adapter.handle.cancel(adapter.session.clone());
     let came = match timeout(CONFIRM, asking).await {
