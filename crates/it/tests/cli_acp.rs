@@ -210,6 +210,74 @@ fn a_model_for_an_agent_that_has_none_to_choose_from_is_refused() {
 }
 
 #[test]
+fn a_refused_permission_that_ends_a_turn_without_an_answer_has_a_code_and_a_word() {
+    let acp = Acp::new(&[]);
+    let asks = "!ask edit make it|y:allow_once|n:reject_once";
+    for (words, expected) in [
+        (asks.to_owned(), 120),
+        (format!("!say I will\n{asks}\n!stop cancelled"), 120),
+        ("!write some.txt words".to_owned(), 120),
+        (format!("{asks}\n!say I may not"), 0),
+        ("!ask read look|y:allow_once|n:reject_once".to_owned(), 0),
+    ] {
+        let (code, out, err) = prompt(&acp, &words, &[]);
+        assert_eq!(code, expected, "{words}: {out} / {err}");
+        let is_told = err.contains("tenure: refused: ") && err.contains("was not permitted (approve-reads)");
+        assert_eq!(is_told, expected == 120, "{words}: {err}");
+    }
+    acp.finish();
+}
+
+#[test]
+fn an_adapter_that_cannot_start_has_the_exit_codes_of_a_command() {
+    let more = "[agents.gone.acp]\ncommand = 'no-such-agent'\n[agents.folder.acp]\ncommand = '/'\n";
+    let acp = Acp::with(&["--crash", "5"], "", more);
+    for (agent, expected) in [("gone", 127), ("folder", 126), ("helper", 119)] {
+        let (code, _, err) = run(&acp, &["acp", "prompt", agent, "hello"]);
+        assert_eq!(code, expected, "{agent}: {err}");
+        assert!(err.contains(agent), "{err}");
+    }
+    acp.finish();
+}
+
+#[test]
+fn the_history_tells_how_each_turn_ended() {
+    let acp = Acp::new(&["--load"]);
+    for words in ["!say one", "!error -32603 broke", "!say two\n!exit 3 gone", "!say three"] {
+        let _ = prompt(&acp, words, &[]);
+    }
+    let (code, out, err) = run(&acp, &["acp", "history", "helper"]);
+    assert_eq!(code, 0, "{err}");
+    let ends: Vec<&str> = out.lines().filter(|line| line.starts_with("turn ")).collect();
+    for (line, signs) in ends.iter().zip([
+        &["turn 1: end-turn after"][..],
+        &["turn 2: error after", "broke"],
+        &["turn 3: crashed after", "exit 3"],
+        &["turn 4: end-turn after"],
+    ]) {
+        assert!(signs.iter().all(|sign| line.contains(sign)), "{line}");
+    }
+    assert_eq!(ends.len(), 4, "{out}");
+    let place = |words: &str| out.find(words).unwrap_or_else(|| panic!("no {words}: {out}"));
+    assert!(place("turn 1:") < place("broke") && place("two\n") < place("turn 3:"), "{out}");
+    let (_, out, _) = run(&acp, &["acp", "history", "helper", "--json"]);
+    let reply: Value = serde_json::from_str(&out).expect("JSON");
+    let stops: Vec<&Value> =
+        reply["turns"].as_array().expect("turns").iter().map(|turn| &turn["stop"]).collect();
+    assert_eq!(json!(stops), json!(["end-turn", "error", "crashed", "end-turn"]));
+    acp.finish();
+}
+
+#[test]
+fn a_turn_that_never_reached_its_agent_is_in_the_history() {
+    let acp = Acp::with(&["--crash", "5"], "", "");
+    let _ = prompt(&acp, "hello there", &[]);
+    let (code, out, err) = run(&acp, &["acp", "history", "helper"]);
+    assert!(code == 0 && out.contains("> hello there") && out.contains("turn 1: crashed"), "{out} / {err}");
+    acp.finish();
+}
+
+#[test]
 fn modes_and_options_are_set_by_their_ids() {
     let acp = Acp::new(&["--modes", "--options"]);
     let (code, _, err) = prompt(&acp, "!say begin", &["--agent-mode", "act", "--model", "large"]);

@@ -3,18 +3,21 @@
 mod ending;
 mod follow;
 mod prompt;
+mod quiet;
 mod target;
 
 use super::page::more;
 use super::sessions::closed;
 use crate::args::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb};
 use crate::failure::Failure;
-use crate::print::{self, Face, Happened, Style};
+use crate::print::{self, Face, Happened, Style, Tone};
 use crate::{here, reach, settings};
 use follow::Interrupt;
+use std::collections::VecDeque;
 use target::Target;
-use tenure_core::session::Backend;
-use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest};
+use tenure_core::ids::TurnId;
+use tenure_core::session::{Backend, TurnState};
+use tenure_core::tools::sessions::{Action, EntryJson, SessionsReply, SessionsRequest, TurnJson};
 
 pub(crate) fn run(args: &AcpArgs) -> Result<u8, Failure> {
     let settings = match args.verb {
@@ -119,13 +122,64 @@ fn cancelled(reply: &SessionsReply) -> Result<(), Failure> {
     })
 }
 
-/// What happened, as it would have been seen. All of it is what was asked for.
+/// What happened, as it would have been seen, and how each turn ended. All of it is what was asked for.
 fn happened(reply: &SessionsReply) -> Result<(), Failure> {
     let style = Style { face: Face::of_stdout(), live: false, split: false, echo: true };
     let mut happened = Happened::new(style);
-    reply.entries.iter().flatten().for_each(|entry| happened.entry(entry));
+    let entries = reply.entries.as_deref().unwrap_or_default();
+    let mut left: VecDeque<&TurnJson> = reply.turns.iter().flatten().collect();
+    if let [first, .., last] = entries
+        && first.number > last.number
+    {
+        left.make_contiguous().reverse();
+    }
+    let mut turns = Turns { left, at: None };
+    for entry in entries {
+        turns.before(entry, &mut happened);
+        happened.entry(entry);
+    }
+    turns.end(reply.next.is_some(), &mut happened);
     happened.settle();
     happened.take().iter().try_for_each(|(_, text)| print::text(text))?;
     more(reply.next.as_deref());
     Ok(())
+}
+
+/// The turns of a history of which it is not told yet how they ended, in the order of their entries.
+struct Turns<'a> {
+    left: VecDeque<&'a TurnJson>,
+    /// The turn of the entry before.
+    at: Option<TurnId>,
+}
+
+impl Turns<'_> {
+    /// Tells of the turns that ended before an entry.
+    fn before(&mut self, entry: &EntryJson, happened: &mut Happened) {
+        let Some(id) = entry.turn_id.as_ref().filter(|id| self.at.as_ref() != Some(id)) else { return };
+        if self.left.iter().any(|turn| turn.turn_id == *id) {
+            while let Some(turn) = self.left.pop_front_if(|turn| turn.turn_id != *id) {
+                self.tell(turn, happened);
+            }
+        }
+        self.at = Some(id.clone());
+    }
+
+    /// Tells of the turns that are left. If there is more, the last of those with entries may go on there.
+    fn end(mut self, is_cut: bool, happened: &mut Happened) {
+        while let Some(turn) = self.left.pop_front() {
+            if !(is_cut && self.at.as_ref() == Some(&turn.turn_id)) {
+                self.tell(turn, happened);
+            }
+        }
+    }
+
+    /// Tells how a turn ended; of one that has no entries, what was said, too.
+    fn tell(&self, turn: &TurnJson, happened: &mut Happened) {
+        if self.at.as_ref() != Some(&turn.turn_id) {
+            happened.say(Tone::Quiet, &format!("> {}", print::plain(&turn.message)));
+        }
+        if turn.state != TurnState::Running {
+            happened.say(Tone::Quiet, &ending::told(turn));
+        }
+    }
 }

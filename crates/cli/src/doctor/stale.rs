@@ -174,9 +174,9 @@ impl Found {
         let Some((first, _)) = self.unconfirmed.first() else {
             return Check::ok(NAME, "every run that ended is known to have left nobody");
         };
-        let told = |(run, alive): &(RunId, Vec<String>)| match alive.is_empty() {
-            true => run.to_string(),
-            false => format!("{run} (still alive: {})", alive.join(", ")),
+        let told = |(run, alive): &(RunId, Vec<String>)| match &alive[..] {
+            [] => run.to_string(),
+            alive => format!("{run} (still alive: {})", alive.join(", ")),
         };
         let runs: Vec<String> = self.unconfirmed.iter().map(told).collect();
         let finding = format!("{} that may have left processes: {}", counted(runs.len(), "run"), some(&runs));

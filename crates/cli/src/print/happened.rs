@@ -6,12 +6,14 @@
 mod page;
 mod plan;
 mod question;
+mod refusal;
 mod tool;
 
 use super::{Face, Tone, plain};
 use page::{Page, Section};
 use plan::Plan;
 use question::Question;
+use refusal::LastDeed;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::ids::TurnId;
@@ -51,6 +53,7 @@ pub(crate) struct Happened {
     /// Permissions of which is told how they were decided.
     decided: BTreeSet<u64>,
     usage: Option<String>,
+    deed: LastDeed,
     last: u64,
     turn: Option<TurnId>,
 }
@@ -65,6 +68,7 @@ impl Happened {
             questions: BTreeMap::new(),
             decided: BTreeSet::new(),
             usage: None,
+            deed: LastDeed::default(),
             last: 0,
             turn: None,
         }
@@ -93,6 +97,11 @@ impl Happened {
         self.page.answered
     }
 
+    /// What the agent was refused, if it has not done or said anything since.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.deed.refusal()
+    }
+
     /// How much of its memory the agent has used, if it says so.
     pub(crate) fn usage(&self) -> Option<&str> {
         self.usage.as_deref()
@@ -105,6 +114,7 @@ impl Happened {
             self.page.part();
         }
         self.last = self.last.max(entry.number);
+        self.deed.entry(entry);
         let body = &entry.body;
         match entry.kind.as_str() {
             "user" if !self.page.style.echo => {}

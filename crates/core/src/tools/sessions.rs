@@ -240,7 +240,7 @@ pub struct SessionsReply {
     /// For `list`: those there are, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<SessionJson>>,
-    /// For `history`: the turns.
+    /// For `history`: the turns. For `entries`: the turns that they are of, with the beginnings of their texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Vec<TurnJson>>,
     /// For `entries`: what happened.

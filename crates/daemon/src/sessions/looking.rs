@@ -17,6 +17,8 @@ use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
 
 /// How many sessions or turns are shown at once, if nothing is said, and at most.
 const PAGE: (u64, u64) = (50, 500);
+/// How many bytes of a turn's texts stand beside its entries, which have them.
+const TURN_SHOWN: u64 = 200;
 /// How many bytes of text a history has, if nothing is said, and at most.
 const TEXT: (u64, u64) = (64 << 10, 4 << 20);
 /// How many runs are shown with a session.
@@ -84,7 +86,7 @@ impl Daemon {
     }
 
     /// The runs of a session that have not ended: at most so many.
-    pub(super) async fn live_runs_of(&self, key: &SessionKey, limit: usize) -> Result<Vec<RunId>, Refusal> {
+    pub(crate) async fn live_runs_of(&self, key: &SessionKey, limit: usize) -> Result<Vec<RunId>, Refusal> {
         let query = Query {
             states: LIVE.to_vec(),
             session: Some(key.to_string()),
@@ -128,10 +130,43 @@ impl Daemon {
     ) -> Result<SessionsReply, Refusal> {
         let session = self.seen(request, asker, Action::History).await?;
         let (side, bytes) = part(request)?;
-        let page = self.registry.entries(session.row.key, side, page(request.limit)?, bytes).await?;
+        let key = session.row.key;
+        let page = self.registry.entries(key.clone(), side, page(request.limit)?, bytes).await?;
+        let (is_first, is_last) = (request.after.is_none(), page.next.is_none());
+        let (from_oldest, to_newest) = match side {
+            Side::After(_) => (is_first, is_last),
+            Side::Before(_) => (is_last, is_first),
+        };
+        let turns = self.turns_of_page(&key, &page.entries, (from_oldest, to_newest)).await?;
         let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
         let entries = page.entries.into_iter().map(entry).collect();
-        Ok(SessionsReply { entries: Some(entries), next, ..SessionsReply::default() })
+        let turns = Some(turns).filter(|turns| !turns.is_empty());
+        Ok(SessionsReply { entries: Some(entries), turns, next, ..SessionsReply::default() })
+    }
+
+    /// The turns of a page of entries, the oldest first, and those between them that have no entries. At either end of
+    /// the history, those before or after them, too. They say how they ended; of their texts they have the beginning.
+    async fn turns_of_page(
+        &self,
+        key: &SessionKey,
+        entries: &[Entry],
+        (from_oldest, to_newest): (bool, bool),
+    ) -> Result<Vec<TurnJson>, Refusal> {
+        let (mut least, mut most) = (u64::MAX, 0);
+        for id in [entries.first(), entries.last()].into_iter().flatten().filter_map(|it| it.turn.clone()) {
+            if let Some(turn) = self.registry.turn(id).await? {
+                (least, most) = (least.min(turn.number), most.max(turn.number));
+            }
+        }
+        let least = if from_oldest { 1 } else { least };
+        let most = if to_newest { u64::MAX } else { most };
+        if least > most {
+            return Ok(Vec::new());
+        }
+        let limit = usize::try_from(PAGE.1).unwrap_or(usize::MAX);
+        let page = self.registry.turns(key.clone(), Side::After(least - 1), limit, u64::MAX).await?;
+        let turns = page.turns.into_iter().filter(|turn| turn.number <= most);
+        Ok(turns.map(|turn| shown(turn, TURN_SHOWN)).collect())
     }
 
     /// What is done once a session has got these of its notices.

@@ -6,6 +6,9 @@ use tenure_core::duration::show;
 use tenure_core::session::{Stop, TurnState};
 use tenure_core::tools::sessions::TurnJson;
 
+/// The exit code of a turn that was refused, by the agent or because the agent was refused something.
+pub(super) const REFUSED: u8 = 120;
+
 /// The exit code of a turn that has ended.
 pub(super) fn code(turn: &TurnJson) -> u8 {
     match (turn.state, turn.stop) {
@@ -13,7 +16,7 @@ pub(super) fn code(turn: &TurnJson) -> u8 {
         (_, Some(Stop::EndTurn)) | (TurnState::Done, None) => 0,
         (_, Some(Stop::Error | Stop::MaxTokens | Stop::MaxTurnRequests)) | (TurnState::Failed, None) => 1,
         (_, Some(Stop::Crashed)) => 119,
-        (_, Some(Stop::Refusal)) => 120,
+        (_, Some(Stop::Refusal)) => REFUSED,
         (_, Some(Stop::Cancelled)) | (TurnState::Cancelled, None) => 123,
         (_, Some(Stop::TimedOut)) | (TurnState::TimedOut | TurnState::Running, None) => 124,
     }
@@ -29,7 +32,7 @@ pub(super) fn complaint(turn: &TurnJson) -> Option<String> {
         (TurnState::Lost, _) => "nobody saw how the turn ended",
         (_, Some(Stop::MaxTokens)) => "the agent has used up its tokens",
         (_, Some(Stop::MaxTurnRequests)) => "the agent has asked its model as often as it may in a turn",
-        (_, Some(Stop::Refusal)) => "the agent refused",
+        (_, Some(Stop::Refusal)) => "refused",
         (_, Some(Stop::Crashed)) => "the agent's process ended in the middle of the turn",
         (TurnState::Cancelled, _) | (_, Some(Stop::Cancelled)) => "the turn was cancelled",
         (TurnState::TimedOut, _) | (_, Some(Stop::TimedOut)) => "a time limit ended the turn",
@@ -45,6 +48,12 @@ pub(super) fn closing(turn: &TurnJson, usage: Option<&str>) -> String {
     let took = took.map_or(String::new(), |took| format!(" after {}", show(took)));
     let usage = usage.map_or(String::new(), |usage| format!(", {usage}"));
     format!("turn {}: {how}{took}{usage}", turn.number)
+}
+
+/// How a turn ended, in a history: with what went wrong.
+pub(super) fn told(turn: &TurnJson) -> String {
+    let error = turn.error.as_deref().map_or(String::new(), |error| format!(": {}", print::plain(error)));
+    format!("{}{error}", closing(turn, None))
 }
 
 #[cfg(test)]
@@ -91,5 +100,8 @@ mod tests {
     fn the_last_line_says_how_long_it_took() {
         let line = closing(&turn(TurnState::Done, Some(Stop::EndTurn)), Some("5 of 10 tokens"));
         assert_eq!(line, "turn 3: end-turn after 2.0 s, 5 of 10 tokens");
+        let mut failed = turn(TurnState::Failed, Some(Stop::Crashed));
+        failed.error = Some("exit 3".to_owned());
+        assert_eq!(told(&failed), "turn 3: crashed after 2.0 s: exit 3");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::ending;
 use super::prompt::Watching;
+use super::quiet::Quiet;
 use crate::failure::Failure;
 use crate::print::{self, Face, Happened, Onto, Style, Tone};
 use crate::reach;
@@ -17,6 +18,7 @@ use tenure_os::hear::Interrupts;
 use tenure_os::terminal;
 use tenure_settings::Settings;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, sleep_until};
 
 /// How long after a connection that ended too early the next is tried.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -41,7 +43,11 @@ enum Told<'a> {
 /// What became of the watching.
 pub(super) enum Watched {
     /// The turn has ended.
-    Ended(Box<TurnJson>),
+    Ended {
+        turn: Box<TurnJson>,
+        /// What the agent was refused at last.
+        refusal: Option<String>,
+    },
     /// Whoever watched has left.
     Left {
         /// Whether the turn was told to stop before.
@@ -61,6 +67,7 @@ pub(super) struct Follow<'a> {
     /// Whether the turn has begun.
     begun: bool,
     cancelled: bool,
+    quiet: Quiet,
 }
 
 impl<'a> Follow<'a> {
@@ -75,8 +82,18 @@ impl<'a> Follow<'a> {
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
         let echo = interrupt == Interrupt::Leaves;
         let style = Style { face: Face::of_stdout(), live: is_terminal && !dumb, split: !is_terminal, echo };
-        let (happened, typist) = (Happened::new(style), Typist::new(json));
-        Self { settings, key, watching, json, interrupt, happened, typist, begun: false, cancelled: false }
+        Self {
+            settings,
+            key,
+            watching,
+            json,
+            interrupt,
+            happened: Happened::new(style),
+            typist: Typist::new(json),
+            begun: false,
+            cancelled: false,
+            quiet: Quiet::new(Instant::now()),
+        }
     }
 
     pub(super) fn until_its_end(mut self) -> Result<Watched, Failure> {
@@ -85,7 +102,7 @@ impl<'a> Follow<'a> {
             return Ok(watched);
         }
         self.happened.settle();
-        if let Watched::Ended(turn) = &watched {
+        if let Watched::Ended { turn, .. } = &watched {
             if let Some(text) = turn.text.as_deref().filter(|_| !self.happened.answered()) {
                 self.happened.answer(text);
                 self.happened.settle();
@@ -134,21 +151,46 @@ impl<'a> Follow<'a> {
                     }
                 }
                 Some(update) = updates.recv() => {
+                    self.quiet = Quiet::new(Instant::now());
                     if let Some(turn) = self.told(update)? {
-                        return Ok(Some(Watched::Ended(turn)));
+                        return Ok(Some(self.ended(turn)));
                     }
                 }
                 Some(line) = self.typist.typed.recv() => self.answered(client, &line).await?,
+                () = sleep_until(self.quiet.due()) => self.say_quiet()?,
                 ended = &mut stream => {
                     while let Ok(update) = updates.try_recv() {
                         if let Some(turn) = self.told(update)? {
-                            return Ok(Some(Watched::Ended(turn)));
+                            return Ok(Some(self.ended(turn)));
                         }
                     }
                     return gone(ended).map(|()| None);
                 }
             }
         }
+    }
+
+    /// Tells that nothing has come for a while, unless it is a person who is waited for.
+    fn say_quiet(&mut self) -> Result<(), Failure> {
+        let notice = self.quiet.notice();
+        if !self.begun || self.happened.question().is_some() {
+            return Ok(());
+        }
+        let how = match self.interrupt {
+            Interrupt::Cancels => "Ctrl-C cancels it",
+            Interrupt::Leaves => "`tenure acp cancel` ends it",
+        };
+        let notice = format!("{notice}; {how}");
+        if self.json {
+            complain(notice);
+            return Ok(());
+        }
+        self.happened.say(Tone::Quiet, &notice);
+        self.print()
+    }
+
+    fn ended(&self, turn: Box<TurnJson>) -> Watched {
+        Watched::Ended { turn, refusal: self.happened.refusal().filter(|_| !self.cancelled) }
     }
 
     /// Shows what is told; the turn, if it has ended.

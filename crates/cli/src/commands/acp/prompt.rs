@@ -11,8 +11,9 @@ use crate::{here, print, reach};
 use std::path::{Path, PathBuf};
 use tenure_client::Client;
 use tenure_core::api::Exact;
-use tenure_core::session::{Backend, Mode, SessionRow, SessionState};
-use tenure_core::tools::sessions::{Action, EntryJson, Sent, SessionsReply, SessionsRequest};
+use tenure_core::ending::Reason;
+use tenure_core::session::{Backend, Mode, SessionRow, SessionState, Stop};
+use tenure_core::tools::sessions::{Action, EntryJson, Sent, SessionsReply, SessionsRequest, TurnJson};
 use tenure_os::complaint::complain;
 use tenure_settings::Settings;
 
@@ -72,9 +73,15 @@ pub(super) fn follow(
     interrupt: Interrupt,
 ) -> Result<u8, Failure> {
     match Follow::new(settings, key, watching, json, interrupt).until_its_end()? {
-        Watched::Ended(turn) => {
+        Watched::Ended { turn, refusal: Some(why) }
+            if matches!(turn.stop, Some(Stop::EndTurn | Stop::Cancelled)) =>
+        {
+            complain(format_args!("refused: {why}; `--permissions` says what it may do"));
+            Ok(ending::REFUSED)
+        }
+        Watched::Ended { turn, .. } => {
             ending::complaint(&turn).iter().for_each(complain);
-            Ok(ending::code(&turn))
+            Ok(not_started(settings, &turn).unwrap_or_else(|| ending::code(&turn)))
         }
         Watched::Left { cancelled: true } => {
             complain("the turn is being cancelled: its end was not waited for");
@@ -85,6 +92,14 @@ pub(super) fn follow(
             Ok(if interrupt == Interrupt::Leaves { 0 } else { 123 })
         }
     }
+}
+
+/// The exit code of a turn whose adapter could not be started: its run has it.
+fn not_started(settings: &Settings, turn: &TurnJson) -> Option<u8> {
+    let run = turn.run_id.as_ref().filter(|_| turn.stop == Some(Stop::Error))?;
+    let run = reach::wait(reach::needed(settings).ok()?.run(run.as_str())).ok()?;
+    let termination = run.termination.filter(|termination| termination.reason == Reason::SpawnError)?;
+    Some(termination.code())
 }
 
 /// The turn that is under way in a session.

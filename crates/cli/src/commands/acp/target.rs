@@ -113,7 +113,7 @@ impl Family {
     }
 
     /// The key of the session that is open, if one is.
-    pub(super) fn open(&self) -> Option<&str> {
+    fn open(&self) -> Option<&str> {
         self.members.iter().find(|(_, state)| state.is_open()).map(|(key, _)| key.as_str())
     }
 

@@ -1,0 +1,48 @@
+//! An agent that says nothing: whoever watches is told so after a minute, and again each time that has doubled.
+
+use std::time::Duration;
+use tenure_core::duration::show;
+use tokio::time::Instant;
+
+/// The silence after which it is told.
+const FIRST_NOTICE: Duration = Duration::from_mins(1);
+
+/// A stretch of silence.
+#[derive(Debug)]
+pub(super) struct Quiet {
+    since: Instant,
+    notice_after: Duration,
+}
+
+impl Quiet {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { since: now, notice_after: FIRST_NOTICE }
+    }
+
+    /// When the next notice is due.
+    pub(super) fn due(&self) -> Instant {
+        self.since + self.notice_after
+    }
+
+    /// The notice that is due. The next is due when the silence is twice as long.
+    pub(super) fn notice(&mut self) -> String {
+        let lasted = show(self.notice_after);
+        self.notice_after *= 2;
+        format!("no answer for {lasted}: the turn goes on")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_told_after_a_minute_and_whenever_it_has_doubled() {
+        let now = Instant::now();
+        let mut quiet = Quiet::new(now);
+        for (minutes, words) in [(1, "1 min 0 s"), (2, "2 min 0 s"), (4, "4 min 0 s")] {
+            assert_eq!(quiet.due(), now + Duration::from_mins(minutes));
+            assert_eq!(quiet.notice(), format!("no answer for {words}: the turn goes on"));
+        }
+    }
+}
