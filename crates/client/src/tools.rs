@@ -48,7 +48,19 @@ impl Client {
     }
 
     /// Does something with sessions. A wait lasts at most `TURN_WAIT_MS`.
+    ///
+    /// A daemon from before `process` was known goes on until it is restarted: it is asked without, and starts agents from
+    /// its own environment.
     pub async fn sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
+        match self.ask_sessions(request).await {
+            Err(failed) if request.process.is_some() && knows_no_process(&failed) => {
+                self.ask_sessions(&SessionsRequest { process: None, ..request.clone() }).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn ask_sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
         let text = serde_json::to_vec(request).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
         let head = Request::builder().method(Method::POST).uri("/v1/sessions").header(CLI_HEADER, "1");
         self.read(self.exchange(head, text).await?).await
@@ -86,5 +98,28 @@ impl Client {
             return Err(no_such("no-such-entry", "no entry has the id \"\": `tenure allowlist` lists them"));
         }
         self.call(Method::DELETE, &format!("/v1/allowlist/{}", escaped(id)), &json!({})).await
+    }
+}
+
+/// Whether the daemon refused the field before it did anything.
+fn knows_no_process(failed: &Failed) -> bool {
+    matches!(failed, Failed::Refused(problem) if problem.status == 400 && problem.detail.contains("unknown field `process`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::api::Problem;
+
+    #[test]
+    fn a_daemon_of_before_is_told_from_one_that_refuses() {
+        let refused = |status, detail: &str| {
+            let (code, title) = ("bad-request".to_owned(), "Bad Request".to_owned());
+            Failed::Refused(Problem { status, code, title, detail: detail.to_owned() })
+        };
+        let of_before = "the body is not understood: unknown field `process`, expected one of `action`";
+        assert!(knows_no_process(&refused(400, of_before)));
+        assert!(!knows_no_process(&refused(422, "process is for Tenure's own command line")));
+        assert!(!knows_no_process(&refused(400, "the body is not understood: unknown field `proces`")));
     }
 }
