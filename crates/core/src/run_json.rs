@@ -31,6 +31,8 @@ pub struct RunView {
     pub lease_expires_at_ms: Option<u64>,
     /// Whether a keeper lives.
     pub kept: bool,
+    /// The present size of its terminal; `None` where the ticket's holds.
+    pub pty_size: Option<Size>,
     /// Its output.
     pub output: Totals,
     /// When the last output came.
@@ -124,6 +126,7 @@ impl RunView {
             hold,
             lease_expires_at_ms,
             kept: _,
+            pty_size,
             output,
             last_output_at_ms,
             directory,
@@ -142,7 +145,7 @@ impl RunView {
             command: ticket.command.clone(),
             cwd: ticket.cwd.clone(),
             pty: ticket.pty_size.is_some(),
-            pty_size: ticket.pty_size,
+            pty_size: pty_size.or(ticket.pty_size),
             env_names: ticket.env_names.clone(),
             limits: ticket.limits.clone(),
             state: *state,

@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 use tenure_core::ending::Cause;
 use tenure_core::output::Totals;
-use tenure_core::record::{Ending, KeeperNote};
+use tenure_core::record::{Ending, KeeperNote, Ticket};
 use tenure_core::run_json::RunView;
+use tenure_core::spec::Size;
 use tenure_core::state::State;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::rundir::RunDir;
+use tenure_os::clock;
 use tenure_store::RunRow;
 use tokio::time::{Instant, timeout_at};
 
@@ -24,9 +26,15 @@ impl Daemon {
         let status = self.held(&row.ticket.run_id).map(|held| held.status());
         let read =
             Known { state: row.state, cause: row.cause, note: row.note.clone(), ending: row.ending.clone() };
-        let Known { state, cause, note, ending } = read.and(status.unwrap_or_default());
-        let (output, last_output_at_ms) = output_of(Path::new(&row.directory), ending.as_ref());
+        let mut known = read.and(status.unwrap_or_default());
+        let directory = Path::new(&row.directory);
+        if known.ending.is_none() && !row.foreign {
+            known = known.with_overdue(overdue_ending(directory));
+        }
+        let Known { state, cause, note, ending } = known;
+        let (output, last_output_at_ms) = output_of(directory, ending.as_ref());
         RunView {
+            pty_size: size_of(&row.ticket, directory),
             ticket: row.ticket.clone(),
             // A lease that was put to rest does not expire.
             lease_expires_at_ms: Some(row.expires_at_ms).filter(|&at| ending.is_none() && at < u64::MAX),
@@ -47,17 +55,19 @@ impl Daemon {
     /// The same of a run that this daemon holds, without a look at the registry: what is known here is recorded.
     pub(crate) fn view_held(&self, held: &Held) -> RunView {
         let status = held.status();
-        let state = status.state();
-        let ending = status.ending.as_deref().cloned();
+        let known = Known { state: status.state(), cause: None, note: None, ending: None }.and(status);
+        let overdue = if known.ending.is_none() { overdue_ending(&held.directory) } else { None };
+        let Known { state, cause, note, ending } = known.with_overdue(overdue);
         let (output, last_output_at_ms) = output_of(&held.directory, ending.as_ref());
         let expires_at_ms = self.tenancy().expires_at_ms();
         RunView {
+            pty_size: size_of(&held.ticket, &held.directory),
             ticket: held.ticket.clone(),
-            note: status.note,
+            note,
             lease_expires_at_ms: expires_at_ms.filter(|_| ending.is_none()),
             ending,
             state,
-            cause: status.cause,
+            cause,
             hold: held.hold.clone(),
             kept: true,
             output,
@@ -109,16 +119,38 @@ impl Daemon {
         }
         let run = &row.ticket.run_id;
         if let Some(held) = self.held(run) {
-            match deadline {
-                Some(at) => drop(timeout_at(at, held.over()).await),
-                None => drop(held.over().await),
-            }
+            wait_until_over(&held, deadline).await;
             if let Status { let_go: None, .. } = held.status() {
                 return Ok(self.view_held(&held));
             }
         }
         Ok(self.view(&self.wait(run, deadline).await?))
     }
+}
+
+/// Waits until the end of a run is recorded, or is on disk and cannot be recorded, or until the deadline.
+async fn wait_until_over(held: &Held, deadline: Option<Instant>) {
+    loop {
+        let look = Instant::now() + RECORDING;
+        let until = deadline.map_or(look, |at| at.min(look));
+        let is_over = timeout_at(until, held.over()).await.is_ok();
+        if is_over || overdue_ending(&held.directory).is_some() || deadline.is_some_and(|at| at <= look) {
+            return;
+        }
+    }
+}
+
+/// The ending that is on disk and should have been recorded by now: the registry's disk is full, or it cannot write for
+/// another reason. Clients are shown it, because its file is a record (I4); events and notices follow the registry.
+fn overdue_ending(run: &Path) -> Option<Ending> {
+    let ending = RunDir::open(run).ok()?.ending().ok()??;
+    let recorded_by = Duration::from_millis(ending.ended_at_ms) + RECORDING;
+    (Duration::from_millis(clock::unix_ms()) >= recorded_by).then_some(ending)
+}
+
+/// The present size of a run's terminal.
+fn size_of(ticket: &Ticket, run: &Path) -> Option<Size> {
+    ticket.pty_size.and_then(|_| tenure_output::present_size(&run.join("output")))
 }
 
 /// How far a run has come.
@@ -137,6 +169,14 @@ impl Known {
             cause: self.cause.or(since.cause),
             note: self.note.or(since.note),
             ending: self.ending.or_else(|| since.ending.as_deref().cloned()),
+        }
+    }
+
+    /// The same, with an ending that the registry could not record.
+    fn with_overdue(self, overdue: Option<Ending>) -> Self {
+        match overdue {
+            Some(ending) => Self { state: State::Exited, ending: Some(ending), ..self },
+            None => self,
         }
     }
 }

@@ -152,6 +152,7 @@ fn a_background_pty_can_be_resized_and_typed_to() {
     install.wait_for_output(&id, "size 120x30");
     assert!(install.tenure(&["resize", &id, "99x33"]).status.success());
     install.wait_for_output(&id, "size 99x33");
+    assert_eq!(install.show(&id)["ptySize"]["cols"], 99, "the present size");
     assert!(install.tenure(&["write", &id, "\x03"]).status.success());
     assert_eq!(install.wait(&id), 130);
     for size in ["0x10", "10", "x", "70000x10", "-1x5"] {

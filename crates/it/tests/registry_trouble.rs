@@ -130,7 +130,7 @@ fn mount(args: &[&str]) {
 }
 
 /// The registry's disk is full: nothing new is started, what runs goes on, is cancelled, ends, and is recorded when there
-/// is room again. Whoever waits is told then, and not before (I4).
+/// is room again. Whoever waits is told what the run's own file says (I4).
 #[test]
 fn a_full_disk_holds_the_records_up_and_no_run() {
     let (home, disk) = on_a_small_disk("1m");
@@ -151,8 +151,7 @@ fn a_full_disk_holds_the_records_up_and_no_run() {
     assert_eq!(ending(&home, &quick), ("exit".to_owned(), Some(5)));
     home.ask_to_cancel(&[&id]);
     assert_eq!(ending(&home, &id).0, "manual-cancel");
-    let waiting = home.tenure(&["wait", "--timeout", "300ms", &quick]);
-    assert_eq!(waiting.status.code(), Some(124), "not told before it is recorded: {}", err(&waiting));
+    assert_eq!(home.wait(&quick), 5);
     fs::remove_file(&full).expect("it is there");
     assert_eq!((home.wait(&quick), home.wait(&id)), (5, 123));
     assert!(home.tenure(&["daemon", "stop"]).status.success());
@@ -190,9 +189,36 @@ fn a_cancel_waits_for_no_registry() {
         locked.execute_batch("BEGIN IMMEDIATE").expect("the only writer");
         assert!(home.tenure(&["cancel", &id]).status.success());
         assert_eq!(ending(&home, &id).0, "manual-cancel", "ended while nothing can be recorded");
-        assert_ne!(home.show(&id)["state"], "exited", "nobody is told before it is recorded");
+        assert_eq!(home.wait(&id), 123, "its file says so");
+        let told = home.tenure(&["events", "--since", "0"]);
+        assert!(!String::from_utf8_lossy(&told.stdout).contains("run-ended"), "told before it is recorded");
         drop(locked);
         assert_eq!(home.wait(&id), 123);
         home.finish();
     }
+}
+
+/// Whatever keeps the registry from writing (a full disk, somebody who holds it): an ending that is on disk is shown.
+#[test]
+fn an_ending_that_the_registry_cannot_take_is_shown_from_the_runs_files() {
+    let home = Home::unwatched();
+    let id = home.start_in_background(&["--stdin", "open"], &["sh", "-c", "read line; exit 3"]);
+    let db = rusqlite::Connection::open(home.state().join("tenure.db")).expect("the registry");
+    db.execute_batch("BEGIN IMMEDIATE").expect("nobody else can write now");
+    assert!(home.tenure(&["write", &id, "go\n"]).status.success());
+    assert_eq!(ending(&home, &id), ("exit".to_owned(), Some(3)));
+    let ps = |words: &[&str]| {
+        let output = home.tenure(&[&["ps", "--json"], words].concat());
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+    };
+    tenure_it::eventually("the ending in the list", || {
+        (ps(&["--all"])[0]["state"] == "exited").then_some(())
+    });
+    assert_eq!(ps(&[]), serde_json::json!([]), "it is not among the live ones");
+    assert_eq!(home.show(&id)["termination"]["exitCode"], 3);
+    assert_eq!(home.tenure(&["wait", "--timeout", "20s", &id]).status.code(), Some(3));
+    db.execute_batch("ROLLBACK").expect("others can write");
+    drop(db);
+    assert_eq!(home.wait(&id), 3);
+    home.finish();
 }

@@ -304,8 +304,10 @@ impl RunDir {
         };
         let hold = Hold { instance: ticket.owner_instance_id.clone(), epoch: ticket.lease_epoch };
         let lease_expires_at_ms = None;
+        let pty_size = ticket.pty_size.and_then(|_| tenure_output::present_size(&self.output()));
         Ok(RunView {
             ticket,
+            pty_size,
             note,
             ending,
             state,

@@ -21,7 +21,7 @@ mod tests;
 
 pub use clean::Cleaner;
 pub use reader::{Piece, Reader, totals};
-pub use sizes::{Resized, sizes};
+pub use sizes::{Resized, present_size, sizes};
 pub use tail::tail_offset;
 pub use writer::{Appended, Writer};
 

@@ -52,6 +52,11 @@ pub fn sizes(dir: &Path) -> Vec<Resized> {
     bytes.chunks(ENTRY).map_while(Resized::decode).collect()
 }
 
+/// The present size of a terminal with output in this directory; `None` if it still has its first.
+pub fn present_size(dir: &Path) -> Option<Size> {
+    sizes(dir).last().map(|resized| resized.size)
+}
+
 /// Records a size; a disk that does not take it costs the screen, not the run.
 pub(crate) fn record(dir: &Path, resized: Resized) -> io::Result<()> {
     let known = sizes(dir);

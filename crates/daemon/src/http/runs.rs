@@ -105,6 +105,7 @@ pub(super) async fn list(
         None if asks.all => Vec::new(),
         None => LIVE.to_vec(),
     };
+    let asked_states = states.clone();
     let query = Query {
         states,
         session: asks.session,
@@ -114,7 +115,10 @@ pub(super) async fn list(
         limit: asks.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
     };
     let (rows, next) = daemon.list(query, &who).await?;
-    let runs = rows.iter().map(|row| daemon.view(row)).map(|view: RunView| view.json()).collect();
+    // One that ended and could not be recorded is in the registry as it was.
+    let is_asked_for = |view: &RunView| asked_states.is_empty() || asked_states.contains(&view.state);
+    let views = rows.iter().map(|row| daemon.view(row)).filter(is_asked_for);
+    let runs = views.map(|view| view.json()).collect();
     let next = next.map(|Cursor { created_at_ms, run_id }| format!("{created_at_ms}-{run_id}"));
     Ok(Json(RunList { runs, next }))
 }
