@@ -5,9 +5,10 @@ use hyper::{Method, Request};
 use serde::Serialize;
 use serde_json::json;
 use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList};
+use tenure_core::ids::RunId;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
-use tenure_core::tools::{CLI_HEADER, ExecReply, ProcessReply};
+use tenure_core::tools::{CLI_HEADER, ExecReply, ProcessReply, RUN_HEADER};
 
 /// What a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +34,12 @@ impl Answer {
 impl Client {
     /// Runs a command line; answers when it has ended, or goes on in the background. Whoever stops waiting before ends it.
     ///
-    /// The request is an `ExecRequest`, or JSON that the daemon is to judge.
-    pub async fn exec(&self, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failed> {
+    /// The request is an `ExecRequest`, or JSON that the daemon is to judge. Its run gets this id; where there is one with it,
+    /// that is gone on with.
+    pub async fn exec(&self, request: &(impl Serialize + Sync), run: &RunId) -> Result<ExecReply, Failed> {
         let text = serde_json::to_vec(request).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
         let head = Request::builder().method(Method::POST).uri("/v1/exec").header(CLI_HEADER, "1");
+        let head = head.header(RUN_HEADER, run.as_str());
         self.read(self.exchange(head, text).await?).await
     }
 

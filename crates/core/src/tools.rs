@@ -8,7 +8,8 @@ pub mod sessions;
 pub mod tasks;
 
 pub use client::{
-    CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, is_made_by, mcp_session,
+    CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION, MCP_SESSION_HEADER, RUN_HEADER, is_made_by,
+    mcp_session,
 };
 pub use exec::{ExecReply, ExecRequest, Notify};
 pub use outcome::{FailureKind, Outcome, Status, outcome};

@@ -14,6 +14,7 @@ mod notice;
 mod poll;
 mod process;
 mod question;
+mod resume;
 pub(crate) mod shell;
 mod turn;
 mod wanted;

@@ -187,16 +187,50 @@ fn who_stops_waiting_ends_the_whole_tree() {
 }
 
 #[test]
-fn a_caller_whose_daemon_is_gone_says_that_the_command_may_go_on() {
+fn a_call_goes_on_with_the_next_daemon_and_the_same_run() {
     let home = home();
     says(&home, &["daemon", "start"], 0);
+    let line = "echo ready; until test -e go; do sleep 0.05; done; echo finished; exit 7";
+    let mut caller = home.start(&["exec", "--json", "--yield", "2m", "--", line]);
+    let id = ready(&home);
+    for _ in 0..2 {
+        let killed = home.kill();
+        home.next_after(killed);
+    }
+    std::fs::write(home.dir().join("go"), "").expect("write");
+    assert_eq!(caller.code(), 7, "{}", caller.err());
+    let reply: Value = serde_json::from_str(&caller.out()).expect("JSON");
+    assert_eq!((&reply["runId"], &reply["status"]), (&Value::from(&*id), &"completed".into()), "{reply}");
+    assert_eq!(reply["output"], "ready\nfinished\n");
+    assert_eq!(home.runs().len(), 1, "it was started once");
+    home.finish();
+}
+
+#[test]
+fn a_call_over_the_death_of_its_daemon_still_yields_and_still_ends_with_its_caller() {
+    let home = home();
+    says(&home, &["daemon", "start"], 0);
+    let mut caller = home.start(&["exec", "--yield", "3s", "--", &home.actor(), "sleep"]);
+    let id = ready(&home);
+    let killed = home.kill();
+    assert_eq!(caller.code(), 0, "{}", caller.err());
+    assert!(caller.err().contains(&format!("it goes on as run {id}")), "{}", caller.err());
+    home.next_after(killed);
+    home.cancel(&id);
     let mut caller = home.start(&["exec", "--yield", "2m", "--", &home.actor(), "sleep"]);
     let id = ready(&home);
     let killed = home.kill();
-    assert_eq!(caller.code(), 125);
-    assert!(caller.err().contains("may go on") && caller.err().contains("tenure ps"), "{}", caller.err());
     home.next_after(killed);
-    home.cancel(&id);
+    // The next daemon hears of the caller when that asks again.
+    eventually("that the caller's end is the command's", || {
+        proc::send(caller.pid(), Signal::INT);
+        caller.ended().map(drop)
+    });
+    let waited = home.tenure(&["wait", "--timeout", "2s", &id]).status.code();
+    if waited == Some(124) {
+        // It left before it had asked: then the command goes on, as said.
+        home.cancel(&id);
+    }
     home.finish();
 }
 
@@ -288,5 +322,16 @@ fn settings_of_a_run_in_the_callers_environment_hold_for_that_call() {
         assert!(dropped(less, verb).as_u64().is_some_and(|bytes| bytes > 100_000), "{verb}");
         assert_eq!(dropped("", verb), 0, "{verb}");
     }
+    home.finish();
+}
+
+#[test]
+fn a_list_says_where_it_stops() {
+    let home = home();
+    (0..4).for_each(|_| drop(says(&home, &["run", "--quiet", "--", "true"], 0)));
+    let (out, err) = says(&home, &["process", "list", "--limit", "3"], 0);
+    assert!(out.lines().count() == 4 && err.contains("the newest 3 are shown"), "{out}{err}");
+    let (_, err) = says(&home, &["process", "list"], 0);
+    assert_eq!(err, "", "all are shown");
     home.finish();
 }

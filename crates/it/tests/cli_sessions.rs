@@ -206,9 +206,10 @@ fn the_agents_are_listed_without_a_daemon() {
         .expect("a configuration");
     let (out, err) = says(&install, &["agents"], 1);
     assert!(
-        out.is_empty() && err.contains("config.toml:5:") && err.contains("agents.mine.duration-of-turns"),
-        "{err}"
+        out.contains("claude") && !out.contains("mine") && err.contains("config.toml:5:"),
+        "the others are listed: {out}"
     );
+    assert!(err.contains("agents.mine.duration-of-turns"), "{err}");
     assert!(!install.state().join("daemon.sock").exists(), "nothing was started");
 }
 
@@ -266,4 +267,25 @@ fn the_adapters_in_the_docs_can_be_used() {
     for name in built_in.split('`').skip(1).step_by(2) {
         assert!(adapter(name)["source"] != "own", "{name}");
     }
+}
+
+#[test]
+fn a_close_goes_on_with_the_next_daemon() {
+    let home = home();
+    let key = spawn(&home, "worker", &["--task", "trap '' TERM; echo begun; while :; do sleep 1; done"]);
+    let run = tenure_it::eventually("the turn's run", || {
+        let runs = json_of(&home, &["ps", "--state", "running", "--json"], 0);
+        runs[0]["runId"].as_str().map(str::to_owned)
+    });
+    home.wait_for_output(&run, "begun");
+    let mut caller = home.start(&["sessions", "close", &key]);
+    tenure_it::eventually("the closing", || {
+        let status = json_of(&home, &["sessions", "status", &key, "--json"], 0);
+        (status["session"]["state"] == "closing").then_some(())
+    });
+    home.kill();
+    assert_eq!(caller.code(), 0, "{}", caller.err());
+    assert!(caller.out().contains(&format!("closed {key}\n")), "{}", caller.out());
+    assert_eq!(json_of(&home, &["sessions", "status", &key, "--json"], 0)["session"]["state"], "closed");
+    home.finish();
 }

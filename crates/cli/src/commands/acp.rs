@@ -7,7 +7,7 @@ mod quiet;
 mod target;
 
 use super::page::more;
-use super::sessions::closed;
+use super::sessions::{close as close_session, closed};
 use crate::args::{AcpArgs, AcpCloseArgs, AcpHistoryArgs, AcpVerb};
 use crate::failure::Failure;
 use crate::print::{self, Face, Happened, Style, Tone};
@@ -81,7 +81,10 @@ fn asked(
     json: bool,
     show: &dyn Fn(&SessionsReply) -> Result<(), Failure>,
 ) -> Result<u8, Failure> {
-    let reply = reach::wait(reach::needed(target.settings)?.sessions(request))?;
+    let reply = match request.action {
+        Action::Close => close_session(target.settings, request)?,
+        _ => reach::wait(reach::needed(target.settings)?.sessions(request))?,
+    };
     if json { print::json(&reply) } else { show(&reply) }.map(|()| 0)
 }
 

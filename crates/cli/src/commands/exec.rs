@@ -12,9 +12,12 @@ use request::OwnDefaults;
 use serde::Serialize;
 use tenure_client::{Client, Failed};
 use tenure_core::ending::{Exit, Termination};
+use tenure_core::ids::RunId;
 use tenure_core::signal;
 use tenure_core::tools::{ExecReply, FailureKind, Status};
+use tenure_keeper::state_root;
 use tenure_os::complaint::complain;
+use tenure_settings::Settings;
 
 pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
     let settings = settings::load().map_err(Failure::of_run)?;
@@ -31,28 +34,60 @@ pub(crate) fn run(args: &ExecArgs) -> Result<u8, Failure> {
             OwnDefaults::of(&settings).fill_in(fields).map_err(Failure::ours)?;
             fields.insert("process".to_owned(), serde_json::to_value(process).map_err(Failure::refused)?);
         }
-        ask(&reach::needed(&settings).map_err(Failure::of_run)?, &request)?
+        ask(&settings, &request)?
     } else {
-        let request = request::of(args, &settings, process);
-        ask(&reach::needed(&settings).map_err(Failure::of_run)?, &request)?
+        ask(&settings, &request::of(args, &settings, process))?
     };
     let is_json = args.json || args.json_in.is_some();
     let shown = if is_json { print::json(&reply) } else { show(&reply) };
     shown.map(|()| code(&reply)).map_err(Failure::of_run)
 }
 
-fn ask(client: &Client, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {
-    reach::try_wait(client.exec(request))?.map_err(|failed| match &failed {
-        Failed::Broken(_) => Failure::ours(
-            "the daemon went away while the command ran, and the command may go on: `tenure ps` finds it, and \
-             `tenure process poll` waits for its end",
-        ),
-        Failed::Silent { .. } => Failure::ours(format!(
-            "{failed}; the command may have been started: `tenure ps` finds it"
+/// How many daemons may go away during one call.
+const MOST_DAEMONS: usize = 10;
+
+/// Asks the daemon. If that goes away, the next one goes on with the same run: it is never started twice.
+fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {
+    let run = state_root::new_run_id().map_err(Failure::ours)?;
+    let mut client = reach::needed(settings).map_err(Failure::of_run)?;
+    for _ in 0..MOST_DAEMONS {
+        match reach::try_wait(client.exec(request, &run))? {
+            Ok(reply) => return Ok(reply),
+            Err(Failed::Broken(_)) => client = next_with(settings, &run)?,
+            Err(failed @ Failed::Silent { .. }) => {
+                return Err(Failure::ours(format!(
+                    "{failed}; the command may have been started: `tenure process poll {run}` finds it"
+                )));
+            }
+            Err(failed @ (Failed::Unreachable(_) | Failed::NotUnderstood(_))) => {
+                return Err(Failure::ours(&failed));
+            }
+            Err(failed @ Failed::Refused(_)) => return Err(Failure::refused(&failed)),
+        }
+    }
+    Err(Failure::ours(format!(
+        "daemons keep going away: `tenure process poll {run}` waits for the run's end"
+    )))
+}
+
+/// The next daemon, if it knows the run. One from before the last upgrade gave it another id, or none was started.
+fn next_with(settings: &Settings, run: &RunId) -> Result<Client, Failure> {
+    let gone = |why: &dyn std::fmt::Display| {
+        Failure::ours(format!(
+            "the daemon went away while the command ran ({why}), and the command may go on as run {run}: `tenure ps` shows \
+             it, and `tenure process poll {run}` waits for its end"
+        ))
+    };
+    let client = reach::needed(settings).map_err(|failure| gone(&failure.text()))?;
+    match reach::try_wait(client.run(run.as_str()))? {
+        // One that is gone again by now is found out by the next call.
+        Ok(_) => Ok(client),
+        Err(failed) if failed.is_lost() => Ok(client),
+        Err(failed) if failed.code() == Some("no-such-run") => Err(Failure::ours(
+            "the daemon went away before it recorded a run: look with `tenure ps` before you try again",
         )),
-        Failed::Unreachable(_) | Failed::NotUnderstood(_) => Failure::ours(&failed),
-        Failed::Refused(_) => Failure::refused(&failed),
-    })
+        Err(failed) => Err(gone(&failed)),
+    }
 }
 
 /// Prints the output, and beside it what else there is to say.

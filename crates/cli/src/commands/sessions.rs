@@ -11,7 +11,7 @@ use crate::{here, print, reach, settings};
 use std::io::Read;
 use std::time::Duration;
 use tenure_core::session::TurnState;
-use tenure_core::tools::sessions::{ClosedJson, Delivery, Sent, SessionsReply};
+use tenure_core::tools::sessions::{ClosedJson, Delivery, Sent, SessionsReply, SessionsRequest};
 use tenure_os::clock;
 use tenure_os::complaint::complain;
 use tenure_settings::Settings;
@@ -37,7 +37,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
     if matches!(verb, SessionsVerb::Spawn(_) | SessionsVerb::Send(_)) {
         request.process = here::process(&settings).ok();
     }
-    let reply = reach::wait(reach::needed(&settings)?.sessions(&request))?;
+    let reply = match verb {
+        SessionsVerb::Close(_) => close(&settings, &request)?,
+        _ => reach::wait(reach::needed(&settings)?.sessions(&request))?,
+    };
     let waits = match verb {
         SessionsVerb::Spawn(spawn) => spawn.wait,
         SessionsVerb::Send(send) => send.wait,
@@ -52,6 +55,24 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<u8, Failure> {
         show(verb, &reply)?;
     }
     Ok(0)
+}
+
+/// Closes a session. If the daemon goes away, the next one is asked to finish it.
+pub(super) fn close(settings: &Settings, request: &SessionsRequest) -> Result<SessionsReply, Failure> {
+    let mut was_asked = false;
+    loop {
+        match reach::try_wait(reach::needed(settings)?.sessions(request))? {
+            Ok(reply) => return Ok(reply),
+            Err(failed) if failed.is_lost() => was_asked = true,
+            // The last daemon had finished, and discarded it.
+            Err(failed) if was_asked && failed.code() == Some("no-such-session") => {
+                let key = request.session_key.iter().filter_map(|key| key.parse().ok()).collect();
+                let closed = ClosedJson { closed: key, ..ClosedJson::default() };
+                return Ok(SessionsReply { closed: Some(closed), ..SessionsReply::default() });
+            }
+            Err(failed) => return Err(reach::failure(&failed)),
+        }
+    }
 }
 
 /// What is piped in.

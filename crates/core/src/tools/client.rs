@@ -10,6 +10,9 @@ pub const MCP_PROTOCOL: &str = "tenure-mcp";
 /// Header by which our own command line marks a `process` in the body as its own. A body that a program forwards for
 /// somebody else comes without it.
 pub const CLI_HEADER: &str = "tenure-cli";
+/// The header by which our own command line names the run of an `exec` before it is started. The same request to the next
+/// daemon goes on with that run instead of starting another.
+pub const RUN_HEADER: &str = "tenure-run";
 
 /// What the key of a session begins with that an MCP client made for itself.
 pub const MCP_SESSION: &str = "mcp:";

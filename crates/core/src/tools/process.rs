@@ -238,7 +238,7 @@ pub struct ProcessReply {
     /// `poll`: what was unread; `log`: the lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Whether there is more than `output` has.
+    /// Whether there is more than `output` has; `list`: whether there are older runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// `log`: the number of the first line that is shown.

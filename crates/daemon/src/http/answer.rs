@@ -14,7 +14,8 @@ use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
-use tenure_core::tools::CLI_HEADER;
+use tenure_core::ids::RunId;
+use tenure_core::tools::{CLI_HEADER, RUN_HEADER};
 use tenure_mcp::Outflow;
 
 impl IntoResponse for Refusal {
@@ -114,15 +115,21 @@ impl FromRequestParts<Arc<Daemon>> for Requester {
     }
 }
 
-/// True if the caller is our own command line, on the local socket.
-pub(super) struct FromCli(pub(super) bool);
+/// Whether the caller is our own command line, on the local socket, and which run it names.
+pub(super) struct FromCli {
+    pub(super) is_cli: bool,
+    pub(super) run: Option<RunId>,
+}
 
 impl FromRequestParts<Arc<Daemon>> for FromCli {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Infallible> {
         let is_local = parts.extensions.get::<Local>().is_some();
-        Ok(Self(is_local && parts.headers.contains_key(CLI_HEADER)))
+        let is_cli = is_local && parts.headers.contains_key(CLI_HEADER);
+        let run =
+            parts.headers.get(RUN_HEADER).filter(|_| is_cli).and_then(|id| id.to_str().ok()?.parse().ok());
+        Ok(Self { is_cli, run })
     }
 }
 

@@ -26,11 +26,11 @@ impl Caller {
     (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn act(
     Caller { daemon, who, outflow }: Caller,
-    FromCli(from_cli): FromCli,
+    cli: FromCli,
     Body(OrUnsaid(mut request)): Body<OrUnsaid<SessionsRequest>>,
 ) -> Result<(StatusCode, Response), Refusal> {
     let process = request.process.take();
-    let process = process.map(|process| CallerProcess::of(&process, from_cli, &who)).transpose()?;
+    let process = process.map(|process| CallerProcess::of(&process, cli.is_cli, &who)).transpose()?;
     let status = if request.action == Action::Spawn { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, receipted(daemon.sessions(request, (process, &who)).await?, outflow)?))
 }

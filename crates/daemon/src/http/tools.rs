@@ -20,13 +20,13 @@ use tenure_mcp::Outflow;
 pub(super) async fn exec(
     State(daemon): State<Arc<Daemon>>,
     who: Requester,
-    FromCli(from_cli): FromCli,
+    cli: FromCli,
     Extension(outflow): Extension<Outflow>,
     Body(mut request): Body<ExecRequest>,
 ) -> Result<Response, Refusal> {
     let process = request.process.take();
-    let caller = process.map(|process| CallerProcess::of(&process, from_cli, &who)).transpose()?;
-    receipted(daemon.exec(request, (caller, &who), |_| {}).await?, outflow)
+    let caller = process.map(|process| CallerProcess::of(&process, cli.is_cli, &who)).transpose()?;
+    receipted(daemon.exec_as(cli.run, request, (caller, &who), |_| {}).await?, outflow)
 }
 
 /// Do something with commands that were started.

@@ -11,6 +11,7 @@ use crate::held::Held;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::tasks::task_of_exec;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ending::{NO_PTY, Reason};
@@ -33,9 +34,26 @@ impl Daemon {
         (caller, who): (Option<CallerProcess>, &Requester),
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<Answered<ExecReply>, Refusal> {
+        self.exec_as(None, request, (caller, who), progress).await
+    }
+
+    /// Runs a command line as the run with this id. Where there is such a run, a daemon before this one started it for the
+    /// same call, and it is gone on with.
+    pub(crate) async fn exec_as(
+        self: &Arc<Self>,
+        run: Option<RunId>,
+        request: ExecRequest,
+        (caller, who): (Option<CallerProcess>, &Requester),
+        progress: impl Fn(Progress) + Send + Sync,
+    ) -> Result<Answered<ExecReply>, Refusal> {
         let mut wanted = wanted::read(self, &request, caller, who)?;
+        if let Some(run) = &run
+            && let Some(row) = self.registry.run(run.clone()).await?
+        {
+            return self.resume_exec(row, wanted, who).await;
+        }
         let reply = match self.judge_command(&mut wanted).await? {
-            Judged::Run(line) => self.run_wanted(wanted, line, who, progress).await?,
+            Judged::Run(line) => self.run_wanted(wanted, (line, run), who, progress).await?,
             Judged::Ask(question) => self.ask_about(&request, wanted, *question).await?,
         };
         Ok(Answered::plain(reply))
@@ -45,11 +63,11 @@ impl Daemon {
     async fn run_wanted(
         self: &Arc<Self>,
         mut wanted: Wanted,
-        line: Line,
+        (line, run): (Line, Option<RunId>),
         who: &Requester,
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<ExecReply, Refusal> {
-        let mut begun = Foreground::begin(self, wanted.asked(line.clone(), None)?, who).await?;
+        let mut begun = Foreground::begin(self, wanted.asked(line.clone(), run)?, who).await?;
         if wanted.pty && lacked_pty(&begun.1) {
             wanted.pty = false;
             wanted.warnings.push("no terminal could be had, so it runs on pipes".to_owned());
@@ -62,14 +80,14 @@ impl Daemon {
         watch(&held, deadline, progress).await;
         if let Some(ending) = held.status().ending {
             foreground.release();
-            return ended(&held, &ending, wanted.warnings).await;
+            return ended(ExecRun::of(&held), &ending, wanted.warnings).await;
         }
         let task = task_of_exec(wanted.notify)?;
         held.set_tracked(true);
         self.registry.go_background(held.ticket.run_id.clone(), Some(task)).await?;
         foreground.release();
         self.tell_end_of(&held);
-        running(&held, wanted.warnings).await
+        running(ExecRun::of(&held), wanted.warnings).await
     }
 }
 
@@ -113,10 +131,31 @@ fn lacked_pty(held: &Held) -> bool {
     })
 }
 
+/// What an answer needs to know of a run beside its ending.
+pub(super) struct ExecRun {
+    pub(super) run_id: RunId,
+    pub(super) output: PathBuf,
+    /// When its command was executed, or asked for if it was not.
+    pub(super) began_at_ms: u64,
+}
+
+impl ExecRun {
+    fn of(held: &Held) -> Self {
+        Self {
+            run_id: held.ticket.run_id.clone(),
+            output: held.directory.join("output"),
+            began_at_ms: held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms),
+        }
+    }
+}
+
 /// The answer for a command that has ended.
-async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
-    let run_id = held.ticket.run_id.clone();
-    let dir = held.directory.join("output");
+pub(super) async fn ended(
+    run: ExecRun,
+    ending: &Ending,
+    warnings: Vec<String>,
+) -> Result<ExecReply, Refusal> {
+    let ExecRun { run_id, output: dir, began_at_ms } = run;
     let (first, tail) = reading(move || {
         let first = text::head(&dir, REPLY_CHARS, true)?;
         let tail = if first.truncated { text::last(&dir, TAIL_CHARS, true)? } else { String::new() };
@@ -124,7 +163,6 @@ async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<Ex
     })
     .await?;
     let outcome = outcome(&ending.termination);
-    let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
     let mut follow_up: Vec<String> =
         outcome.failure_kind.map(|kind| advice(kind, ending)).into_iter().collect();
     match (first.next_line, first.next_offset) {
@@ -141,7 +179,7 @@ async fn ended(held: &Held, ending: &Ending, warnings: Vec<String>) -> Result<Ex
         exit_signal: outcome.exit_signal,
         exit_reason: Some(outcome.exit_reason),
         failure_kind: outcome.failure_kind,
-        duration_ms: ending.ended_at_ms.saturating_sub(began),
+        duration_ms: ending.ended_at_ms.saturating_sub(began_at_ms),
         output: first.text,
         truncated: first.truncated,
         next_line: first.next_line,
@@ -179,15 +217,13 @@ fn advice(kind: FailureKind, ending: &Ending) -> String {
 }
 
 /// The answer for a command that goes on in the background.
-async fn running(held: &Held, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
-    let run_id = held.ticket.run_id.clone();
-    let dir = held.directory.join("output");
+pub(super) async fn running(run: ExecRun, warnings: Vec<String>) -> Result<ExecReply, Refusal> {
+    let ExecRun { run_id, output: dir, began_at_ms } = run;
     let tail = reading(move || text::last(&dir, TAIL_CHARS, false)).await?;
-    let began = held.status().note.map_or(held.ticket.created_at_ms, |note| note.started_at_ms);
     Ok(ExecReply {
         follow_up: Some(going_on(&run_id)),
         tail,
-        duration_ms: clock::unix_ms().saturating_sub(began),
+        duration_ms: clock::unix_ms().saturating_sub(began_at_ms),
         warnings,
         ..unfinished(Status::Running, run_id)
     })

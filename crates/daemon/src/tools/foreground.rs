@@ -39,6 +39,11 @@ impl Foreground {
         Ok((waiting, held))
     }
 
+    /// Somebody waits again for a command that was started before.
+    pub(super) fn of(daemon: &Arc<Daemon>, held: Arc<Held>) -> Self {
+        Self { daemon: Arc::clone(daemon), phase: Phase::Started(held) }
+    }
+
     async fn started(&mut self) -> Result<Arc<Held>, Refusal> {
         let Phase::Starting(starting) = &mut self.phase else {
             return Err(Refusal::internal("it was started before"));
