@@ -317,3 +317,23 @@ fn an_empty_id_is_no_run_with_and_without_a_daemon() {
         refused_at(&install, &words, 2, "a value is required");
     }
 }
+
+#[test]
+fn what_did_nothing_says_so() {
+    let install = Install::new().with_daemon();
+    let cases = [
+        (["--agent", "nobody"], "agent"),
+        (["--scope", "nosuch"], "scope"),
+        (["--session", "agent:x:y"], "session"),
+    ];
+    for (which, what) in cases {
+        let output = install.tenure(&[&["cancel"], &which[..]].concat());
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b""[..]), "{err}");
+        assert_eq!(err, format!("tenure: {what} {:?} has no live run: nothing was cancelled\n", which[1]));
+    }
+    let id = install.start_in_background(&["--pty"], &["sleep", "1000"]);
+    refused_at(&install, &["send-keys", &id], 2, "no keys");
+    refused_at(&install, &["process", "send-keys", &id], 2, "no keys");
+    install.cancel(&id);
+}

@@ -1,6 +1,7 @@
 //! The verbs that work on a run's terminal.
 
 use super::values::size;
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use std::ffi::OsString;
 use tenure_core::detach::{BadDetachKeys, DetachKeys};
@@ -148,6 +149,10 @@ impl FromArgMatches for SendKeysArgs {
             found.extend(places.zip(matches.get_many::<Word>(name).into_iter().flatten().cloned()));
         }
         found.sort_by_key(|(place, _)| *place);
+        if found.is_empty() {
+            let why = "no keys: write which to type, as in `tenure send-keys ID C-c`";
+            return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, why));
+        }
         let id = matches.get_one::<String>("id").cloned().unwrap_or_default();
         Ok(Self { id, words: found.into_iter().map(|(_, word)| word).collect() })
     }

@@ -10,6 +10,7 @@ use tenure_core::api::Selector;
 use tenure_core::wire::{Ask, Tell};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
+use tenure_os::complaint::complain;
 use tenure_settings::Settings;
 
 pub(crate) fn run(args: &CancelArgs) -> Result<u8, Failure> {
@@ -37,9 +38,12 @@ fn by_daemon(client: &Client, args: &CancelArgs) -> Result<u8, Failure> {
         agent: args.agent.clone(),
     };
     if which != Selector::default() {
-        for id in reach::wait(client.cancel_many(which, args.now))? {
-            print::line(&id)?;
+        let which_words = described(&which);
+        let cancelled = reach::wait(client.cancel_many(which, args.now))?;
+        if cancelled.is_empty() {
+            complain(format_args!("{which_words} has no live run: nothing was cancelled"));
         }
+        cancelled.iter().try_for_each(|id| print::line(id))?;
         return Ok(0);
     }
     check_prefixes(&args.ids)?;
@@ -52,6 +56,14 @@ fn by_daemon(client: &Client, args: &CancelArgs) -> Result<u8, Failure> {
         reach::wait(client.cancel(&id, args.now))?;
     }
     Ok(0)
+}
+
+/// Whose runs are meant.
+fn described(which: &Selector) -> String {
+    let named = [("scope", &which.scope), ("session", &which.session), ("agent", &which.agent)];
+    let words: Vec<String> =
+        named.iter().filter_map(|(what, name)| Some(format!("{what} {:?}", name.as_ref()?))).collect();
+    words.join(" of ")
 }
 
 /// Asks a run's keeper to end it. One that has ended by itself is as cancelled as it can be.

@@ -85,7 +85,17 @@ fn piped() -> Result<Option<String>, Failure> {
 
 fn show(action: &ProcessAction, reply: &ProcessReply) -> Result<(), Failure> {
     match action {
-        ProcessAction::List(_) => print::processes(reply.runs.as_deref().unwrap_or_default()),
+        ProcessAction::List(_) => {
+            let runs = reply.runs.as_deref().unwrap_or_default();
+            print::processes(runs)?;
+            if reply.truncated == Some(true) {
+                let count = runs.len();
+                complain(format_args!(
+                    "the newest {count} are shown: --limit shows up to 200, `tenure ps --all` every one"
+                ));
+            }
+            Ok(())
+        }
         ProcessAction::Poll(_) | ProcessAction::Log(_) => {
             print::text(reply.output.as_deref().unwrap_or_default())?;
             complain(print::plain(&note(reply)));

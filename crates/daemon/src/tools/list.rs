@@ -34,6 +34,7 @@ pub(super) async fn list(
     runs.extend(futures_util::future::join_all(listing).await);
     runs.iter_mut().for_each(|run| run.command = shortened(&run.command));
     let lines: Vec<String> = runs.iter().map(line).collect();
+    let truncated = next.is_some().then_some(true);
     let message = match (lines.is_empty(), next) {
         (true, _) => "No runs.".to_owned(),
         (false, None) => lines.join("\n"),
@@ -44,7 +45,7 @@ pub(super) async fn list(
             )
         }
     };
-    Ok(ProcessReply { runs: Some(runs), message, ..ProcessReply::default() })
+    Ok(ProcessReply { runs: Some(runs), truncated, message, ..ProcessReply::default() })
 }
 
 /// A command line in a list: its beginning says which it is.
