@@ -26,6 +26,8 @@ pub struct Followed<'a> {
     pub turn: Option<&'a str>,
     /// Entries after this one; without it, only those from now on.
     pub since: Option<u64>,
+    /// Whether the caller sent the turn's message and waits for its answer: once it has that, nobody else is told.
+    pub foreground: bool,
 }
 
 impl Client {
@@ -37,8 +39,11 @@ impl Client {
         mut take: impl FnMut(Update) -> bool,
     ) -> Result<(), Failed> {
         let mut path = format!("/v1/sessions/{}/updates", escaped(followed.key));
-        let asked =
-            [("since", followed.since.map(|since| since.to_string())), ("turn", followed.turn.map(escaped))];
+        let asked = [
+            ("since", followed.since.map(|since| since.to_string())),
+            ("turn", followed.turn.map(escaped)),
+            ("foreground", followed.foreground.then(|| "true".to_owned())),
+        ];
         let mut sign = '?';
         for (name, value) in asked {
             if let Some(value) = value {

@@ -119,6 +119,8 @@ pub const TASK_SUMMARY: usize = 240;
 pub const TASK_PROGRESS: Duration = Duration::from_secs(1);
 /// How often an owner who wants to hear of changes hears of progress at most.
 pub const TASK_CHANGES: Duration = Duration::from_secs(15);
+/// How long a notice waits before a channel is used: an owner who polls or waits meanwhile is not told twice.
+pub const NOTICE_HOLD: Duration = Duration::from_secs(1);
 /// How often the delivery of a notice is tried before it is given up.
 pub const NOTICE_TRIES: u32 = 12;
 /// How long the first try is followed by none; each later pause is twice as long.

@@ -18,7 +18,7 @@ mod words;
 pub use crate::words::BadWord;
 pub use audit::{Finding, Severity, audit, needs_a_look};
 pub use notice::{Destination, Due, Notice, NoticeKey, Purpose, promise, tell};
-pub use progress::{Emit, progress};
+pub use progress::{Emit, Progress, progress};
 pub use retry::Schedule;
 pub use route::{Occasion, Routing, Setting, Standing, route};
 pub use row::{Outcome, TaskEvent, TaskRow, origin_for};

@@ -320,7 +320,7 @@ async fn hear(daemon: &Arc<Daemon>, held: &Arc<Held>, tell: Tell) {
 pub(crate) async fn take_ending(daemon: &Arc<Daemon>, held: &Arc<Held>, ending: Ending) {
     pause::point("daemon-before-ending");
     if held.tracked.load(Ordering::Relaxed) && ending.output.bytes > 0 {
-        daemon.note_last_words(held).await;
+        daemon.note_last_words(&held.ticket, &held.directory).await;
     }
     let heirs = ending.handed_over_to.clone();
     let changes = vec![Change::Noted(journal_in(&held.directory)), Change::Ended(Box::new(ending.clone()))];

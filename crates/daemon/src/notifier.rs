@@ -19,7 +19,7 @@ use tenure_core::spec::{Argv, Spec, Transport};
 use tenure_core::task::{Notice, Purpose, Schedule};
 use tenure_notify::{BadChannel, Channel, Command, Delivered, Target, Webhooks};
 use tenure_os::{clock, pause, random};
-use tenure_store::{Claim, Claimed, NewEvent, Tried};
+use tenure_store::{Claim, Claimed, NewEvent, Tracked, Tried};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -69,6 +69,9 @@ impl Daemon {
         }
         let (mut changes, mut phase) = (self.changes(), self.phase.subscribe());
         let mut under_way = JoinSet::new();
+        // Callers who waited for the daemon before this one come back first.
+        let _leaving =
+            timeout(defaults::NOTICE_HOLD, until(&mut phase, |phase| *phase != Phase::Serving)).await;
         loop {
             changes.borrow_and_update();
             let next = self.deliver_due(&post, &mut under_way).await;
@@ -96,8 +99,10 @@ impl Daemon {
         let mut soonest = LOOK;
         for (channel, at_ms) in due {
             let now_ms = clock::unix_ms();
-            if at_ms > now_ms {
-                soonest = soonest.min(Duration::from_millis(at_ms - now_ms));
+            // What became due just now is left to those who see it by themselves.
+            let due_ms = now_ms.saturating_sub(millis(defaults::NOTICE_HOLD));
+            if at_ms > due_ms {
+                soonest = soonest.min(Duration::from_millis(at_ms - due_ms));
                 continue;
             }
             soonest = soonest.min(PAUSE);
@@ -108,7 +113,7 @@ impl Daemon {
                 continue;
             }
             let until_ms = now_ms.saturating_add(millis(defaults::NOTICE_LEASE));
-            match self.registry.claim_notices(channel, self.instance.clone(), now_ms, until_ms, free).await {
+            match self.registry.claim_notices(channel, self.instance.clone(), due_ms, until_ms, free).await {
                 Ok(claimed) => {
                     for one in claimed {
                         let (daemon, post) = (Arc::clone(self), Arc::clone(post));
@@ -128,10 +133,7 @@ impl Daemon {
     /// Delivers one notice, and says how that went.
     async fn deliver(self: &Arc<Self>, post: &Post, claimed: Claimed) {
         let Claimed { claim, notice, tries } = claimed;
-        // Whoever is about to see the end sees it first, unless it does not take its answer.
-        if let Some(run) = &notice.run_id {
-            let _gone = timeout(PATIENCE, self.witnesses.gone(run)).await;
-        }
+        self.let_witnesses_see(&notice).await;
         // If not, it need not be told any more, or somebody else has it.
         if !self.keep(&claim).await {
             return;
@@ -151,6 +153,15 @@ impl Daemon {
             tracing::error!(key = %notice.key, %error, "how a delivery went is not recorded: it is tried again");
         }
         self.something_happened();
+    }
+
+    /// Waits for those who are about to see the end, unless they do not take their answer.
+    async fn let_witnesses_see(&self, notice: &Notice) {
+        let task = self.registry.task(Tracked::Task(notice.task_id.clone())).await.ok().flatten();
+        let turn = task.and_then(|task| task.turn).map(Tracked::Turn);
+        for what in turn.into_iter().chain(notice.run_id.clone().map(Tracked::Run)) {
+            let _gone = timeout(PATIENCE, self.witnesses.gone(&what)).await;
+        }
     }
 
     /// Keeps a notice for a while more; whether it is still to be told.

@@ -72,7 +72,9 @@ impl Daemon {
         who: &Requester,
     ) -> Result<SessionKey, Refusal> {
         let asker = self.asker(request, who).await?;
-        Ok(self.seen(request, &asker, core::Action::History).await?.row.key)
+        let action =
+            if request.foreground.unwrap_or(false) { core::Action::Send } else { core::Action::History };
+        Ok(self.seen(request, &asker, action).await?.row.key)
     }
 
     async fn change_sessions(

@@ -23,7 +23,7 @@ mod witness;
 pub(crate) use approvals::{Waiting, without_question};
 pub(crate) use log::Indexes;
 pub(crate) use notice::Noticed;
-pub(crate) use witness::Witnesses;
+pub(crate) use witness::{Sight, Witnesses};
 
 use crate::refusal::Refusal;
 use std::path::{Path, PathBuf};

@@ -138,3 +138,20 @@ fn a_cancel_without_a_turn_says_nothing_to_the_agent() {
     assert_eq!(acp.times("session/cancel"), 0);
     acp.finish();
 }
+
+#[test]
+fn the_notice_of_a_cancelled_turn_carries_nothing_that_its_agent_said() {
+    let acp = Acp::new(&[]);
+    acp.open(KEY);
+    let child = "agent:helper:child";
+    acp.open_with(child, json!({"parent": KEY}));
+    let sent = acp.send(child, "!say tick 0 tick 1 \n!hang");
+    acp.wait_text(child, "tick 1");
+    let _ = acp.does("cancel", child, &json!({}));
+    let turn = acp.end_of(child, &sent["turnId"]);
+    assert!(text(&turn["text"]).contains("tick"), "the history has it: {turn}");
+    let waiting = acp.does("history", KEY, &json!({}))["notices"].clone();
+    assert!(text(&waiting[0]["text"]).contains("was cancelled"), "{waiting}");
+    assert!(!waiting.to_string().contains("tick"), "{waiting}");
+    acp.finish();
+}

@@ -8,6 +8,7 @@ use tenure_it::acp::Acp;
 use tenure_it::api::text;
 use tenure_it::install::{Install, scripted_acp};
 use tenure_it::started::Started;
+use tenure_it::tasks::{notices, of_turn, stands};
 
 /// Says something to the agent; returns the exit code and what was printed.
 #[track_caller]
@@ -413,5 +414,23 @@ fn a_session_is_found_from_below_its_directory_up_to_the_repository() {
     assert_eq!(run_in(&inside, &["acp", "close", "helper"]).0, 0, "the one of the repository is next");
     let list = acp.api.post("/v1/sessions", &json!({"action": "list", "states": ["idle"]})).is(200).json();
     assert_eq!(list["sessions"].as_array().map(Vec::len), Some(1), "{list}");
+    acp.finish();
+}
+
+/// The person at the prompt has the answer; the channel is for work that nobody waits for.
+#[test]
+fn the_answer_to_a_prompt_is_told_to_nobody_but_its_caller() {
+    let acp = Acp::with(&[], "", "[channels.desk]\ncommand = ['sh', '-c', 'cat > /dev/null']\n");
+    let key = "agent:helper:told";
+    acp.open_with(key, json!({"origin": {"channel": "desk"}}));
+    let (code, out, err) = prompt(&acp, "!say for you", &["--session", key]);
+    assert!(code == 0 && out.contains("for you"), "{out} / {err}");
+    let task = stands(&acp.api, key, "deliveryStatus", "delivered");
+    assert_eq!(notices(&acp, &task), [("terminal".to_owned(), "acknowledged".to_owned())], "{task}");
+    let (code, turn, err) = prompt(&acp, "!say for later", &["--session", key, "--no-wait"]);
+    assert_eq!(code, 0, "{err}");
+    let id = text(&of_turn(&acp.api, &json!(turn.trim()))["taskId"]);
+    let task = stands(&acp.api, &id, "deliveryStatus", "delivered");
+    assert_eq!(notices(&acp, &task), [("terminal".to_owned(), "delivered".to_owned())], "{task}");
     acp.finish();
 }

@@ -9,6 +9,7 @@ use tenure_it::api::text;
 use tenure_it::conversation::Talks;
 use tenure_it::eventually;
 use tenure_it::install::Install;
+use tenure_it::says::says;
 use tenure_it::tasks::{all, ask, becomes, notices, of_turn, show, stands};
 
 const PARENT: &str = "agent:fake:main";
@@ -204,6 +205,63 @@ fn an_operator_who_waits_keeps_nothing_from_the_channel() {
     talks.finish();
 }
 
+/// The answer of a turn that its caller waits for is no notice: not on a channel, and not for a parent.
+#[test]
+fn a_caller_in_the_foreground_has_its_answer_and_nobody_else_is_told() {
+    let (talks, desk) = with_desk();
+    talks.spawn_with(PARENT, json!({"agent": "fake", "origin": {"channel": "desk"}}));
+    talks.spawn_with(CHILD, json!({"agent": "fake", "parent": PARENT}));
+    for key in [PARENT, CHILD] {
+        let (out, _) = says(&talks, &["sessions", "send", key, "hello", "--wait"], 0);
+        assert!(out.contains("hello"), "{out}");
+        let task = stands(&talks.api, key, "deliveryStatus", "delivered");
+        assert_eq!(notices(&talks, &task), outbox(&[("terminal", "acknowledged")]), "{task}");
+    }
+    // What is sent and left alone is told on the same channel, so the others would have been by now.
+    let sent = talks.send(PARENT, "in the background");
+    let id = text(&of_turn(&talks.api, &sent["turnId"])["taskId"]);
+    let _ = stands(&talks.api, &id, "deliveryStatus", "delivered");
+    let told = told_on(&desk);
+    assert_eq!((told.len(), &told[0]["id"]), (1, &json!(format!("task-{id}-terminal"))), "{told:?}");
+    talks.finish();
+}
+
+/// Its work went on in the background, so it is told as such.
+#[test]
+fn a_caller_in_the_foreground_who_goes_away_before_the_answer_has_it_told() {
+    let (talks, desk) = with_desk();
+    talks.spawn_with(PARENT, json!({"agent": "fake", "origin": {"channel": "desk"}}));
+    let sent = talks.send(PARENT, "!await go");
+    let waits = json!({"turnId": sent["turnId"], "timeoutMs": 30_000, "foreground": true});
+    drop(talks.begin_asking("wait", PARENT, &waits));
+    talks.wait_starts(1);
+    talks.let_go("go");
+    let task = stands(&talks.api, PARENT, "deliveryStatus", "delivered");
+    assert_eq!(notices(&talks, &task), outbox(&[("terminal", "delivered")]), "{task}");
+    assert_eq!(told_on(&desk).len(), 1);
+    talks.finish();
+}
+
+#[test]
+fn an_owner_who_polls_a_moment_after_the_end_is_not_told_of_it_on_its_channel() {
+    let (talks, desk) = with_desk();
+    talks.spawn_with(PARENT, json!({"agent": "fake", "origin": {"channel": "desk"}}));
+    let owner = Agent::of(&talks).acting_as(PARENT);
+    // On a busy machine a poll may come after the moment, which is no promise broken.
+    let task = eventually("a poll in time", || {
+        let run = owner.start("echo built; exit 3");
+        let ended = becomes(&talks.api, &run, "failed");
+        let _ = owner.poll(&run);
+        let took = tenure_os::clock::unix_ms() - ended["endedAtMs"].as_u64().expect("a time");
+        (took < 700).then_some(ended)
+    });
+    let task = stands(&talks.api, &text(&task["taskId"]), "deliveryStatus", "delivered");
+    assert_eq!(notices(&talks, &task), outbox(&[("terminal", "acknowledged")]), "{task}");
+    let key = format!("task-{}-terminal", text(&task["taskId"]));
+    assert!(told_on(&desk).iter().all(|told| told["id"] != key), "{:?}", told_on(&desk));
+    talks.finish();
+}
+
 #[test]
 fn a_channel_that_takes_nothing_leaves_it_to_the_owners_next_turn() {
     let refuses = "[channels.desk]\ncommand = ['sh', '-c', 'echo no such room >&2; exit 1']\n";
@@ -216,6 +274,27 @@ fn a_channel_that_takes_nothing_leaves_it_to_the_owners_next_turn() {
     let _ = talks.turn(PARENT, "and now?");
     let prompt = String::from_utf8(talks.prompt()).expect("text");
     assert!(prompt.contains(CHILD), "{prompt}");
+    talks.finish();
+}
+
+/// Nobody held it when it ended; whoever records that reads what it printed.
+#[test]
+fn the_notice_of_a_run_that_ended_without_a_daemon_names_its_last_output() {
+    let talks = Talks::of(Install::new(), "", "");
+    family(&talks);
+    let owner = Agent::of(&talks).acting_as(PARENT);
+    let go = talks.dir().join("go");
+    let script =
+        format!("while [ ! -e '{}' ]; do sleep 0.05; done; echo the very last line; exit 3", go.display());
+    let run = owner.start(&script);
+    talks.kill();
+    std::fs::write(&go, "").expect("a file");
+    let ending = talks.state().join("runs").join(&run).join("ending");
+    eventually("its ending", || ending.exists().then_some(()));
+    talks.begin();
+    let task = becomes(&talks.api, &run, "failed");
+    let waiting = talks.does("history", PARENT, &json!({}))["notices"].clone();
+    assert!(text(&waiting[0]["text"]).ends_with("Last output: the very last line"), "{waiting} {task}");
     talks.finish();
 }
 

@@ -5,7 +5,7 @@ use crate::Reply;
 use serde::{Deserialize, Serialize};
 use tenure_core::ids::{InstanceId, RunId, TaskId, TurnId};
 use tenure_core::session::{Origin, SessionKey};
-use tenure_core::task::{Finding, Kind, Notice, NoticeKey, NotifyPolicy, Status, TaskRow};
+use tenure_core::task::{Finding, Kind, Notice, NoticeKey, NotifyPolicy, Progress, Status, TaskRow};
 use tenure_core::tools::tasks::TaskNotice;
 
 /// A task that is asked for with what it tracks.
@@ -26,7 +26,7 @@ pub struct NewTask {
 }
 
 /// A task, by itself or by what it tracks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tracked {
     /// The task.
     Task(TaskId),
@@ -210,7 +210,7 @@ pub trait TaskRegistry: Send + Sync + 'static {
     fn ask_cancel(&self, task: TaskId, at_ms: u64) -> Reply<CancelAsked>;
     /// Notes how a task goes; `false` if it is not under way. How often that is done is the caller's to decide, by
     /// [`progress`](tenure_core::task::progress).
-    fn note_progress(&self, which: Tracked, text: String, at_ms: u64) -> Reply<bool>;
+    fn note_progress(&self, which: Tracked, progress: Progress, at_ms: u64) -> Reply<bool>;
     /// The owner has seen how the task ended: what was not told yet will not be. `false` if there was nothing to take
     /// back.
     fn acknowledge_task(&self, which: Tracked, at_ms: u64) -> Reply<bool>;

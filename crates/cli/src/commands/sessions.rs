@@ -116,7 +116,9 @@ fn answered(
         }
         sent.note.iter().for_each(|note| complain(print::plain(note)));
     }
-    let request = request::wait(args, &key, Some(sent.turn_id.as_str()));
+    // A turn that was under way before is not this caller's.
+    let foreground = (sent.delivery != Delivery::Steered).then_some(true);
+    let request = SessionsRequest { foreground, ..request::wait(args, &key, Some(sent.turn_id.as_str())) };
     let awaited = Waiting { settings, request, deadline: None }.turn()?;
     ended(args, reply, awaited)
 }

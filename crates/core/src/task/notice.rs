@@ -169,7 +169,7 @@ fn setting(row: &TaskRow, owner: Standing) -> Setting {
 
 fn notice(row: &TaskRow, purpose: Purpose, now_ms: u64) -> Notice {
     let summary = match purpose {
-        Purpose::Change(_) => row.progress_summary.clone(),
+        Purpose::Change(_) => progress(row).map(str::to_owned),
         Purpose::Terminal | Purpose::Correction => row.terminal_summary.clone(),
     };
     Notice {
@@ -194,15 +194,28 @@ fn notice(row: &TaskRow, purpose: Purpose, now_ms: u64) -> Notice {
 fn sentence(row: &TaskRow, purpose: Purpose) -> String {
     let title = title(row);
     match purpose {
-        Purpose::Change(_) => match &row.progress_summary {
-            Some(progress) => format!("{title} goes on: {progress}"),
-            None => format!("{title} has started."),
-        },
+        Purpose::Change(_) if row.progress_summary.is_none() => format!("{title} has started."),
+        Purpose::Change(_) => {
+            let took = took(row);
+            match progress(row) {
+                Some(last) if row.turn.is_none() => {
+                    format!("{title} goes on after {took}. Last output: {last}")
+                }
+                Some(steps) => format!("{title} goes on after {took}: {steps}."),
+                None => format!("{title} goes on after {took}."),
+            }
+        }
         Purpose::Terminal => with_detail(format!("{title} {}", how(row)), row),
         Purpose::Correction => {
             with_detail(format!("{title} was reported lost, but has ended after all: it {}", how(row)), row)
         }
     }
+}
+
+/// How a task goes, as it is told: the last line of a command's output, or what an agent has done, not what it said.
+fn progress(row: &TaskRow) -> Option<&str> {
+    let told = if row.turn.is_none() { &row.progress_summary } else { &row.steps };
+    told.as_deref().filter(|it| !it.is_empty())
 }
 
 /// What a person calls a task.
@@ -215,12 +228,15 @@ fn title(row: &TaskRow) -> String {
     }
 }
 
+/// How long it took, or has taken up to what happened last.
+fn took(row: &TaskRow) -> String {
+    let until = row.ended_at_ms.unwrap_or(row.last_event_at_ms);
+    let took = until.saturating_sub(row.started_at_ms.unwrap_or(row.created_at_ms));
+    duration::show(Duration::from_millis(took))
+}
+
 fn how(row: &TaskRow) -> String {
-    let took = row
-        .ended_at_ms
-        .unwrap_or(row.last_event_at_ms)
-        .saturating_sub(row.started_at_ms.unwrap_or(row.created_at_ms));
-    let took = duration::show(Duration::from_millis(took));
+    let took = took(row);
     match row.status {
         Status::Queued => "is queued".to_owned(),
         Status::Running => "is running".to_owned(),

@@ -3,6 +3,22 @@
 
 use crate::defaults;
 
+/// How a task goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// What was printed or said last: for whoever looks at the task.
+    pub said: String,
+    /// What an agent has done so far, counted: for whoever is told of changes. A channel never gets an agent's words
+    /// in the middle of a turn.
+    pub steps: Option<String>,
+}
+
+impl From<String> for Progress {
+    fn from(said: String) -> Self {
+        Self { said, steps: None }
+    }
+}
+
 /// When something is noted.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A task's row: what it tracks, how it is and whom it is told. Each thing that happens to a task is one function here;
 //! a row is changed by nothing else.
 
-use super::progress::millis;
+use super::progress::{Progress, millis};
 use super::step::{Event, Refused, Step, step};
 use super::text;
 use super::verdict::Verdict;
@@ -81,6 +81,9 @@ pub struct TaskRow {
     /// When the last of them was.
     #[serde(default)]
     pub change_told_at_ms: Option<u64>,
+    /// What is done so far of a turn under way, counted. It is told with a change, and not kept.
+    #[serde(skip)]
+    pub steps: Option<String>,
 }
 
 /// What is known of an end besides how it was.
@@ -131,11 +134,12 @@ impl TaskRow {
         Ok((step, self.happened(EventKind::Started, None, now_ms)))
     }
 
-    /// It goes on. The text is put in few words here.
-    pub fn go_on(&mut self, text: &str, now_ms: u64) -> Result<(Step, TaskEvent), Refused> {
+    /// It goes on. What was said is put in few words here.
+    pub fn go_on(&mut self, progress: &Progress, now_ms: u64) -> Result<(Step, TaskEvent), Refused> {
         let step = step(self.status, Event::Progressed)?;
-        let summary = text::last_line(text, defaults::TASK_SUMMARY);
+        let summary = text::last_line(&progress.said, defaults::TASK_SUMMARY);
         self.progress_summary = Some(summary.clone());
+        self.steps = progress.steps.as_deref().map(|steps| text::line(steps, defaults::TASK_SUMMARY));
         Ok((step, self.happened(EventKind::Progress, Some(summary), now_ms)))
     }
 

@@ -52,6 +52,7 @@ fn task() -> TaskRow {
         cleanup_after_ms: None,
         changes_told: 0,
         change_told_at_ms: None,
+        steps: None,
     }
 }
 

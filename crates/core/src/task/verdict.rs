@@ -54,7 +54,8 @@ impl Verdict {
         Self { end, summary: Some(sentence), error, outcome }
     }
 
-    /// Of a task that tracked a turn; `None` while that is under way.
+    /// Of a task that tracked a turn; `None` while that is under way. What was said is the answer of a turn that is done;
+    /// of any other it is the agent's talk up to there, which the session's history has.
     pub fn of_turn(state: TurnState, said: Option<&str>, error: Option<&str>) -> Option<Self> {
         let end = match state {
             TurnState::Running => return None,
@@ -67,7 +68,8 @@ impl Verdict {
         let short = |text: Option<&str>| {
             text.map(|text| text::line(text, TASK_SUMMARY)).filter(|text| !text.is_empty())
         };
-        Some(Self { end, summary: short(said), error: short(error), outcome: Outcome::default() })
+        let answer = said.filter(|_| end == Some(End::Succeeded));
+        Some(Self { end, summary: short(answer), error: short(error), outcome: Outcome::default() })
     }
 
     /// Of a task that was taken back before it began.

@@ -137,6 +137,10 @@ pub struct SessionsRequest {
     /// For `wait`: which turn; without it, the one that is under way or was last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
+    /// For `wait`: whether the caller sent the message and waits for its answer. Once it has that, nobody else is told; if
+    /// it goes away before, the work goes on in the background and is told as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<bool>,
     /// For `close`: why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -201,6 +205,7 @@ impl SessionsRequest {
             text: None,
             when_busy: None,
             turn_id: None,
+            foreground: None,
             reason: None,
             discard: None,
             agent_mode: None,

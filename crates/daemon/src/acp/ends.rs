@@ -7,8 +7,10 @@ use tenure_acp::history::Kind;
 use tenure_acp::host::Answer;
 use tenure_acp::turn as acp;
 use tenure_core::duration::show;
+use tenure_core::ids::TurnId;
 use tenure_core::session::{SessionKey, Stop};
 use tenure_core::talk::Entry;
+use tenure_core::task::Progress;
 use tenure_os::clock;
 use tenure_store::{FinalText, Outcome, Side, Turn, TurnEnd};
 
@@ -16,6 +18,8 @@ use tenure_store::{FinalText, Outcome, Side, Turn, TurnEnd};
 const LAST: usize = 200;
 /// How many are read at a time.
 const PAGE: usize = 10;
+/// How much of the last entries is read to say how a turn goes.
+const PROGRESS_BYTES: u64 = 256 << 10;
 
 /// Why a turn is ended before the agent ends it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,19 +119,21 @@ impl Daemon {
         (!pieces.is_empty()).then(|| FinalText::whole(pieces.concat()))
     }
 
-    /// What an agent has said or done last, in a turn that is under way.
-    pub(crate) async fn acp_progress(&self, key: &SessionKey) -> String {
-        let page = self.registry.entries(key.clone(), Side::Before(u64::MAX), 20, 64 << 10).await;
-        let entries = page.map(|page| page.entries).unwrap_or_default();
+    /// How a turn of an agent goes that is under way: what was said or done last, and what was done so far.
+    pub(crate) async fn acp_progress(&self, key: &SessionKey, turn: &TurnId) -> Progress {
+        let page = self.registry.entries(key.clone(), Side::Before(u64::MAX), LAST, PROGRESS_BYTES).await;
+        let mut entries = page.map(|page| page.entries).unwrap_or_default();
+        entries.retain(|entry| entry.turn.as_ref() == Some(turn));
         let told = |entry: &Entry| match entry.kind.as_str() {
             "agent" => text_of(entry),
-            "tool" => {
-                let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
-                body["title"].as_str().map(str::to_owned)
-            }
+            "tool" => body_of(entry)["title"].as_str().map(str::to_owned),
             _ => None,
         };
-        entries.iter().find_map(told).unwrap_or_default()
+        let said = entries.iter().find_map(told).unwrap_or_default();
+        let tools: Vec<Value> =
+            entries.iter().filter(|it| it.kind == Kind::Tool.word()).map(body_of).collect();
+        let plan = entries.iter().find(|it| it.kind == Kind::Plan.word()).map(body_of).unwrap_or_default();
+        Progress { said, steps: steps(&tools, &plan) }
     }
 }
 
@@ -138,12 +144,29 @@ fn lost_answer<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
         if entry.kind == Kind::Agent.word() {
             return None;
         }
-        let body: Value = serde_json::from_str(&entry.body).unwrap_or_default();
-        if entry.kind == Kind::Note.word() && body["lost"] == true {
+        if entry.kind == Kind::Note.word() && body_of(entry)["lost"] == true {
             lost = text_of(entry);
         }
     }
     lost
+}
+
+/// What an agent has done so far, counted: its tool calls and the steps of its plan.
+fn steps(tools: &[Value], plan: &Value) -> Option<String> {
+    let is = |it: &&Value, status: &str| it["status"] == status;
+    let with = |status: &str| tools.iter().filter(|it| is(it, status)).count();
+    let (done, failed) = (with("completed"), with("failed"));
+    let mut parts = Vec::new();
+    if let Some(steps) = plan["entries"].as_array().filter(|steps| !steps.is_empty()) {
+        let finished = steps.iter().filter(|it| is(it, "completed")).count();
+        parts.push(format!("{finished} of {} steps of its plan are done", steps.len()));
+    }
+    if !tools.is_empty() {
+        let (count, s) = (tools.len(), if tools.len() == 1 { "" } else { "s" });
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        parts.push(format!("{count} tool call{s}, {done} done{failed}"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// What an entry is to what was said at last in a turn.
@@ -167,14 +190,28 @@ fn kind_in(entry: &Entry, turn: &Turn) -> Said {
 }
 
 fn text_of(entry: &Entry) -> Option<String> {
-    let body: serde_json::Value = serde_json::from_str(&entry.body).ok()?;
-    body["text"].as_str().map(str::to_owned)
+    body_of(entry)["text"].as_str().map(str::to_owned)
+}
+
+fn body_of(entry: &Entry) -> Value {
+    serde_json::from_str(&entry.body).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_steps_of_a_turn_are_counted_and_no_word_of_the_agent_is_in_them() {
+        let tool = |status: &str| json!({"title": "tick", "status": status});
+        let plan = json!({"entries": [{"content": "tick", "status": "completed"}, {"content": "tick", "status": "pending"}]});
+        assert_eq!(steps(&[], &Value::Null), None);
+        assert_eq!(steps(&[tool("in_progress")], &Value::Null).as_deref(), Some("1 tool call, 0 done"));
+        let tools = [tool("completed"), tool("completed"), tool("failed")];
+        let expected = "1 of 2 steps of its plan are done; 3 tool calls, 2 done, 1 failed";
+        assert_eq!(steps(&tools, &plan).as_deref(), Some(expected));
+    }
 
     #[test]
     fn a_turn_of_which_everything_that_was_said_is_lost_has_no_answer() {

@@ -226,6 +226,8 @@ pub(super) struct WaitBody {
     turn_id: Option<String>,
     /// How long to wait, up to 30000 milliseconds.
     timeout_ms: Option<u64>,
+    /// Whether the caller sent the message and waits for its answer: once it has that, nobody else is told.
+    foreground: Option<bool>,
 }
 
 /// Wait for the end of a turn. Answers with the turn as it is then, or as it is when the time is up.
@@ -235,9 +237,9 @@ pub(super) async fn wait(
     caller: Caller,
     key: Key,
     Asks(asks): Asks<WhoAsks>,
-    Body(WaitBody { turn_id, timeout_ms }): Body<WaitBody>,
+    Body(WaitBody { turn_id, timeout_ms, foreground }): Body<WaitBody>,
 ) -> Result<Response, Refusal> {
-    let request = SessionsRequest { turn_id, timeout_ms, ..asks.of_session(Action::Wait, key) };
+    let request = SessionsRequest { turn_id, timeout_ms, foreground, ..asks.of_session(Action::Wait, key) };
     caller.sessions(request).await
 }
 

@@ -6,6 +6,7 @@ use super::asking::asks;
 use crate::acp::{Followed, Update};
 use crate::daemon::{Daemon, Phase, until};
 use crate::refusal::Refusal;
+use crate::tools::Sight;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use std::collections::VecDeque;
@@ -34,6 +35,8 @@ asks! {
         since: Option<u64>,
         /// Until this turn has ended.
         turn: Option<String>,
+        /// Whether the caller sent the message of that turn and waits for its answer: once it has that, nobody else is told.
+        foreground: Option<bool>,
     }
 }
 
@@ -52,10 +55,17 @@ pub(super) async fn updates(
         requester: asks.requester,
         visibility: asks.visibility,
         sandboxed: asks.sandboxed,
+        foreground: asks.foreground,
         ..SessionsRequest::new(Action::Entries)
     };
     let key = caller.daemon.follows(&request, &caller.who).await?;
     let only: Option<TurnId> = asks.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
+    let sight = match &only {
+        Some(turn) if asks.foreground.unwrap_or(false) => {
+            Some(caller.daemon.about_to_see_turn(true, turn).await)
+        }
+        Some(_) | None => None,
+    };
     // Before the look: what happens in between is told twice, not never.
     let place = caller.daemon.follow()?;
     let followed = caller.daemon.follow_session(&key);
@@ -72,6 +82,7 @@ pub(super) async fn updates(
         told: None,
         ready: VecDeque::new(),
         ends: false,
+        sight,
         _place: place,
     };
     let stream = futures_util::stream::unfold(watching.begin().await?, async |mut watching| {
@@ -94,6 +105,8 @@ struct Watching {
     told: Option<(TurnId, TurnState)>,
     ready: VecDeque<Event>,
     ends: bool,
+    /// That the caller of the turn is about to see its end.
+    sight: Option<Sight>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -112,6 +125,10 @@ impl Watching {
                 return Some(event);
             }
             if self.ends {
+                // More is wanted, so the end was taken.
+                if let Some(sight) = self.sight.take() {
+                    sight.seen().await;
+                }
                 return None;
             }
             let mut phase = self.daemon.phase.subscribe();
@@ -163,7 +180,7 @@ impl Watching {
     /// Tells how the turn is, if that is new.
     async fn look_at_turn(&mut self) -> Result<(), Refusal> {
         let turn = if let Some(only) = &self.only {
-            self.daemon.registry.turn(only.clone()).await?
+            self.daemon.registry.turn(only.clone()).await?.filter(|turn| turn.asked.session == self.key)
         } else {
             let page = self.daemon.registry.turns(self.key.clone(), Side::Before(u64::MAX), 1, BYTES).await?;
             let newest = page.turns.into_iter().next();

@@ -228,6 +228,7 @@ impl Daemon {
                 return Outcome::Unsettled;
             }
         }
+        self.note_last_words(&row.ticket, Path::new(&row.directory)).await;
         let journal = journal_in(Path::new(&row.directory));
         let changes = vec![Change::Noted(journal), Change::Ended(Box::new(ending.clone()))];
         let run = row.ticket.run_id.clone();

@@ -4,9 +4,10 @@
 use super::job::Reads;
 use std::path::Path;
 use std::time::Duration;
-use tenure_agents::{Agent, Answer, Told};
+use tenure_agents::{Agent, Answer, Event, Told};
 use tenure_core::ending::{ProcessNote, Reason, Termination};
 use tenure_core::output::Stream;
+use tenure_core::task::Progress;
 use tenure_core::tools::REPLY_CHARS;
 use tenure_core::watchdog::ended_for_silence;
 use tenure_os::clock;
@@ -102,8 +103,17 @@ fn what_went_wrong(termination: &Termination, reads: &Reads, said: Option<String
 
 /// What the agent said at last, its own name for the conversation, and what it said went wrong.
 fn of_agent(dir: &Path, agent: &Agent) -> (Option<FinalText>, Option<String>, Option<String>) {
+    of_agent_with(dir, agent, |_| {})
+}
+
+/// The same, with each event on the way.
+fn of_agent_with(
+    dir: &Path,
+    agent: &Agent,
+    mut hear: impl FnMut(&Event),
+) -> (Option<FinalText>, Option<String>, Option<String>) {
     let mut reader = tenure_agents::Reader::new(agent);
-    each(dir, Stream::Stdout, |bytes| drop(reader.feed(bytes)));
+    each(dir, Stream::Stdout, |bytes| reader.feed(bytes).iter().for_each(&mut hear));
     let (_, Told { session, answer, cut, error, usage: _ }) = reader.finish();
     let text = match answer {
         Answer::None => None,
@@ -112,9 +122,14 @@ fn of_agent(dir: &Path, agent: &Agent) -> (Option<FinalText>, Option<String>, Op
     (text, session.map(|session| session.to_string()), error)
 }
 
-/// What an agent has said last, in a turn that is under way.
-pub(super) fn so_far(dir: &Path, agent: &Agent) -> String {
-    of_agent(dir, agent).0.map_or(String::new(), |text| text.text)
+/// How a turn of an agent goes that is under way: what was said last, and how many messages there were.
+pub(super) fn so_far(dir: &Path, agent: &Agent) -> Progress {
+    let mut messages = 0_usize;
+    let text =
+        of_agent_with(dir, agent, |event| messages += usize::from(matches!(event, Event::Message(_)))).0;
+    let said = text.map_or(String::new(), |text| text.text);
+    let steps = (messages > 0).then(|| format!("{messages} message{}", if messages == 1 { "" } else { "s" }));
+    Progress { said, steps }
 }
 
 /// The output of a command, from its beginning.

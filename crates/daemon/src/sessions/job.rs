@@ -13,6 +13,7 @@ use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
 use tenure_core::session::{AgentId, Backend, SessionKey};
 use tenure_core::spec::{PtyCommand, Size, Spec, Transport};
+use tenure_core::task::Progress;
 use tenure_store::{Session, Turn};
 
 /// What a turn starts, and how what comes of it is read.
@@ -71,8 +72,8 @@ impl Daemon {
     }
 
     /// What an agent has said last in the turn whose output is here; nothing, if there is no such agent.
-    pub(crate) async fn agent_said(&self, name: &AgentId, dir: &Path) -> String {
-        let Ok(agent) = self.described(name) else { return String::new() };
+    pub(crate) async fn agent_said(&self, name: &AgentId, dir: &Path) -> Progress {
+        let Ok(agent) = self.described(name) else { return Progress::default() };
         let dir = dir.to_owned();
         let reading = tokio::task::spawn_blocking(move || answer::so_far(&dir, &agent));
         reading.await.unwrap_or_default()

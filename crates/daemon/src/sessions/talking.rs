@@ -14,8 +14,8 @@ use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::TURN_WAIT_MS;
 use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
 use tenure_mcp::{Answered, Written};
-use tenure_os::{clock, pause, random};
-use tenure_store::{Failed, NewTask, NewTurn, Side, Tracked, Turn, TurnState};
+use tenure_os::{clock, random};
+use tenure_store::{Failed, NewTask, NewTurn, Side, Turn, TurnState};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a message may be.
@@ -154,47 +154,37 @@ impl Daemon {
         self.enqueue(new, task, Some(note.to_owned())).await
     }
 
-    /// Waits for the end of a turn, for as long as is asked.
+    /// Waits for the end of a turn, for as long as is asked. The owner of the session and the caller of the turn have
+    /// been told by that.
     pub(super) async fn await_turn(
         self: &Arc<Self>,
         request: &SessionsRequest,
         asker: &Asker,
     ) -> Result<Answered<SessionsReply>, Refusal> {
-        let session = self.seen(request, asker, Action::History).await?;
+        let is_caller = request.foreground.unwrap_or(false);
+        let action = if is_caller { Action::Send } else { Action::History };
+        let session = self.seen(request, asker, action).await?;
+        let is_owner = asker.key().is_some_and(|own| session.row.owner.as_ref() == Some(own));
         let wait = request.timeout_ms.unwrap_or(TURN_WAIT_MS).min(TURN_WAIT_MS);
         let deadline = Instant::now() + Duration::from_millis(wait);
         let turn_id: Option<TurnId> =
             request.turn_id.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
         let mut changed = self.turns.watch();
+        let mut sight = None;
         loop {
             changed.borrow_and_update();
             let turn = self.turn_meant(&session.row, turn_id.as_ref()).await?;
+            if let (None, Some(id)) = (&sight, turn_id.as_ref().or(turn.as_ref().map(|turn| &turn.asked.id)))
+            {
+                sight = Some(self.about_to_see_turn(is_owner || is_caller, id).await);
+            }
             let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
             if ended || timeout_at(deadline, changed.changed()).await.is_err() {
-                let is_owner = asker.key().is_some_and(|own| session.row.owner.as_ref() == Some(own));
-                let written = match &turn {
-                    Some(turn) if ended && is_owner => self.seen_end_of(turn),
-                    Some(_) | None => Written::default(),
-                };
+                let written = sight.map_or(Written::default(), |sight| sight.of(ended));
                 let turn = turn.map(|turn| looking::shown(turn, SHOWN));
                 return Ok(Answered { reply: SessionsReply { turn, ..SessionsReply::default() }, written });
             }
         }
-    }
-
-    /// What is done once the owner of a session has got how a turn ended.
-    fn seen_end_of(self: &Arc<Self>, turn: &Turn) -> Written {
-        let (daemon, seen) = (Arc::clone(self), Tracked::Turn(turn.asked.id.clone()));
-        Written::then(move || {
-            pause::point("daemon-before-seen");
-            let acknowledging = daemon.registry.acknowledge_task(seen, clock::unix_ms());
-            tokio::spawn(async move {
-                if let Err(error) = acknowledging.await {
-                    tracing::error!(%error, "that a turn's end was seen is not recorded");
-                }
-                pause::point("daemon-after-seen");
-            });
-        })
     }
 
     /// The turn that is meant: this one, or the last that has begun. `None` while it waits.

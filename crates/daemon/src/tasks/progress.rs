@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::ids::{RunId, TaskId};
+use tenure_core::ids::TaskId;
+use tenure_core::record::Ticket;
 use tenure_core::session::{Backend, SessionKey};
-use tenure_core::task::{Kind, Status, TaskRow, text};
+use tenure_core::task::{Kind, Progress, Status, TaskRow, text};
 use tenure_core::{defaults, task};
 use tenure_os::clock;
 use tenure_store::{TaskQuery, Tracked};
@@ -71,44 +72,46 @@ impl Daemon {
         if bytes == before.unwrap_or(0) {
             return bytes;
         }
-        let said = match row.kind {
-            Kind::Run => last_output(dir, CHARS).await,
-            Kind::Cli | Kind::Subagent | Kind::Acp => match &row.child {
-                Some(session) if held.ticket.backend_id == Backend::Acp.word() => {
-                    self.acp_progress(session).await
+        let progress = match row.kind {
+            Kind::Run => last_output(dir, CHARS).await.into(),
+            Kind::Cli | Kind::Subagent | Kind::Acp => match (&row.child, &row.turn) {
+                (Some(session), Some(turn)) if held.ticket.backend_id == Backend::Acp.word() => {
+                    self.acp_progress(session, turn).await
                 }
                 _ => self.said_last(row, &dir).await,
             },
         };
-        let summary = text::last_line(&said, defaults::TASK_SUMMARY);
+        let summary = text::last_line(&progress.said, defaults::TASK_SUMMARY);
         let noted = row.progress_summary.as_deref().map(|noted| (noted, row.last_event_at_ms));
         if !summary.is_empty() && task::progress(noted, &summary, clock::unix_ms()) == task::Emit::Now {
-            self.note(Tracked::Task(row.id.clone()), said).await;
+            self.note(Tracked::Task(row.id.clone()), progress).await;
         }
         bytes
     }
 
     /// What an agent said last; of a command, what it printed.
-    async fn said_last(&self, row: &TaskRow, dir: &Path) -> String {
+    async fn said_last(&self, row: &TaskRow, dir: &Path) -> Progress {
         match row.child.as_ref().and_then(SessionKey::agent) {
             Some(agent) => self.agent_said(&agent, dir).await,
-            None => last_output(dir.to_owned(), CHARS).await,
+            None => last_output(dir.to_owned(), CHARS).await.into(),
         }
     }
 
-    /// What a run printed last is told with its end.
-    pub(crate) async fn note_last_words(&self, held: &Held) {
-        if held.ticket.backend_id == Backend::Acp.word() {
+    /// What a run printed last is told with its end, whoever records that.
+    pub(crate) async fn note_last_words(&self, ticket: &Ticket, directory: &Path) {
+        if ticket.backend_id == Backend::Acp.word() {
             // What an adapter prints is not for people.
             return;
         }
-        let last = last_output(held.directory.join("output"), CHARS).await;
-        let run: &RunId = &held.ticket.run_id;
-        self.note(Tracked::Run(run.clone()), last).await;
+        let last = last_output(directory.join("output"), CHARS).await;
+        if last.trim().is_empty() {
+            return;
+        }
+        self.note(Tracked::Run(ticket.run_id.clone()), last.into()).await;
     }
 
-    async fn note(&self, which: Tracked, said: String) {
-        if let Err(error) = self.registry.note_progress(which, said, clock::unix_ms()).await {
+    async fn note(&self, which: Tracked, progress: Progress) {
+        if let Err(error) = self.registry.note_progress(which, progress, clock::unix_ms()).await {
             tracing::warn!(%error, "how a task goes is not noted");
         }
     }

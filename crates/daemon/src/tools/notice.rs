@@ -8,15 +8,15 @@ use crate::refusal::Refusal;
 use crate::tasks::task_of_exec;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::duration;
 use tenure_core::ending::Reason;
 use tenure_core::ids::RunId;
 use tenure_core::record::Ending;
 use tenure_core::session::Backend;
 use tenure_core::tools::{Notify, outcome};
+use tenure_core::{defaults, duration};
 use tenure_os::clock;
 use tenure_output::text;
-use tenure_store::{ExecRow, NewEvent, Notice, RunRow};
+use tenure_store::{ExecRow, NewEvent, Notice, RunRow, Tracked};
 use tokio::time::timeout;
 
 /// What is told.
@@ -96,8 +96,9 @@ impl Daemon {
         if exec.notice != Notice::Owed {
             return Ok(());
         }
-        // Whoever is about to see it sees it first, unless it does not take its answer.
-        let _gone = timeout(PATIENCE, self.witnesses.gone(run)).await;
+        // Whoever is about to see it sees it first, unless it does not take its answer; and who polls soon need not be told.
+        tokio::time::sleep(defaults::NOTICE_HOLD).await;
+        let _gone = timeout(PATIENCE, self.witnesses.gone(&Tracked::Run(run.clone()))).await;
         let Some(row) = self.registry.run(run.clone()).await? else { return Ok(()) };
         let Some(ending) = &row.ending else { return Ok(()) };
         if is_quiet(&exec, ending) {

@@ -26,7 +26,7 @@ use crate::tasks::{
 };
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
-use tenure_core::task::{NoticeKey, NotifyPolicy, TaskRow};
+use tenure_core::task::{NoticeKey, NotifyPolicy, Progress, TaskRow};
 use tenure_core::tools::tasks::TaskNotice;
 
 impl TaskRegistry for Sqlite {
@@ -50,8 +50,8 @@ impl TaskRegistry for Sqlite {
         self.write(move |db| wishes::ask_cancel(db, &task, at_ms))
     }
 
-    fn note_progress(&self, which: Tracked, text: String, at_ms: u64) -> Reply<bool> {
-        self.write(move |db| wishes::note_progress(db, &which, &text, at_ms))
+    fn note_progress(&self, which: Tracked, progress: Progress, at_ms: u64) -> Reply<bool> {
+        self.write(move |db| wishes::note_progress(db, &which, &progress, at_ms))
     }
 
     fn acknowledge_task(&self, which: Tracked, at_ms: u64) -> Reply<bool> {

@@ -158,7 +158,7 @@ fn changes_are_told_in_order_and_the_latest_stands_for_those_before_it() {
     on_every_store(async |store| {
         let registry = world(store).await;
         let note = async |text: &str, at| {
-            registry.note_progress(Tracked::Task(task_id(1)), text.to_owned(), at).await.unwrap()
+            registry.note_progress(Tracked::Task(task_id(1)), text.to_owned().into(), at).await.unwrap()
         };
         begun(&registry, tracked_as(1, "s", NotifyPolicy::StateChanges)).await;
         let started = claimed(&registry, NOW).await;
@@ -174,7 +174,7 @@ fn changes_are_told_in_order_and_the_latest_stands_for_those_before_it() {
         );
         let second = claimed(&registry, NOW + 30_001).await;
         assert_eq!(keys(&second), [key_of(1, "change-3")], "the second is overtaken");
-        assert!(second[0].notice.text.ends_with("goes on: three"));
+        assert!(second[0].notice.text.ends_with("Last output: three"));
         assert!(registry.settle_notice(second[0].claim.clone(), given_up(), NOW + 30_002).await.unwrap());
         assert_eq!(waiting(&registry, "s").await, [""; 0], "nobody reads later how it went");
         assert!(note("four", NOW + 60_000).await);

@@ -221,7 +221,7 @@ fn progress_is_kept_in_few_words_and_the_events_stay_few() {
         let registry = store.open();
         enrolled(&registry).await;
         let note = async |text: &str, at| {
-            registry.note_progress(Tracked::Run(run_id(1)), text.to_owned(), at).await.unwrap()
+            registry.note_progress(Tracked::Run(run_id(1)), text.to_owned().into(), at).await.unwrap()
         };
         assert!(!note("x", NOW).await, "no such task");
         registry.create(tracked_in(1, "a")).await.unwrap();

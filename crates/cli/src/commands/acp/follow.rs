@@ -139,7 +139,8 @@ impl<'a> Follow<'a> {
         let (told, mut updates) = unbounded_channel();
         let (key, turn) = (self.key, self.watching.turn.clone());
         let since = self.happened.since().unwrap_or(self.watching.since);
-        let followed = Followed { key, turn: Some(&turn), since: Some(since) };
+        let foreground = self.watching.foreground;
+        let followed = Followed { key, turn: Some(&turn), since: Some(since), foreground };
         let stream = client.updates(followed, move |update| told.send(update).is_ok());
         tokio::pin!(stream);
         loop {

@@ -13,7 +13,9 @@ use tenure_client::Client;
 use tenure_core::api::Exact;
 use tenure_core::ending::Reason;
 use tenure_core::session::{Backend, Mode, SessionRow, SessionState, Stop};
-use tenure_core::tools::sessions::{Action, EntryJson, Sent, SessionsReply, SessionsRequest, TurnJson};
+use tenure_core::tools::sessions::{
+    Action, Delivery, EntryJson, Sent, SessionsReply, SessionsRequest, TurnJson,
+};
 use tenure_os::complaint::complain;
 use tenure_settings::Settings;
 
@@ -24,6 +26,8 @@ const PAGE: u64 = 200;
 pub(super) struct Watching {
     pub(super) turn: String,
     pub(super) since: u64,
+    /// Whether this caller sent its message, and nobody else is to be told of its end.
+    pub(super) foreground: bool,
 }
 
 pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<u8, Failure> {
@@ -42,7 +46,8 @@ pub(super) fn run(settings: &Settings, args: &PromptArgs, json: bool) -> Result<
         return Ok(0);
     }
     noted(sent);
-    let watching = Watching { turn: sent.turn_id.to_string(), since };
+    let foreground = sent.delivery != Delivery::Steered;
+    let watching = Watching { turn: sent.turn_id.to_string(), since, foreground };
     let code = follow(settings, &key, watching, json, Interrupt::Cancels)?;
     if args.oneshot {
         await_close(settings, &key)?;
@@ -130,7 +135,7 @@ pub(super) fn under_way(settings: &Settings, key: &str) -> Result<Watching, Fail
         after = reply.next.filter(|_| entries.iter().all(is_of_it));
         if after.is_none() {
             let since = if since == u64::MAX { 0 } else { since };
-            return Ok(Watching { turn: turn.turn_id.to_string(), since });
+            return Ok(Watching { turn: turn.turn_id.to_string(), since, foreground: false });
         }
     }
 }

@@ -101,7 +101,7 @@ proptest! {
             let expected = step(row.status, EVENTS[at]);
             let done = match EVENTS[at] {
                 Event::Started => row.start(seen, now),
-                Event::Progressed => row.go_on("on", now),
+                Event::Progressed => row.go_on(&Progress::from("on".to_owned()), now),
                 Event::CancelAsked => row.ask_cancel(now),
                 Event::Ended(end) => row.end(verdict(Some(end)), seen, now),
                 Event::Lost => row.end(verdict(None), seen, now),

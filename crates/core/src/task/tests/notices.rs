@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ending::{Exit, Reason, Termination};
+use crate::ids::TurnId;
 use crate::output::Totals;
 
 fn exit(code: i32, bytes: u64) -> Verdict {
@@ -14,6 +15,10 @@ fn ended(mut row: TaskRow, verdict: Verdict) -> TaskRow {
     let _ = row.start(NOW, NOW).unwrap();
     let _ = row.end(verdict, NOW + 3_000, NOW + 3_000).unwrap();
     row
+}
+
+fn said(text: &str) -> Progress {
+    Progress::from(text.to_owned())
 }
 
 fn told(row: &TaskRow) -> String {
@@ -55,7 +60,7 @@ fn every_end_is_told_in_the_words_of_a_person() {
     }
     let mut row = task();
     let _ = row.start(NOW, NOW).unwrap();
-    let _ = row.go_on("1 of 2\n2 of 2 \u{1b}[32mok\u{1b}[0m\n", NOW).unwrap();
+    let _ = row.go_on(&said("1 of 2\n2 of 2 \u{1b}[32mok\u{1b}[0m\n"), NOW).unwrap();
     let _ = row.end(exit(0, 9), NOW + 1, NOW + 1).unwrap();
     assert_eq!(told(&row), "Task abababab (npm test) is done after 1 ms: exit 0. Last output: 2 of 2 ok");
 }
@@ -140,11 +145,39 @@ fn changes_are_told_to_those_who_want_them_and_not_all_the_time() {
     };
     let text = "Task abababab (npm test) has started.".to_owned();
     assert_eq!(change(&mut row, NOW), Some((Purpose::Change(1), text)));
-    let _ = row.go_on("half of it", NOW + 14_999).unwrap();
+    let _ = row.go_on(&said("half of it"), NOW + 14_999).unwrap();
     assert_eq!(change(&mut row, NOW + 14_999), None, "too soon");
-    let text = "Task abababab (npm test) goes on: half of it".to_owned();
+    let text = "Task abababab (npm test) goes on after 14.9 s. Last output: half of it".to_owned();
     assert_eq!(change(&mut row, NOW + 15_000), Some((Purpose::Change(2), text)));
     assert_eq!((row.changes_told, row.delivery), (2, DeliveryStatus::Pending));
     row.policy = NotifyPolicy::DoneOnly;
     assert_eq!(change(&mut row, NOW + 99_000), None);
+}
+
+/// What an agent says in the middle of a turn is between it and its owner.
+#[test]
+fn no_notice_of_a_turn_carries_what_its_agent_said_on_the_way() {
+    use crate::session::TurnState::{Cancelled, Failed, Lost, TimedOut};
+    let turn = TaskRow { turn: Some(TurnId::from_random([7; 12])), ..task() };
+    for state in [Cancelled, Failed, Lost, TimedOut] {
+        let verdict = Verdict::of_turn(state, Some("tick 0 tick 1 tick 2"), None).unwrap();
+        let row = ended(turn.clone(), verdict);
+        let due = tell(&mut row.clone(), Telling::Terminal, Standing::Open, NOW).unwrap();
+        let sent = serde_json::to_string(&due.notice).unwrap();
+        assert!(!sent.contains("tick"), "{state:?}: {sent}");
+    }
+    let mut row = TaskRow { policy: NotifyPolicy::StateChanges, ..turn };
+    let _ = row.start(NOW, NOW).unwrap();
+    for (steps, text) in [
+        (Some("2 of 5 steps of its plan"), "goes on after 15.0 s: 2 of 5 steps of its plan."),
+        (None, "goes on after 15.0 s."),
+    ] {
+        row.change_told_at_ms = None;
+        let progress = Progress { said: "tick 0 tick 1".to_owned(), steps: steps.map(str::to_owned) };
+        let _ = row.go_on(&progress, NOW + 15_000).unwrap();
+        assert_eq!(row.progress_summary.as_deref(), Some("tick 0 tick 1"), "whoever looks sees it");
+        let due = tell(&mut row, Telling::Change, Standing::Open, NOW + 15_000).unwrap();
+        assert!(due.notice.text.ends_with(text), "{}", due.notice.text);
+        assert!(!serde_json::to_string(&due.notice).unwrap().contains("tick"), "{:?}", due.notice);
+    }
 }

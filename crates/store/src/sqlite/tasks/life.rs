@@ -95,6 +95,7 @@ fn new_row(new: &NewTask, kind: Kind, instance: &InstanceId, created_at_ms: u64)
         cleanup_after_ms: None,
         changes_told: 0,
         change_told_at_ms: None,
+        steps: None,
     }
 }
 

@@ -63,6 +63,7 @@ fn read(row: &Row<'_>, id: &str) -> Result<TaskRow, Trouble> {
         cleanup_after_ms: time(23)?,
         changes_told: number(row.get(24)?),
         change_told_at_ms: time(25)?,
+        steps: None,
     })
 }
 

@@ -178,6 +178,7 @@ fn over(number: u8) -> TaskRow {
         cleanup_after_ms: Some(9_000),
         changes_told: 0,
         change_told_at_ms: None,
+        steps: None,
     }
 }
 
@@ -206,6 +207,7 @@ fn a_row_reads_back_as_written() {
         cancel_asked_at_ms: Some(1_001),
         changes_told: 4,
         change_told_at_ms: Some(1_001),
+        steps: None,
         ..over(1)
     };
     put(&db, &row).ok().unwrap();

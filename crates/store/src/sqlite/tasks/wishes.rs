@@ -7,7 +7,7 @@ use crate::sqlite::columns::stored;
 use crate::tasks::{CancelAsked, Tracked};
 use rusqlite::Connection;
 use tenure_core::ids::TaskId;
-use tenure_core::task::{DeliveryStatus, NotifyPolicy, TaskRow, promise};
+use tenure_core::task::{DeliveryStatus, NotifyPolicy, Progress, TaskRow, promise};
 
 pub(super) fn set_policy(
     db: &Connection,
@@ -64,7 +64,7 @@ pub(super) fn ask_cancel(db: &Connection, task: &TaskId, at_ms: u64) -> Result<C
 pub(super) fn note_progress(
     db: &Connection,
     which: &Tracked,
-    text: &str,
+    progress: &Progress,
     at_ms: u64,
 ) -> Result<bool, Trouble> {
     let Some(mut row) = rows::tracked(db, which)? else { return Ok(false) };
@@ -72,7 +72,7 @@ pub(super) fn note_progress(
     if matches!(which, Tracked::Run(_)) && row.turn.is_some() {
         return Ok(false);
     }
-    let Ok(done) = row.go_on(text, at_ms) else { return Ok(false) };
+    let Ok(done) = row.go_on(progress, at_ms) else { return Ok(false) };
     life::write(db, &mut row, done, at_ms)?;
     Ok(true)
 }

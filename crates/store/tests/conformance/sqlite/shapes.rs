@@ -313,7 +313,7 @@ async fn of_tasks(registry: &Arc<dyn Registry>) {
     }
     let claimed = registry.claim_notices("slack".into(), instance(1), NOW, NOW + 30, 1).await.unwrap();
     assert!(registry.settle_notice(claimed[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
-    assert!(registry.note_progress(Tracked::Run(run_id(24)), "half".into(), NOW).await.unwrap());
+    assert!(registry.note_progress(Tracked::Run(run_id(24)), "half".to_owned().into(), NOW).await.unwrap());
     let task = Some(task(25));
     registry.begin_turn(say(25, "agent:main:5"), task, instance(1), NOW).await.unwrap();
 }
