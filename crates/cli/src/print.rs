@@ -27,7 +27,7 @@ pub(crate) use screen::screen;
 pub(crate) use sessions::{session, sessions};
 pub(crate) use table::Table;
 pub(crate) use tasks::{findings, maintenance, task, task_line, task_lines, tasks, tasks_lines};
-pub(crate) use turns::turns;
+pub(crate) use turns::{notices, turns};
 pub(crate) use units::{ago, bytes};
 
 use crate::failure::Failure;

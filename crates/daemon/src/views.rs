@@ -185,7 +185,11 @@ impl Known {
 fn output_of(run: &Path, ending: Option<&Ending>) -> (Totals, Option<u64>) {
     match ending {
         Some(ending) => (ending.output, ending.last_output_at_ms),
-        None => (tenure_output::totals(&run.join("output")).unwrap_or_default(), None),
+        None => {
+            let dir = run.join("output");
+            let last = tenure_output::last_at_ms(&dir).ok().flatten();
+            (tenure_output::totals(&dir).unwrap_or_default(), last)
+        }
     }
 }
 
@@ -203,6 +207,18 @@ mod tests {
         let since = Status { ending: Some(Arc::new(ending.clone())), ..Status::default() };
         let known = Known { state: State::Running, cause: None, note: None, ending: None }.and(since);
         assert_eq!((known.state, known.ending), (State::Exited, Some(ending)));
+    }
+
+    /// Its keeper has left, and its ending is not recorded yet.
+    #[test]
+    fn the_time_of_the_last_output_is_known_without_a_keeper() {
+        let run = tempfile::tempdir().expect("a directory");
+        let keep = tenure_core::output::Keep { head: 1 << 10, tail: 1 << 10 };
+        let mut log = tenure_output::Writer::create(&run.path().join("output"), keep);
+        assert_eq!(output_of(run.path(), None).1, None);
+        log.append(tenure_core::output::Stream::Stdout, b"hello", 7_000);
+        let (totals, last) = output_of(run.path(), None);
+        assert_eq!((totals.bytes, last), (5, Some(7_000)));
     }
 
     #[test]

@@ -69,6 +69,8 @@ fn a_history_hands_its_session_what_waits_and_shows_it_to_others() {
         let shown = of(&json!({}));
         assert_eq!(shown[0]["taskId"], task["taskId"], "an operator only looks: {shown}");
     }
+    let (out, _) = says(&talks, &["sessions", "history", PARENT], 0);
+    assert!(out.contains("waits for the next turn") && out.contains("is done"), "{out}");
     assert_eq!(notices(&talks, &task), outbox(&[("terminal", "queued")]));
     let got = of(&json!({"as": PARENT}));
     assert_eq!((&got[0]["taskId"], got.as_array().map(Vec::len)), (&task["taskId"], Some(1)), "{got}");
@@ -249,7 +251,8 @@ fn an_owner_who_polls_a_moment_after_the_end_is_not_told_of_it_on_its_channel() 
     let owner = Agent::of(&talks).acting_as(PARENT);
     // On a busy machine a poll may come after the moment, which is no promise broken.
     let task = eventually("a poll in time", || {
-        let run = owner.start("echo built; exit 3");
+        let run = owner.start("read line; echo built; exit 3");
+        owner.process("write", &run, &json!({"eof": true}));
         let ended = becomes(&talks.api, &run, "failed");
         let _ = owner.poll(&run);
         let took = tenure_os::clock::unix_ms() - ended["endedAtMs"].as_u64().expect("a time");

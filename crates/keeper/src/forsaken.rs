@@ -225,6 +225,7 @@ impl Closing {
         };
         let ending = Ending {
             output: dir.totals(),
+            last_output_at_ms: dir.last_output_at_ms(),
             kills: self.journal.kills(),
             ..Ending::unseen(dir.id().clone(), termination, clock::unix_ms())
         };

@@ -300,7 +300,7 @@ impl RunDir {
         };
         let (output, last_output_at_ms) = match &ending {
             Some(ending) => (ending.output, ending.last_output_at_ms),
-            None => (self.totals(), None),
+            None => (self.totals(), self.last_output_at_ms()),
         };
         let hold = Hold { instance: ticket.owner_instance_id.clone(), epoch: ticket.lease_epoch };
         let lease_expires_at_ms = None;
@@ -320,6 +320,11 @@ impl RunDir {
             directory: self.path().to_string_lossy().into_owned(),
             foreign,
         })
+    }
+
+    /// When the last output came, by the files.
+    pub(crate) fn last_output_at_ms(&self) -> Option<u64> {
+        tenure_output::last_at_ms(&self.output()).ok().flatten()
     }
 
     /// How much output the files hold.

@@ -149,7 +149,7 @@ impl Fallen {
             run_id: self.dir.id().clone(),
             termination,
             ended_at_ms: clock::unix_ms(),
-            last_output_at_ms: None,
+            last_output_at_ms: self.dir.last_output_at_ms(),
             output: self.dir.totals(),
             handed_over_to: Vec::new(),
             kills: self.journal.kills(),

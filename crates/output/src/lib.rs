@@ -20,7 +20,7 @@ mod writer;
 mod tests;
 
 pub use clean::Cleaner;
-pub use reader::{Piece, Reader, totals};
+pub use reader::{Piece, Reader, last_at_ms, totals};
 pub use sizes::{Resized, present_size, sizes};
 pub use tail::tail_offset;
 pub use writer::{Appended, Writer};

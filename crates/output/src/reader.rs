@@ -135,6 +135,19 @@ pub fn totals(dir: &Path) -> Result<Totals, Error> {
     Ok(Totals { bytes, dropped_bytes: bytes.saturating_sub(kept) })
 }
 
+/// When the last output came, by the files alone: a stretch has the time of its first byte, a few milliseconds before its
+/// last. `None` if there was none.
+pub fn last_at_ms(dir: &Path) -> Result<Option<u64>, Error> {
+    for start in name::starts(dir)?.into_iter().rev() {
+        let Some(segment) = Stored::open(dir, start)? else { continue };
+        let last = segment.entries()?.checked_sub(1).map(|slot| segment.entry(slot)).transpose()?.flatten();
+        if let Some(entry) = last.filter(|entry| entry.len > 0) {
+            return Ok(Some(entry.at_ms));
+        }
+    }
+    Ok(None)
+}
+
 /// Where the output ends now.
 pub(crate) fn end(dir: &Path) -> Result<u64, Error> {
     for start in name::starts(dir)?.into_iter().rev() {

@@ -171,7 +171,12 @@ fn show(verb: &SessionsVerb, reply: &SessionsReply) -> Result<(), Failure> {
             Ok(())
         }
         SessionsVerb::History(_) => {
-            print::turns(reply.turns.as_deref().unwrap_or_default())?;
+            let (turns, notices) = (reply.turns.as_deref(), reply.notices.as_deref());
+            print::turns(turns.unwrap_or_default())?;
+            if turns.is_some_and(|turns| !turns.is_empty()) && notices.is_some() {
+                print::line("")?;
+            }
+            print::notices(notices.unwrap_or_default())?;
             more(reply.next.as_deref());
             Ok(())
         }

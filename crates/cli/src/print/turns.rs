@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::session::{Stop, TurnState};
+use tenure_core::task::Notice;
 use tenure_core::tools::sessions::TurnJson;
 
 /// Prints turns, each below the one before.
@@ -18,6 +19,27 @@ pub(crate) fn turns(turns: &[TurnJson]) -> Result<(), Failure> {
         lines(face, turn).iter().try_for_each(|text| line(text))?;
     }
     Ok(())
+}
+
+/// Prints what waits to be told to a session, after what was said in it.
+pub(crate) fn notices(notices: &[Notice]) -> Result<(), Failure> {
+    waiting(Face::of_stdout(), notices).iter().try_for_each(|text| line(text))
+}
+
+fn waiting(face: Face, notices: &[Notice]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !notices.is_empty() {
+        let title = face.paint(Tone::Title, "waits for the next turn");
+        lines.push(format!("{title}  {}", notices.len()));
+    }
+    for notice in notices {
+        let mut text = block(&notice.text);
+        if let Some(first) = text.first_mut() {
+            first.push_str(&format!("  ({} ago)", ago(since(notice.at_ms))));
+        }
+        lines.extend(text);
+    }
+    lines
 }
 
 fn lines(face: Face, turn: &TurnJson) -> Vec<String> {

@@ -1,5 +1,5 @@
 use super::{ALL, Chance, Place, append, check, output};
-use crate::{Error, Piece, Reader, totals};
+use crate::{Error, Piece, Reader, last_at_ms, totals};
 use std::path::Path;
 use tenure_core::output::{Keep, Stream, Stretch, Totals};
 
@@ -28,6 +28,8 @@ fn what_was_appended_reads_back_byte_for_byte_with_its_stream_and_time() {
         assert_eq!(totals(&place.dir).unwrap(), Totals { bytes: end, dropped_bytes: 0 });
         assert_eq!(writer.totals(), Totals { bytes: end, dropped_bytes: 0 });
         assert_eq!(writer.last_output_at_ms(), Some(now));
+        let by_files = last_at_ms(&place.dir).unwrap().expect("a time");
+        assert!((by_files..by_files + 10).contains(&now), "seed {seed}: {by_files} and not {now}");
     }
 }
 
@@ -113,6 +115,7 @@ fn a_silent_run_has_an_empty_output() {
     assert_eq!(place.pieces(0), []);
     assert_eq!(totals(&place.dir).unwrap(), Totals::default());
     assert_eq!((writer.totals(), writer.last_output_at_ms()), (Totals::default(), None));
+    assert_eq!(last_at_ms(&place.dir).unwrap(), None);
 }
 
 #[test]

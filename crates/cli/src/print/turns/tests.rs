@@ -41,3 +41,23 @@ fn nothing_that_an_agent_says_steers_a_terminal_or_looks_like_a_line_of_ours() {
     assert_eq!(lines[1..], ["  x said:", "    m", "  answered:", "    ab\\x08", "    turn 2  done"]);
     assert!(!lines[0].contains("took"), "{lines:?}");
 }
+
+#[test]
+fn what_waits_to_be_told_is_shown_after_the_turns() {
+    let key = format!("task-{}-terminal", "c".repeat(24));
+    let notice: Notice = serde_json::from_value(json!({
+        "key": key, "purpose": "terminal", "text": "Task cccccccc is done.\nturn 9  done", "taskId": "c".repeat(24),
+        "kind": "cli", "status": "succeeded", "runId": null, "ownerSessionKey": "main", "childSessionKey": null,
+        "origin": null, "label": null, "summary": null, "error": null, "atMs": 0,
+    }))
+    .unwrap();
+    let face = Face { width: 80, colour: false };
+    let lines = waiting(face, &[notice]);
+    assert_eq!(lines[0], "waits for the next turn  1");
+    assert!(
+        lines[1].starts_with("    Task cccccccc is done.  (") && lines[1].ends_with(" ago)"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[2..], ["    turn 9  done"]);
+    assert!(waiting(face, &[]).is_empty());
+}
