@@ -2,6 +2,7 @@
 //! nothing; what is judged is separate from what is seen, so that the judgements are tested without the machine.
 
 mod boundary;
+mod channels;
 mod daemon;
 mod kernel;
 mod limits;
@@ -77,7 +78,7 @@ pub(crate) fn examine(settings: &Settings, mistakes: &[BadSettings]) -> Vec<Chec
     checks.extend(stale::checks(settings));
     checks.push(configuration(settings, mistakes));
     checks.push(agents(settings));
-    checks.push(channels(settings));
+    checks.push(channels::check(settings));
     checks.push(exec(settings));
     checks
 }
@@ -103,20 +104,6 @@ fn agents(settings: &Settings) -> Check {
         return Check::ok(NAME, format!("{} in config.toml", settings.agents().len()));
     }
     let advice = "mend them and restart the daemon; until then these agents are refused";
-    Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
-}
-
-/// A channel with a mistake takes nothing; the others do.
-fn channels(settings: &Settings) -> Check {
-    const NAME: &str = "channels";
-    let described = tenure_notify::channels(settings.config().unwrap_or(Path::new("")), settings.channels());
-    let wrong: Vec<String> =
-        described.values().filter_map(|channel| Some(channel.as_ref().err()?.to_string())).collect();
-    if wrong.is_empty() {
-        return Check::ok(NAME, format!("{} described", described.len()));
-    }
-    let advice =
-        "mend them and restart the daemon; until then their notices wait for their owners' next turns";
     Check::new(NAME, Verdict::Problem, wrong.join("; "), advice)
 }
 

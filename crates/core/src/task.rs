@@ -16,7 +16,7 @@ mod verdict;
 mod words;
 
 pub use crate::words::BadWord;
-pub use audit::{Finding, Severity, audit, needs_a_look};
+pub use audit::{Finding, Next, Refusal, Severity, audit, needs_a_look};
 pub use notice::{Destination, Due, Notice, NoticeKey, Purpose, promise, tell};
 pub use progress::{Emit, Progress, progress};
 pub use retry::Schedule;

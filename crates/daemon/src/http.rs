@@ -72,6 +72,7 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(tasks::list, tasks::act))
         .routes(routes!(tasks::audit))
         .routes(routes!(tasks::maintenance))
+        .routes(routes!(tasks::reset))
         .routes(routes!(tasks::show))
         .routes(routes!(tasks::notify))
         .routes(routes!(tasks::cancel))

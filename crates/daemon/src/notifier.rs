@@ -54,6 +54,22 @@ impl Post {
 }
 
 impl Daemon {
+    /// Refuses a channel that `config.toml` does not describe: what is to be told there would reach nobody.
+    pub(crate) fn check_channel(&self, name: &str) -> Result<(), Refusal> {
+        let described = self.settings.channels();
+        if described.contains_key(name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = described.keys().map(String::as_str).collect();
+        let known = match known.as_slice() {
+            [] => "there is none yet".to_owned(),
+            known => format!("there are {}", known.join(", ")),
+        };
+        Err(Refusal::invalid(format!(
+            "unknown channel {name:?}: {known}; describe it in config.toml as [channels.{name}] and restart the daemon"
+        )))
+    }
+
     /// Delivers what is due, until the daemon leaves.
     pub(crate) async fn notify_forever(self: Arc<Self>) {
         let file = self.settings.config().unwrap_or(Path::new("config.toml"));

@@ -43,6 +43,9 @@ impl Daemon {
         (process, who): (Option<CallerProcess>, &Requester),
     ) -> Result<Answered<SessionsReply>, Refusal> {
         check_words(&request)?;
+        if let Some(origin) = &request.origin {
+            self.check_channel(&origin.channel)?;
+        }
         let asker = self.asker(&request, who).await?.with_process(process);
         match request.action {
             Action::List => self.list_sessions(&request, &asker).await.map(Answered::plain),

@@ -42,6 +42,7 @@ impl Daemon {
             Action::Retry => self.retry_task(&request, &asker).await,
             Action::Acknowledge => self.acknowledge(&request, &asker).await,
             Action::Audit => self.audit(&asker).await,
+            Action::Reset => self.reset_tasks(request.apply.unwrap_or(false), &asker).await,
             Action::Maintenance => self.maintain(request.apply.unwrap_or(false), &asker).await,
         }
     }
@@ -114,6 +115,19 @@ impl Daemon {
             pruned: swept.removed.len() as u64,
         };
         Ok(TasksReply { maintenance: Some(maintenance), ..TasksReply::default() })
+    }
+
+    /// Discards task state, or says what that would be. Runs, sessions and their records are not touched.
+    async fn reset_tasks(&self, apply: bool, asker: &Asker) -> Result<TasksReply, Refusal> {
+        operators_only(asker, "reset")?;
+        let reset = if apply {
+            let reset = self.registry.reset_tasks(self.instance.clone(), clock::unix_ms()).await?;
+            self.something_happened();
+            reset
+        } else {
+            self.registry.preview_reset().await?
+        };
+        Ok(TasksReply { reset: Some(reset), ..TasksReply::default() })
     }
 
     fn sweep(&self) -> Sweep {

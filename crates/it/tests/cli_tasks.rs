@@ -295,3 +295,23 @@ fn a_wrong_word_lists_the_valid_ones() {
     }
     assert!(!install.state().join("daemon.sock").exists(), "nothing was started");
 }
+
+/// A rollback of task state alone.
+#[test]
+fn a_reset_says_what_it_would_discard_and_leaves_runs_alone() {
+    let home = home();
+    let run = home
+        .start_in_background(&["--session", "main", "--stdin", "open"], &["sh", "-c", "read line; exit 3"]);
+    let pid = home.root_pid(&run);
+    let (out, err) = says(&home, &["reset"], 1);
+    assert!(out.is_empty() && err.contains("1 task (1 active)") && err.contains("--yes"), "{err}");
+    assert_eq!(task(&home, &run)["status"], "running", "nothing was done");
+    assert_eq!(json_of(&home, &["reset", "--yes"])["reset"]["tasks"], 1);
+    assert_eq!(runs(&home, &["list"]), Vec::<String>::new());
+    assert_eq!((&home.show(&run)["state"], home.root_pid(&run)), (&json!("running"), pid));
+    assert!(home.tenure(&["write", &run, "--eof"]).status.success());
+    assert_eq!(home.wait(&run), 3, "its end is recorded");
+    assert_eq!(runs(&home, &["list"]), Vec::<String>::new());
+    says(&home, &["reset", "--yes", "--as", "main"], 1);
+    home.finish();
+}

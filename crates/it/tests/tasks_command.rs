@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
+use tenure_it::api::text;
 use tenure_it::eventually;
 use tenure_it::told::Told;
 
@@ -74,23 +75,44 @@ fn a_command_that_asks_for_it_is_started_again_with_the_same_notice() {
 }
 
 #[test]
-fn a_command_that_fails_is_not_asked_again_and_the_notice_waits_for_its_owner() {
+fn a_command_that_fails_is_not_asked_again_and_audit_and_doctor_name_its_channel() {
     let told = told(|name| noting(name, "echo nobody is in >&2; exit 4"));
     let run = told.task("owner", "exit 3");
-    told.becomes(&run, "session_queued");
+    told.becomes(&run, "failed");
     assert_eq!(read(told.dir(), "desk").len(), 1);
-    let history = told.does("history", "owner");
-    let waiting = history["notices"].to_string();
-    assert!(waiting.contains(&told.id_of(&run)), "{history}");
+    let audit = told.tenure(&["tasks", "audit", "--json"]);
+    assert_eq!(audit.status.code(), Some(1), "{audit:?}");
+    let found: Value = serde_json::from_slice(&audit.stdout).expect("JSON");
+    let found = &found["findings"][0];
+    assert_eq!((&found["code"], &found["channel"]), (&json!("delivery_failed"), &json!("desk")), "{found}");
+    assert!(found["detail"].as_str().is_some_and(|it| it.contains("nobody is in")), "{found}");
+    let doctor = told.tenure(&["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("channel desk did not take") && doctor.status.code() == Some(1), "{said}");
     told.finish();
 }
 
 #[test]
-fn a_channel_that_nobody_described_says_so_and_the_notice_waits_for_its_owner() {
+fn a_channel_that_nobody_described_is_refused_and_one_that_is_gone_has_failed() {
     let told = told(|name| noting(name, "exit 0"));
-    told.owner("elsewhere", "attic");
-    let run = told.task("elsewhere", "exit 3");
-    told.becomes(&run, "session_queued");
+    let request = json!({"action": "spawn", "sessionKey": "elsewhere", "backend": "exec",
+        "origin": {"channel": "attic"}});
+    let refused = told.api.post("/v1/sessions", &request);
+    let why = refused.is(422).json()["detail"].clone();
+    assert!(
+        ["\"attic\"", "desk", "[channels.attic]"].iter().all(|it| text(&why).contains(it)),
+        "what there is, and what to do: {why}"
+    );
+    assert_eq!(
+        told.tenure(&["sessions", "spawn", "--backend", "exec", "--channel", "attic"]).status.code(),
+        Some(1)
+    );
+    // The description goes while a session is told there.
+    told.kill();
+    std::fs::write(told.config(), "").expect("a configuration");
+    told.begin();
+    let run = told.task("owner", "exit 3");
+    told.becomes(&run, "failed");
     assert_eq!(read(told.dir(), "desk"), Vec::<Value>::new());
     told.finish();
 }
@@ -138,14 +160,14 @@ fn a_command_that_takes_long_is_not_started_beside_itself() {
 
 /// What went wrong is with the task, for whoever looks.
 #[test]
-fn a_program_that_cannot_be_started_is_named_and_the_notice_waits_for_its_owner() {
+fn a_program_that_cannot_be_started_is_named_and_the_notice_has_failed() {
     let told = Told::without_daemon("[channels.desk]\ncommand = ['/nowhere/to/be/found']\n");
     told.begin();
     told.owner("owner", "desk");
     let run = told.task("owner", "exit 3");
-    told.becomes(&run, "session_queued");
+    told.becomes(&run, "failed");
     let shown = told.api.get(&format!("/v1/tasks/{run}")).is(200).json()["notices"].clone();
-    assert_eq!((&shown[0]["state"], &shown[0]["attempts"]), (&json!("queued"), &json!(1)), "{shown}");
+    assert_eq!((&shown[0]["state"], &shown[0]["attempts"]), (&json!("failed"), &json!(1)), "{shown}");
     assert!(
         shown[0]["lastError"].as_str().is_some_and(|why| why.contains("/nowhere/to/be/found")),
         "{shown}"
@@ -153,6 +175,9 @@ fn a_program_that_cannot_be_started_is_named_and_the_notice_waits_for_its_owner(
     let said = told.tenure(&["tasks", "show", &run]);
     let said = String::from_utf8_lossy(&said.stdout);
     assert!(said.contains("last error") && said.contains("/nowhere/to/be/found"), "{said}");
+    let doctor = told.tenure(&["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("there is no program /nowhere/to/be/found"), "{said}");
     told.finish();
 }
 
@@ -163,7 +188,7 @@ fn a_mistake_in_one_channel_is_told_with_its_line_and_leaves_the_others_alone() 
     told.owner("upstairs", "attic");
     let (run, lost) = (told.task("owner", "exit 3"), told.task("upstairs", "exit 3"));
     told.becomes(&run, "delivered");
-    told.becomes(&lost, "session_queued");
+    told.becomes(&lost, "failed");
     let shown = told.api.get(&format!("/v1/tasks/{lost}")).is(200).json()["notices"].clone();
     let why = shown[0]["lastError"].as_str().unwrap_or_default();
     assert!(

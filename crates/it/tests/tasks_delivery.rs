@@ -73,17 +73,19 @@ fn a_notice_is_sent_under_its_key_until_the_receiver_answers_that_it_took_it() {
 }
 
 #[test]
-fn what_a_receiver_does_not_want_waits_in_the_queue_of_the_owner() {
+fn what_a_receiver_does_not_want_has_failed_where_no_turn_reads_it() {
     let receiver = Receiver::new(manners);
     let told = told(&receiver);
     for name in ["gone", "moved"] {
         let run = told.task(name, "exit 3");
-        told.becomes(&run, "session_queued");
+        told.becomes(&run, "failed");
         let id = told.id_of(&run);
         assert_eq!(receiver.of_task(&id).len(), 1, "it is not asked again, nor where it points to");
-        let read = told.does("history", name);
-        let notices = read["notices"].as_array().unwrap_or_else(|| panic!("no notices: {read}"));
-        assert_eq!(notices.len(), 1, "{read}");
+        let audit = told.tenure(&["tasks", "audit", "--json"]);
+        let found: Value = serde_json::from_slice(&audit.stdout).expect("JSON");
+        let findings = found["findings"].as_array().expect("findings");
+        let of_it = findings.iter().find(|it| it["taskId"] == id.as_str());
+        assert_eq!(of_it.map(|it| &it["channel"]), Some(&json!(name)), "{found}");
         assert_eq!(told.kept().iter().filter(|one| one.task == id && one.ends.len() == 1).count(), 1);
     }
     assert!(receiver.accepted().is_empty(), "a redirect is not followed");

@@ -89,7 +89,7 @@ fn only_a_poll_or_a_wait_by_the_owner_is_a_delivery() {
     family(&talks);
     let operator = Agent::of(&talks);
     let owner = operator.acting_as(PARENT);
-    let run = owner.start("echo built; exit 3");
+    let run = owner.start("sleep 0.3; echo built; exit 3");
     let task = becomes(&talks.api, &run, "failed");
     let id = text(&task["taskId"]);
     for lookup in [&id, &run] {
@@ -125,12 +125,12 @@ fn who_wants_to_hear_nothing_is_told_nothing() {
     let talks = Talks::new();
     family(&talks);
     let owner = Agent::of(&talks).acting_as(PARENT);
-    let never = owner.start_with(json!({"command": "echo no; exit 3", "notify": "never"}));
+    let never = owner.start_with(json!({"command": "sleep 0.3; echo no; exit 3", "notify": "never"}));
     let later = owner.start("read line; exit 3");
     let policy = json!({"policy": "silent"});
     let _ = ask(&talks.api, "notify", &later, &policy).is(200);
     owner.process("write", &later, &json!({"eof": true}));
-    let ended = owner.start("exit 3");
+    let ended = owner.start("sleep 0.3; exit 3");
     becomes(&talks.api, &ended, "failed");
     let _ = ask(&talks.api, "notify", &ended, &policy).is(200);
     for (run, left) in
@@ -274,7 +274,10 @@ fn a_channel_that_takes_nothing_leaves_it_to_the_owners_next_turn() {
     let _ = talks.answer(CHILD, "hello");
     let task = stands(&talks.api, CHILD, "deliveryStatus", "session_queued");
     assert_eq!(notices(&talks, &task), outbox(&[("terminal", "queued")]));
+    let (out, _) = says(&talks, &["tasks", "audit"], 1);
+    assert!(out.contains("channel_refuses") && out.contains("no such room"), "{out}");
     let _ = talks.turn(PARENT, "and now?");
+    let _ = says(&talks, &["tasks", "audit"], 0);
     let prompt = String::from_utf8(talks.prompt()).expect("text");
     assert!(prompt.contains(CHILD), "{prompt}");
     talks.finish();
@@ -306,9 +309,9 @@ fn a_quiet_success_is_told_only_to_who_asked_for_that() {
     let talks = Talks::new();
     family(&talks);
     let owner = Agent::of(&talks).acting_as(PARENT);
-    let quiet = owner.start("true");
-    let heard = owner.start_with(json!({"command": "true", "notify": "always"}));
-    let loud = owner.start("echo built");
+    let quiet = owner.start("sleep 0.3");
+    let heard = owner.start_with(json!({"command": "sleep 0.3", "notify": "always"}));
+    let loud = owner.start("sleep 0.3; echo built");
     for (run, delivery) in [(&quiet, "not_applicable"), (&heard, "session_queued"), (&loud, "session_queued")]
     {
         let task = becomes(&talks.api, run, "succeeded");

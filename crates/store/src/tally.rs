@@ -70,6 +70,8 @@ pub mod kind {
     pub const TASK_DELIVERY: &str = "task-delivery";
     /// Its record is gone.
     pub const TASK_REMOVED: &str = "task-removed";
+    /// All of them were discarded.
+    pub const TASKS_RESET: &str = "tasks-reset";
 }
 
 /// How many processes an event names at most; the ending itself has them all.

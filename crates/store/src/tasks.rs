@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::ids::{InstanceId, RunId, TaskId, TurnId};
 use tenure_core::session::{Origin, SessionKey};
 use tenure_core::task::{Finding, Kind, Notice, NoticeKey, NotifyPolicy, Progress, Status, TaskRow};
-use tenure_core::tools::tasks::TaskNotice;
+use tenure_core::tools::tasks::{TaskNotice, TaskReset};
 
 /// A task that is asked for with what it tracks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,6 +252,10 @@ pub trait TaskRegistry: Send + Sync + 'static {
     fn sweep_tasks(&self, sweep: Sweep) -> Reply<Swept>;
     /// What [`sweep_tasks`](Self::sweep_tasks) would do.
     fn preview_sweep(&self, sweep: Sweep) -> Reply<Swept>;
+    /// Discards all tasks and their notices. What they tracked is left as it is, and ends without being told.
+    fn reset_tasks(&self, by: InstanceId, at_ms: u64) -> Reply<TaskReset>;
+    /// What [`reset_tasks`](Self::reset_tasks) would discard.
+    fn preview_reset(&self) -> Reply<TaskReset>;
     /// The tasks with which something is wrong, at most `limit`.
     fn audit_tasks(&self, now_ms: u64, limit: usize) -> Reply<Vec<Audited>>;
 }

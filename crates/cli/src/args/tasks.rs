@@ -65,6 +65,8 @@ Examples:
     Audit,
     /// Close, tell and forget what is due; without --apply it is only said.
     Maintenance(TaskMaintenanceArgs),
+    /// Discard all tasks and their notices; runs go on.
+    Reset(TaskResetArgs),
 }
 
 #[derive(Debug, Args)]
@@ -145,4 +147,16 @@ pub(crate) struct TaskMaintenanceArgs {
     /// Do it.
     #[arg(long)]
     pub(crate) apply: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Runs, sessions and their records are not touched, and ends are still recorded; nobody is told of them.
+
+Example:
+  tenure tasks reset --yes")]
+pub(crate) struct TaskResetArgs {
+    /// Do it; without this, say what would be discarded.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }

@@ -111,7 +111,7 @@ fn of_adapter(adapter: &Adapter, settings: &Settings, path: &OsStr) -> Listed {
 }
 
 /// The file that a command means: itself if it is a path, else the first of its name that can be executed.
-fn program(command: &str, path: &OsStr) -> Option<PathBuf> {
+pub(crate) fn program(command: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| file.is_file() && executable::may_execute(file);
     let names = executable::spellings(command);
     if executable::has_place(command) {

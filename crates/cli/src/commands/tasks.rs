@@ -8,7 +8,7 @@ use crate::args::{TasksArgs, TasksListArgs, TasksVerb};
 use crate::failure::Failure;
 use crate::{print, reach, settings};
 use tenure_core::task::TaskRow;
-use tenure_core::tools::tasks::TasksReply;
+use tenure_core::tools::tasks::{TaskReset, TasksReply};
 use watch::Watch;
 
 pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
@@ -31,6 +31,9 @@ pub(crate) fn run(args: &TasksArgs) -> Result<u8, Failure> {
         return Watch { settings: &settings, request, json: args.json }.run();
     }
     let reply = reach::wait(reach::needed(&settings)?.tasks(&request))?;
+    if let Some(reset) = reply.reset.filter(|reset| !reset.applied) {
+        return Err(Failure::refused(not_reset(reset)));
+    }
     if args.json {
         print::json(&reply)?;
     } else {
@@ -61,8 +64,28 @@ fn show(verb: &TasksVerb, reply: &TasksReply) -> Result<(), Failure> {
         TasksVerb::Cancel(_) => task(cancelled),
         TasksVerb::Retry(_) | TasksVerb::Acknowledge(_) => task(retried),
         TasksVerb::Audit => print::findings(reply.findings.as_deref().unwrap_or_default()),
+        TasksVerb::Reset(_) => reply.reset.iter().try_for_each(|reset| print::line(&discarded(*reset))),
         TasksVerb::Maintenance(_) => reply.maintenance.iter().try_for_each(print::maintenance),
     }
+}
+
+/// What a reset is about, as a noun.
+fn state(reset: TaskReset) -> String {
+    let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (tasks, notices) = (many(reset.tasks, "task"), many(reset.notices, "undelivered notice"));
+    format!("{tasks} ({} active) and {notices}", reset.active)
+}
+
+fn not_reset(reset: TaskReset) -> String {
+    let state = state(reset);
+    format!(
+        "this would discard {state}. Runs go on and their ends are recorded, but nobody is told of them: \
+         `tenure tasks reset --yes` does it"
+    )
+}
+
+fn discarded(reset: TaskReset) -> String {
+    format!("discarded {}; runs go on", state(reset))
 }
 
 fn notified(task: &TaskRow) -> String {

@@ -131,3 +131,13 @@ words! {
         Status = "status",
     }
 }
+
+impl Backend {
+    /// Whether a session's next turn begins with the notices that wait for it. To a command nobody says anything first.
+    pub fn reads_notices(self) -> bool {
+        match self {
+            Self::Cli | Self::Acp => true,
+            Self::Run | Self::Exec => false,
+        }
+    }
+}

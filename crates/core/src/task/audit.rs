@@ -32,6 +32,31 @@ pub struct Finding {
     pub severity: Severity,
     /// More, and what to do, in a person's words.
     pub detail: String,
+    /// The channel that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+}
+
+/// How a task's end stands with a channel that did not take it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which channel.
+    pub channel: String,
+    /// What went wrong.
+    pub error: String,
+    /// What becomes of the notice.
+    pub next: Next,
+}
+
+/// What becomes of a notice that a channel did not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The channel is tried again.
+    Retry,
+    /// It waits for the owner's next turn.
+    Queued,
+    /// Nothing: it has failed.
+    Failed,
 }
 
 /// How long ago a task must have been heard of to be worth a look, in milliseconds.
@@ -40,12 +65,17 @@ pub fn needs_a_look() -> u64 {
 }
 
 /// What is wrong with a task. Whether something is behind it, a live run or a turn under way, is not in its row.
-pub fn audit(row: &TaskRow, is_backed: bool, now_ms: u64) -> Vec<Finding> {
+/// Nor is which channel did not take how it ended.
+pub fn audit(row: &TaskRow, is_backed: bool, refusal: Option<&Refusal>, now_ms: u64) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(stale(row, is_backed, now_ms));
-    if row.delivery == DeliveryStatus::Failed {
-        let detail = "its owner could not be told how it ended: `tenure tasks retry` tries again";
-        found.push(finding(FindingCode::DeliveryFailed, Severity::Error, detail));
+    match refusal {
+        Some(refusal) => found.push(refused(refusal)),
+        None if row.delivery == DeliveryStatus::Failed => {
+            let detail = "its owner could not be told how it ended: `tenure tasks retry` tries again";
+            found.push(finding(FindingCode::DeliveryFailed, Severity::Error, detail));
+        }
+        None => {}
     }
     if row.status.is_terminal() && row.cleanup_after_ms.is_none() {
         let detail = "it has ended and would never go: `tenure tasks maintenance --apply` sees to it";
@@ -58,7 +88,26 @@ pub fn audit(row: &TaskRow, is_backed: bool, now_ms: u64) -> Vec<Finding> {
 }
 
 fn finding(code: FindingCode, severity: Severity, detail: &str) -> Finding {
-    Finding { code, severity, detail: detail.to_owned() }
+    Finding { code, severity, detail: detail.to_owned(), channel: None }
+}
+
+fn refused(refusal: &Refusal) -> Finding {
+    let Refusal { channel, error, next } = refusal;
+    let (code, severity, what) = match next {
+        Next::Retry => (FindingCode::ChannelRefuses, Severity::Warning, "it is tried again"),
+        Next::Queued => (
+            FindingCode::ChannelRefuses,
+            Severity::Warning,
+            "it waits for the owner's next turn; `tenure tasks retry` tries the channel again",
+        ),
+        Next::Failed => (
+            FindingCode::DeliveryFailed,
+            Severity::Error,
+            "nobody was told; mend the channel, then `tenure tasks retry`",
+        ),
+    };
+    let detail = format!("channel {channel} did not take how it ended ({error}): {what}");
+    Finding { code, severity, detail, channel: Some(channel.clone()) }
 }
 
 fn stale(row: &TaskRow, is_backed: bool, now_ms: u64) -> Option<Finding> {
@@ -80,7 +129,7 @@ fn stale(row: &TaskRow, is_backed: bool, now_ms: u64) -> Option<Finding> {
     };
     let length = duration::show(Duration::from_millis(silent));
     let detail = format!("{what} for {length}: `tenure tasks show` says more, `tenure tasks cancel` ends it");
-    (silent >= millis(limit)).then_some(Finding { code, severity, detail })
+    (silent >= millis(limit)).then_some(Finding { code, severity, detail, channel: None })
 }
 
 /// What of a task's times cannot be.

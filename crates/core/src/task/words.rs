@@ -90,6 +90,8 @@ words! {
         StaleRunning = "stale_running",
         /// Its owner could not be told.
         DeliveryFailed = "delivery_failed",
+        /// Its channel does not take how it ended.
+        ChannelRefuses = "channel_refuses",
         /// It has ended, and would never go.
         MissingCleanup = "missing_cleanup",
         /// Its times cannot be.

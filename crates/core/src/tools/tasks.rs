@@ -27,6 +27,8 @@ pub enum Action {
     Audit,
     /// Close, tell and forget what is due; only said, unless `apply`.
     Maintenance,
+    /// Discard all tasks and their notices, and nothing else; only said, unless `apply`.
+    Reset,
 }
 
 /// What `tasks` is asked.
@@ -118,6 +120,9 @@ pub struct TasksReply {
     /// For `maintenance`: what is due, or was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<Maintenance>,
+    /// For `reset`: what would be discarded, or was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<TaskReset>,
 }
 
 /// A notice of a task: what became of it, and why.
@@ -175,4 +180,19 @@ pub struct Maintenance {
     pub reconciled: Vec<TaskId>,
     /// How many are forgotten.
     pub pruned: u64,
+}
+
+/// What a reset discards: task state alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskReset {
+    /// Whether it was done.
+    pub applied: bool,
+    /// How many tasks there are.
+    pub tasks: u64,
+    /// How many of them are not over: what they track goes on.
+    pub active: u64,
+    /// How many notices nobody has got yet.
+    pub notices: u64,
 }

@@ -165,3 +165,14 @@ pub(super) async fn maintenance(
 ) -> Answer {
     caller.tasks(TasksRequest { apply, ..asks.of_tasks(Action::Maintenance) }).await
 }
+
+/// Discard all tasks and their notices, and nothing else; only said, unless `apply`.
+#[utoipa::path(post, path = "/v1/tasks/reset", operation_id = "tasks_reset", params(WhoAsks),
+    request_body = MaintenanceBody, responses(Replies<TasksReply>))]
+pub(super) async fn reset(
+    caller: Caller,
+    Asks(asks): Asks<WhoAsks>,
+    Body(MaintenanceBody { apply }): Body<MaintenanceBody>,
+) -> Answer {
+    caller.tasks(TasksRequest { apply, ..asks.of_tasks(Action::Reset) }).await
+}

@@ -23,7 +23,7 @@ pub(crate) fn tasks(action: Action, reply: &TasksReply, now_ms: u64) -> String {
         }
         // What operators do is asked for elsewhere.
         (Action::Show | Action::Notify | Action::Cancel, None)
-        | (Action::Retry | Action::Acknowledge | Action::Audit | Action::Maintenance, _) => {}
+        | (Action::Retry | Action::Acknowledge | Action::Audit | Action::Maintenance | Action::Reset, _) => {}
     }
     text.0
 }

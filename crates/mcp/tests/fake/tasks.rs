@@ -64,7 +64,7 @@ pub(crate) fn answer(request: &TasksRequest) -> Result<TasksReply, Problem> {
             task.cancel_asked_at_ms = Some(3000);
             of(task)
         }
-        Action::Retry | Action::Acknowledge | Action::Audit | Action::Maintenance => {
+        Action::Retry | Action::Acknowledge | Action::Audit | Action::Maintenance | Action::Reset => {
             panic!("it is not a client's to ask")
         }
     }

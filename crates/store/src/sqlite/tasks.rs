@@ -27,7 +27,7 @@ use crate::tasks::{
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
 use tenure_core::task::{NoticeKey, NotifyPolicy, Progress, TaskRow};
-use tenure_core::tools::tasks::TaskNotice;
+use tenure_core::tools::tasks::{TaskNotice, TaskReset};
 
 impl TaskRegistry for Sqlite {
     fn task(&self, which: Tracked) -> Reply<Option<TaskRow>> {
@@ -115,6 +115,14 @@ impl TaskRegistry for Sqlite {
 
     fn preview_sweep(&self, sweep: Sweep) -> Reply<Swept> {
         self.read(move |db| sweep::preview(db, sweep))
+    }
+
+    fn reset_tasks(&self, by: InstanceId, at_ms: u64) -> Reply<TaskReset> {
+        self.enqueue(move |db| sweep::reset(db, &by, at_ms), true)
+    }
+
+    fn preview_reset(&self) -> Reply<TaskReset> {
+        self.read(sweep::preview_reset)
     }
 
     fn audit_tasks(&self, now_ms: u64, limit: usize) -> Reply<Vec<Audited>> {

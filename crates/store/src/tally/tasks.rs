@@ -4,8 +4,10 @@
 use super::{kind, without_nulls};
 use crate::rows::NewEvent;
 use serde_json::{Value, json};
+use tenure_core::ids::InstanceId;
 use tenure_core::session::SessionKey;
 use tenure_core::task::{EventKind, TaskRow};
+use tenure_core::tools::tasks::TaskReset;
 
 /// Something happened to a task; `None` if it happens too often to be told.
 pub(crate) fn happened(row: &TaskRow, what: EventKind, at_ms: u64) -> Option<NewEvent> {
@@ -29,6 +31,19 @@ pub(crate) fn delivery(row: &TaskRow, at_ms: u64) -> NewEvent {
 /// A task's record was removed.
 pub(crate) fn removed(row: &TaskRow, at_ms: u64) -> NewEvent {
     of(row, kind::TASK_REMOVED, json!({ "endedAtMs": row.ended_at_ms }), at_ms)
+}
+
+/// All task state was discarded.
+pub(crate) fn reset(reset: TaskReset, by: &InstanceId, at_ms: u64) -> NewEvent {
+    let TaskReset { tasks, active, notices, .. } = reset;
+    NewEvent {
+        at_ms,
+        kind: kind::TASKS_RESET.to_owned(),
+        instance: by.clone(),
+        run_id: None,
+        session: None,
+        detail: json!({ "tasks": tasks, "active": active, "notices": notices }),
+    }
 }
 
 fn of(row: &TaskRow, kind: &str, mut detail: Value, at_ms: u64) -> NewEvent {

@@ -7,6 +7,7 @@ use crate::sample::{NOW, enrolled, hold, instance, run_id};
 use crate::store::on_every_store;
 use crate::talk::{below, end, say, spawned, turn_id};
 use tenure_core::task::{DeliveryStatus, FindingCode, Status};
+use tenure_core::tools::tasks::TaskReset;
 use tenure_store::{NewTask, Outcome, Sweep, Swept, Tracked, Tried};
 
 const HOUR: u64 = 3_600_000;
@@ -126,5 +127,35 @@ fn an_audit_finds_what_waits_for_too_long_and_what_could_not_be_told() {
         );
         assert_eq!(registry.audit_tasks(NOW + HOUR, 1).await.unwrap().len(), 1);
         assert_eq!(registry.audit_tasks(NOW, 9).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_reset_discards_tasks_and_notices_and_leaves_runs_and_their_ends() {
+    on_every_store(async |store| {
+        let registry = store.open();
+        enrolled(&registry).await;
+        registry.spawn_session(on_slack("s")).await.unwrap();
+        lived(&registry, tracked_in(1, "s"), 0).await;
+        lived(&registry, tracked_in(2, "a"), 1).await;
+        begun(&registry, tracked_in(3, "s")).await;
+        let there = TaskReset { applied: false, tasks: 3, active: 1, notices: 2 };
+        assert_eq!(registry.preview_reset().await.unwrap(), there);
+        assert_eq!(registry.backlog().await.unwrap().tasks_running, 1, "looking changes nothing");
+        let under_way = claimed(&registry, NOW + 9).await;
+        let done = registry.reset_tasks(instance(1), NOW + 9).await.unwrap();
+        assert_eq!(done, TaskReset { applied: true, ..there });
+        assert_eq!(registry.preview_reset().await.unwrap(), TaskReset::default());
+        assert_eq!((claimed(&registry, NOW + 99).await, waiting(&registry, "a").await), (vec![], vec![]));
+        let late = registry.settle_notice(under_way[0].claim.clone(), Tried::Delivered, NOW + 10).await;
+        assert!(!late.unwrap(), "what was on its way has nobody to say so to");
+        let end = exit(3, 0);
+        assert!(registry.record(run_id(3), hold(1), end, NOW + 11).await.unwrap());
+        let run = registry.run(run_id(3)).await.unwrap().unwrap();
+        assert!(run.ending.is_some(), "{run:?}");
+        assert_eq!(registry.preview_reset().await.unwrap(), TaskReset::default(), "nobody is told of it");
+        let events = registry.events(0, None, 999).await.unwrap();
+        assert!(events.iter().any(|row| row.event.kind == "tasks-reset"), "{events:?}");
+        assert_eq!(registry.check().await.unwrap(), None);
     });
 }

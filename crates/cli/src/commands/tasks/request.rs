@@ -15,6 +15,9 @@ pub(super) fn of(args: &TasksArgs, verb: &TasksVerb) -> TasksRequest {
         TasksVerb::Retry(which) => about(Action::Retry, which),
         TasksVerb::Acknowledge(which) => about(Action::Acknowledge, which),
         TasksVerb::Audit => TasksRequest::new(Action::Audit),
+        TasksVerb::Reset(how) => {
+            TasksRequest { apply: how.yes.then_some(true), ..TasksRequest::new(Action::Reset) }
+        }
         TasksVerb::Maintenance(how) => {
             TasksRequest { apply: how.apply.then_some(true), ..TasksRequest::new(Action::Maintenance) }
         }

@@ -6,7 +6,7 @@ use FindingCode::{DeliveryFailed, InconsistentTimes, MissingCleanup, StaleQueued
 const MINUTE: u64 = 60_000;
 
 fn codes(row: &TaskRow, is_backed: bool, now_ms: u64) -> Vec<FindingCode> {
-    audit(row, is_backed, now_ms).into_iter().map(|finding| finding.code).collect()
+    audit(row, is_backed, None, now_ms).into_iter().map(|finding| finding.code).collect()
 }
 
 fn running() -> TaskRow {
@@ -35,7 +35,7 @@ fn what_waits_or_is_silent_for_too_long_is_found() {
 #[test]
 fn a_delivery_that_failed_and_a_task_that_never_goes_are_found() {
     let failed = TaskRow { delivery: DeliveryStatus::Failed, ..done() };
-    let found = audit(&failed, true, NOW);
+    let found = audit(&failed, true, None, NOW);
     assert_eq!((found[0].code, found[0].severity), (DeliveryFailed, Severity::Error));
     assert!(found[0].detail.contains("tenure tasks retry"), "{found:?}");
     assert_eq!(codes(&TaskRow { cleanup_after_ms: None, ..done() }, true, NOW), [MissingCleanup]);
@@ -62,4 +62,23 @@ fn times_that_cannot_be_are_found() {
     assert_eq!(codes(&never_began, true, NOW), []);
     never_began.ended_at_ms = Some(NOW - 1);
     assert_eq!(codes(&never_began, true, NOW), [InconsistentTimes]);
+}
+
+#[test]
+fn a_channel_that_refuses_is_named_with_what_becomes_of_the_notice() {
+    use FindingCode::ChannelRefuses;
+    let refusal = |next| Refusal { channel: "desk".to_owned(), error: "HTTP 400: no".to_owned(), next };
+    for (next, code, severity, words) in [
+        (Next::Retry, ChannelRefuses, Severity::Warning, "tried again"),
+        (Next::Queued, ChannelRefuses, Severity::Warning, "owner's next turn"),
+        (Next::Failed, DeliveryFailed, Severity::Error, "tenure tasks retry"),
+    ] {
+        let row = TaskRow { delivery: DeliveryStatus::Failed, ..done() };
+        let found = audit(&row, true, Some(&refusal(next)), NOW);
+        assert_eq!((found.len(), found[0].code, found[0].severity), (1, code, severity), "{found:?}");
+        assert_eq!(found[0].channel.as_deref(), Some("desk"));
+        for part in ["channel desk", "HTTP 400: no", words] {
+            assert!(found[0].detail.contains(part), "{part}: {found:?}");
+        }
+    }
 }

@@ -107,7 +107,7 @@ proptest! {
                 Event::Lost => row.end(verdict(None), seen, now),
             };
             prop_assert_eq!(done.map(|(step, _)| step), expected);
-            prop_assert!(audit(&row, true, NOW).is_empty(), "{row:?}");
+            prop_assert!(audit(&row, true, None, NOW).is_empty(), "{row:?}");
             prop_assert!(row.last_event_at_ms >= row.created_at_ms);
         }
     }

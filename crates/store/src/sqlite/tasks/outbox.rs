@@ -5,6 +5,7 @@ use super::rows::{self, from_json, to_json};
 use crate::sqlite::Trouble;
 use crate::sqlite::columns::{number, stored};
 use crate::sqlite::events::tell;
+use crate::sqlite::sessions;
 use crate::tally::tasks as told;
 use crate::tasks::{Backlog, Claim, Claimed, Tried};
 use rusqlite::{Connection, OptionalExtension};
@@ -117,11 +118,10 @@ pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) 
         Tried::GivenUp { error } if is_change => ("dropped", Some(error), at_ms, None),
         Tried::GivenUp { error } => {
             let owner = row.as_ref().and_then(|row| row.owner.as_ref());
-            match super::life::standing(db, owner)? {
-                Standing::Open => ("queued", Some(error), at_ms, Some(DeliveryStatus::SessionQueued)),
-                Standing::Nobody | Standing::Over => {
-                    ("failed", Some(error), at_ms, Some(DeliveryStatus::Failed))
-                }
+            if is_read(db, owner)? {
+                ("queued", Some(error), at_ms, Some(DeliveryStatus::SessionQueued))
+            } else {
+                ("failed", Some(error), at_ms, Some(DeliveryStatus::Failed))
             }
         }
     };
@@ -145,6 +145,15 @@ pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) 
         _ => {}
     }
     Ok(true)
+}
+
+/// Whether the queue of a session is read by its next turn. A row that cannot be read is given the benefit of the doubt.
+fn is_read(db: &Connection, owner: Option<&SessionKey>) -> Result<bool, Trouble> {
+    let Some(owner) = owner else { return Ok(false) };
+    Ok(match super::life::standing(db, Some(owner))? {
+        Standing::Open => sessions::row(db, owner)?.is_none_or(|row| row.backend.reads_notices()),
+        Standing::Nobody | Standing::Over => false,
+    })
 }
 
 /// Notes how it stands with the delivery of a task's end. Where the end was corrected, it is the correction that counts.

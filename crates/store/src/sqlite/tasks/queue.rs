@@ -6,7 +6,7 @@ use crate::sqlite::columns::stored;
 use crate::tasks::Queued;
 use rusqlite::Connection;
 use std::fmt::Write;
-use tenure_core::session::{Backend, SessionKey, SessionRow};
+use tenure_core::session::{SessionKey, SessionRow};
 use tenure_core::task::NoticeKey;
 
 pub(super) fn waiting(db: &Connection, session: &SessionKey, limit: usize) -> Result<Vec<Queued>, Trouble> {
@@ -49,9 +49,8 @@ pub(in crate::sqlite) fn hand_over(
     message: &str,
     at_ms: u64,
 ) -> Result<String, Trouble> {
-    match session.backend {
-        Backend::Run | Backend::Exec => return Ok(message.to_owned()),
-        Backend::Cli | Backend::Acp => {}
+    if !session.backend.reads_notices() {
+        return Ok(message.to_owned());
     }
     let waiting = waiting(db, &session.key, OF_A_TURN)?;
     if waiting.is_empty() {

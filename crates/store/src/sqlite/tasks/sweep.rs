@@ -2,16 +2,17 @@
 //! what is merely kept.
 
 use super::rows::{TASK, readable};
-use super::{life, rows};
+use super::{life, outbox, rows};
 use crate::sqlite::Trouble;
-use crate::sqlite::columns::{parsed, stored};
+use crate::sqlite::columns::{number, parsed, stored};
 use crate::sqlite::events::tell;
 use crate::tally::tasks as told;
 use crate::tasks::{Audited, Sweep, Swept};
-use rusqlite::{Connection, Params};
+use rusqlite::{Connection, OptionalExtension, Params};
 use tenure_core::defaults;
-use tenure_core::ids::TaskId;
-use tenure_core::task::{Status, TaskRow, audit as findings, needs_a_look};
+use tenure_core::ids::{InstanceId, TaskId};
+use tenure_core::task::{Next, Refusal, Status, TaskRow, audit as findings, needs_a_look};
+use tenure_core::tools::tasks::TaskReset;
 
 /// Of which tasks something should not be: as the index says it.
 const SUSPECT: &str = "(delivery = 'failed'
@@ -140,12 +141,58 @@ pub(super) fn lose(db: &Connection, task: &TaskId, why: &str, at_ms: u64) -> Res
     life::lose(db, &mut row, why, at_ms)
 }
 
+/// What there is of tasks.
+pub(super) fn preview_reset(db: &Connection) -> Result<TaskReset, Trouble> {
+    let there = outbox::backlog(db)?;
+    let tasks =
+        db.prepare_cached("SELECT count(*) FROM tasks")?.query_row([], |row| row.get(0)).map(number)?;
+    Ok(TaskReset {
+        applied: false,
+        tasks,
+        active: there.tasks_queued + there.tasks_running,
+        notices: there.notices_due + there.notices_queued + there.notices_failed,
+    })
+}
+
+pub(super) fn reset(db: &Connection, by: &InstanceId, at_ms: u64) -> Result<TaskReset, Trouble> {
+    let reset = TaskReset { applied: true, ..preview_reset(db)? };
+    db.execute("DELETE FROM tasks", [])?;
+    tell(db, &told::reset(reset, by, at_ms))?;
+    Ok(reset)
+}
+
+/// Which end a channel did not take, if that is not settled.
+const REFUSED: &str =
+    "state IN ('due', 'queued', 'failed') AND last_error IS NOT NULL AND channel IS NOT NULL
+    AND purpose <> 'change'";
+
+/// The channel that did not take how a task ended, and what becomes of the notice.
+fn refusal(db: &Connection, task: &TaskId) -> Result<Option<Refusal>, Trouble> {
+    let sql = format!(
+        "SELECT channel, last_error, state FROM outbox INDEXED BY outbox_of_task WHERE task_id = ?1 AND {REFUSED}
+         ORDER BY seq DESC LIMIT 1"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let found = statement.query_row([task.as_str()], |row| {
+        let next = match row.get_ref(2)?.as_str()? {
+            "due" => Next::Retry,
+            "queued" => Next::Queued,
+            _ => Next::Failed,
+        };
+        Ok(Refusal { channel: row.get(0)?, error: row.get(1)?, next })
+    });
+    Ok(found.optional()?)
+}
+
 pub(super) fn audit(db: &Connection, now_ms: u64, limit: usize) -> Result<Vec<Audited>, Trouble> {
     let moment = db.unchecked_transaction()?;
     let since_ms = now_ms.saturating_sub(needs_a_look());
     let mut found: Vec<Audited> = Vec::new();
     let suspects = format!("INDEXED BY tasks_suspect WHERE {SUSPECT} ORDER BY t.task_id");
-    let lists: [(&str, &[i64]); 2] = [(&suspects, &[]), (SILENT, &[stored(since_ms)])];
+    let refused = format!(
+        "WHERE t.task_id IN (SELECT task_id FROM outbox INDEXED BY outbox_open WHERE {REFUSED}) ORDER BY t.task_id"
+    );
+    let lists: [(&str, &[i64]); 3] = [(&suspects, &[]), (&refused, &[]), (SILENT, &[stored(since_ms)])];
     for (which, values) in lists {
         let mut statement = moment.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
         let mut rows = statement.query(rusqlite::params_from_iter(values))?;
@@ -153,7 +200,8 @@ pub(super) fn audit(db: &Connection, now_ms: u64, limit: usize) -> Result<Vec<Au
             && let Some(row) = rows.next()?
         {
             let Some(task) = readable(row)? else { continue };
-            let findings = findings(&task, is_backed(&moment, &task, since_ms)?, now_ms);
+            let refusal = refusal(&moment, &task.id)?;
+            let findings = findings(&task, is_backed(&moment, &task, since_ms)?, refusal.as_ref(), now_ms);
             let is_known = found.iter().any(|it| it.task.id == task.id);
             if !findings.is_empty() && !is_known {
                 found.push(Audited { task, findings });
