@@ -1,5 +1,5 @@
 //! Sessions that others recorded before there were leases: their files are read, their processes looked at, and rows
-//! made of them. Nothing here signals anything, whatever the evidence says.
+//! made of them. Nothing here signals anything, whatever the evidence says; closing such a session may (`legacy_close`).
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::api::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
 use tenure_core::identity::Evidence;
-use tenure_core::session::legacy::{self, Finding, LegacyRecord, Live, Seen};
+use tenure_core::session::legacy::{self, Finding, LegacyClaim, LegacyRecord, Live, Seen};
 use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
 use tenure_os::clock;
 use tenure_os::file::{Dir, Regular};
@@ -29,11 +29,13 @@ impl Daemon {
         if let Some(root) = &request.wrapper_root {
             absolute("wrapperRoot", root)?;
         }
+        let wrapper_root = request.wrapper_root.clone();
         let gathering = move || gather(&dir, request.wrapper_root.as_deref());
         let gathered = tokio::task::spawn_blocking(gathering).await.map_err(Refusal::internal)??;
         let mut importing = Importing {
             daemon: self,
             dry_run: request.dry_run,
+            wrapper_root,
             known: HashMap::new(),
             settled: Vec::new(),
             failed: gathered.failed,
@@ -128,7 +130,7 @@ impl Gathered {
 }
 
 /// Who has this pid now.
-fn look(pid: i32) -> Seen {
+pub(crate) fn look(pid: i32) -> Seen {
     let process = match Process::open(pid) {
         Ok(Some(process)) => process,
         Ok(None) => return Seen::Gone,
@@ -152,6 +154,7 @@ fn look(pid: i32) -> Seen {
 struct Importing<'a> {
     daemon: &'a Arc<Daemon>,
     dry_run: bool,
+    wrapper_root: Option<String>,
     /// The rows that were made, or would be.
     known: HashMap<SessionKey, SessionRow>,
     settled: Vec<(usize, ImportedRecord)>,
@@ -235,7 +238,11 @@ impl Importing<'_> {
         let instance = self.daemon.instance.clone();
         let record =
             LegacyRecord { agent: record.agent.clone().or_else(|| self.agent_of(record)), ..record.clone() };
-        record.row(parent.as_ref(), instance, clock::unix_ms()).map_err(|refused| refused.to_string())
+        let row =
+            record.row(parent.as_ref(), instance, clock::unix_ms()).map_err(|refused| refused.to_string())?;
+        // Whoever closes the session asks again whether it is that process.
+        let claim = |root| Box::new(LegacyClaim { root, wrapper_root: self.wrapper_root.clone() });
+        Ok(SessionRow { legacy: record.root.map(claim), ..row })
     }
 
     async fn adopt(&mut self, found: Found, row: SessionRow) -> Result<(), Refusal> {
@@ -258,7 +265,7 @@ impl Importing<'_> {
     fn tell(&mut self, found: Found, outcome: ImportOutcome) {
         let Found { at, file, record, finding } = found;
         let (key, pid) = (record.key.to_string(), record.root.map(|root| root.pid));
-        let Finding { process, why } = finding;
+        let Finding { process, why, proof: _ } = finding;
         self.settled.push((at, ImportedRecord { file, key, outcome, process, pid, why }));
     }
 }

@@ -19,6 +19,7 @@ mod import;
 mod latency;
 mod launch;
 mod lease;
+mod legacy_close;
 mod link;
 mod liveness;
 pub mod log;

@@ -2,6 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
@@ -12,6 +13,7 @@ use tenure_core::ending::{Exit, ProcessNote, Reason};
 use tenure_core::journal::{Entry, Proof, Target, What};
 use tenure_core::record::Boundary;
 use tenure_core::signal;
+use tenure_core::tools::sessions::{Action, SessionsRequest};
 use tenure_keeper::rundir::RunDir;
 use tenure_store::{EventRow, RunRow, kind};
 
@@ -27,6 +29,19 @@ pub(crate) async fn story(daemon: &Arc<Daemon>, row: &RunRow) -> Result<Vec<Stor
     lines.extend(keeper.unwrap_or_default().into_iter().map(noted));
     lines.sort_by_key(|line| (line.at_ms, turn(line)));
     Ok(lines)
+}
+
+/// The story of a session, as the registry has it; `None` if there is no such session for whoever asks.
+pub(crate) async fn story_of_session(
+    daemon: &Arc<Daemon>,
+    text: &str,
+    who: &Requester,
+) -> Result<Option<Vec<StoryLine>>, Refusal> {
+    let request =
+        SessionsRequest { session_key: Some(text.to_owned()), ..SessionsRequest::new(Action::History) };
+    let Ok(key) = daemon.follows(&request, who).await else { return Ok(None) };
+    let events = daemon.registry.session_events(key, MOST).await?;
+    Ok(Some(events.into_iter().map(told).collect()))
 }
 
 /// Of what happened in one millisecond, what comes first: who asked, then what the keeper did, then that it was

@@ -370,3 +370,64 @@ fn only_an_operator_imports_and_only_from_a_directory_that_there_is() {
     let expected = "a is there already: no process is recorded\n0 to import, 1 there already, 0 not taken in, 0 entries skipped\n";
     assert_eq!(said, (Some(0), expected.to_owned()));
 }
+
+/// Starts a process that is not Tenure's, with a child that does not listen to SIGTERM; waits until both are there.
+#[expect(clippy::disallowed_methods, reason = "a process that is not Tenure's")]
+fn stubborn_tree(desk: &Desk, name: &str) -> (Child, i32, String) {
+    let ready = desk.install.dir().join(format!("{name}.ready"));
+    let script = desk.install.dir().join(name);
+    let child = format!("trap \"\" TERM; echo $$ > '{}'; while :; do sleep 0.1; done", ready.display());
+    std::fs::write(&script, format!("sh -c '{}' &\nwait\n", child.replace('\'', "'\\''"))).expect("write");
+    let script = text(&script);
+    let root = Command::new("sh").arg(&script).stdin(Stdio::null()).spawn().expect("sh starts");
+    let child = eventually("its child", || std::fs::read_to_string(&ready).ok()?.trim().parse().ok());
+    (root, child, script)
+}
+
+/// The root is proven to be the recorded one, so it ends with its session, children and all; whoever is not is not touched.
+#[test]
+fn closing_an_imported_session_ends_its_verified_process_and_no_other() {
+    let desk = Desk::new();
+    std::fs::write(desk.install.config(), "[run]\ngrace = '300ms'\n").expect("a configuration");
+    let (mut root, child, script) = stubborn_tree(&desk, "mine.sh");
+    let (mut other, others_child, _) = stubborn_tree(&desk, "theirs.sh");
+    let [pid, other_pid] = [&root, &other].map(|it| it.id().cast_signed());
+    desk.write("a.json", &json!({"key": "agent:codex:mine", "command": ["sh", script], "pid": pid}));
+    desk.write(
+        "b.json",
+        &json!({"key": "agent:codex:theirs", "command": ["sh", "other.sh"], "pid": other_pid}),
+    );
+    let (code, report) = desk.import(&[]);
+    assert_eq!(code, Some(0), "{report}");
+    check(&report, "agent:codex:mine", "verified", "left running");
+    let closed = |key: &str| {
+        let output = desk.install.tenure(&["sessions", "close", key, "--json"]);
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        reply["closed"]["processes"][0].clone()
+    };
+    let mine = closed("agent:codex:mine");
+    assert_eq!((&mine["process"], &mine["pid"]), (&json!("verified"), &json!(pid)), "{mine}");
+    assert!(mine["survivors"].is_null() && !proc::runs(pid) && !proc::runs(child), "{mine}");
+    let theirs = closed("agent:codex:theirs");
+    assert_eq!((&theirs["process"], &theirs["ended"]), (&json!("unverified"), &Value::Null), "{theirs}");
+    assert!(proc::runs(other_pid) && proc::runs(others_child), "{theirs}");
+    for (key, words) in
+        [("agent:codex:mine", "is the recorded process"), ("agent:codex:theirs", "is left alone")]
+    {
+        let story = desk.install.tenure(&["why", key]);
+        let story = String::from_utf8_lossy(&story.stdout).into_owned();
+        assert!(story.contains("session-process-found") && story.contains(words), "{story}");
+    }
+    let shown = desk.install.tenure(&["sessions", "status", "agent:codex:mine", "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let session = &shown["session"];
+    assert_eq!(session["ownerSessionKey"], "agent:codex:mine", "{session}");
+    assert!(session["legacy"].is_null(), "a command may hold secrets: {session}");
+    root.wait().expect("its end");
+    let held = tenure_os::process::Process::open(others_child).expect("a look").expect("a process");
+    other.kill().expect("its end");
+    other.wait().expect("its end");
+    if let tenure_core::identity::Evidence::Same(proof) = held.judge(held.identity()) {
+        held.signal(&proof, tenure_core::signal::Signal::KILL);
+    }
+}

@@ -17,13 +17,14 @@ pub(crate) const PROCESS: &str = "process";
 pub(crate) const SESSIONS: &str = "sessions";
 pub(crate) const TASKS: &str = "tasks";
 
-/// Of `sessions`: who asks, and from which process. A client is bound to its session and cannot say that.
+/// Of `sessions`: who asks, and from which process. A client is bound to its session and cannot say that; that it waits for
+/// its own message is known.
 pub(crate) const OF_SESSIONS: Hidden =
-    Hidden { fields: &["as", "visibility", "sandboxed", "process"], actions: &[] };
+    Hidden { fields: &["as", "visibility", "sandboxed", "process", "foreground"], actions: &[] };
 /// Of `tasks`: who asks, and what operators see to.
 pub(crate) const OF_TASKS: Hidden = Hidden {
     fields: &["as", "visibility", "sandboxed", "apply"],
-    actions: &["retry", "acknowledge", "audit", "maintenance"],
+    actions: &["retry", "acknowledge", "audit", "maintenance", "reset"],
 };
 /// Of `exec` and `process`: whose runs they are.
 const OF_RUNS: Hidden = Hidden { fields: &["sessionKey"], actions: &[] };

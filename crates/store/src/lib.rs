@@ -197,6 +197,8 @@ pub trait Registry: ToolRegistry + SessionRegistry + TaskRegistry + TalkRegistry
     fn tell(&self, event: NewEvent) -> Reply<u64>;
     /// Events after this number, the oldest first.
     fn events(&self, after: u64, run: Option<RunId>, limit: usize) -> Reply<Vec<EventRow>>;
+    /// The last events of a session and of its runs, the oldest first, at most `limit`.
+    fn session_events(&self, session: SessionKey, limit: usize) -> Reply<Vec<EventRow>>;
     /// The number of the newest event.
     fn last_event(&self) -> Reply<u64>;
     /// Removes events older than this, and all but the newest `most`.

@@ -36,6 +36,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use tenure_core::ids::{InstanceId, RegistryId, RunId};
+use tenure_core::session::SessionKey;
 use tokio::sync::oneshot;
 use writer::{Operation, Pending, Writer};
 
@@ -338,6 +339,10 @@ impl Registry for Sqlite {
 
     fn tell(&self, event: NewEvent) -> Reply<u64> {
         self.write(move |db| events::tell(db, &event))
+    }
+
+    fn session_events(&self, session: SessionKey, limit: usize) -> Reply<Vec<EventRow>> {
+        self.read(move |db| events::of_session(db, session.as_str(), limit))
     }
 
     fn events(&self, after: u64, run: Option<RunId>, limit: usize) -> Reply<Vec<EventRow>> {

@@ -11,6 +11,7 @@ use crate::{here, print, reach, settings};
 use std::io::Read;
 use std::time::Duration;
 use tenure_core::session::TurnState;
+use tenure_core::session::legacy::LegacyProcess;
 use tenure_core::tools::sessions::{ClosedJson, Delivery, Sent, SessionsReply, SessionsRequest};
 use tenure_os::clock;
 use tenure_os::complaint::complain;
@@ -224,6 +225,19 @@ pub(super) fn closed(closed: &ClosedJson) -> Result<(), Failure> {
         }
     }
     unconfirmed(closed);
+    for process in &closed.processes {
+        match process.process {
+            LegacyProcess::Verified => {
+                let (count, s) = (process.ended.len(), if process.ended.len() == 1 { "" } else { "es" });
+                print::line(&format!("ended {count} process{s}: {}", print::plain(&process.why)))?;
+            }
+            LegacyProcess::Unverified => complain(print::plain(&process.why)),
+            LegacyProcess::None | LegacyProcess::Gone | LegacyProcess::PidReused => {}
+        }
+        for survivor in &process.survivors {
+            complain(format!("still alive: {}", print::plain(&survivor.to_string())));
+        }
+    }
     for left in &closed.left {
         complain(format!("session {} is left alone: {}", left.key, left.why));
     }

@@ -16,6 +16,7 @@ use super::row::{SessionRow, Work};
 use super::spawn::{Known, Refused, SpawnLimits, SpawnRequest, spawn};
 use super::words::{Backend, Kind, Mode, SessionState};
 use crate::ids::InstanceId;
+use serde::{Deserialize, Serialize};
 
 /// A session as somebody else recorded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,8 @@ pub struct LegacyRecord {
 }
 
 /// A process as a record from before leases knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LegacyRoot {
     /// Its pid, which proves nothing alone.
     pub pid: i32,
@@ -61,8 +63,20 @@ pub struct LegacyRoot {
     pub wrapper: bool,
 }
 
+/// The process of an imported session, kept with its row: it may end with the session if it is proven to be that one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LegacyClaim {
+    /// What the record says of it.
+    pub root: LegacyRoot,
+    /// Where the generated wrappers of this installation lie, as the import was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrapper_root: Option<String>,
+}
+
 /// A command as it was recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum LegacyCommand {
     /// One line, quoted for a shell.
     Line(String),

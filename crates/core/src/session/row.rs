@@ -2,6 +2,7 @@
 //! with all ancestors, so that nothing about it ever has to be looked up in another row.
 
 use super::key::{AgentId, SessionKey};
+use super::legacy::LegacyClaim;
 use super::words::{Backend, Interaction, Kind, Mode, Permissions, SessionState};
 use crate::ids::InstanceId;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub struct SessionRow {
     /// When it was closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at_ms: Option<u64>,
+    /// The process of a session that was imported from before leases. Not shown: a command may hold secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub legacy: Option<Box<LegacyClaim>>,
 }
 
 /// How a session's turns are carried out. Agents find their conversations by the directory, so it stays the same.

@@ -172,6 +172,7 @@ pub fn spawn(
         created_at_ms: request.now_ms,
         updated_at_ms: request.now_ms,
         closed_at_ms: None,
+        legacy: None,
     })
 }
 

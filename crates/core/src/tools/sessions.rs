@@ -1,7 +1,9 @@
 //! `sessions`: what is done with sessions, and what is answered.
 
 use crate::api::{Approval, Exact};
+use crate::ending::ProcessNote;
 use crate::ids::{RunId, TurnId};
+use crate::session::legacy::LegacyProcess;
 use crate::session::{
     Backend, Interaction, Kind, LeftAlone, Mode, Origin, Permissions, SessionKey, SessionRow, SessionState,
     Stop, TurnState, Visibility,
@@ -441,6 +443,33 @@ pub struct ClosedJson {
     /// What names one of them and was left alone.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub left: Vec<LeftAlone>,
+    /// The processes of imported sessions: each was ended because it was proven to be the recorded one, or left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ClosedProcess>,
+}
+
+/// The process of an imported session that was closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClosedProcess {
+    /// The session.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub key: SessionKey,
+    /// The recorded pid.
+    pub pid: i32,
+    /// What is known of it: `gone`, `pid-reused`, `verified` or `unverified`.
+    pub process: LegacyProcess,
+    /// How that is known, for people: the proof of one that was ended.
+    pub why: String,
+    /// Everybody of its tree that was told to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    pub ended: Vec<ProcessNote>,
+    /// Those of them that are still alive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    pub survivors: Vec<ProcessNote>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks that way")]

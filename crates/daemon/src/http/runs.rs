@@ -219,7 +219,7 @@ pub(super) async fn tree(
     Ok(Json(daemon.tree(&row).await?))
 }
 
-/// A run's whole story, in order.
+/// A run's whole story, in order; of a session's key, that session's.
 #[utoipa::path(get, path = "/v1/runs/{id}/why", params(("id" = String, Path)), responses(
     (status = 200, body = Vec<StoryLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn why(
@@ -227,6 +227,12 @@ pub(super) async fn why(
     who: Requester,
     Id(id): Id,
 ) -> Result<Json<Vec<StoryLine>>, Refusal> {
-    let row = daemon.find(&id, &who).await?;
-    Ok(Json(why::story(&daemon, &row).await?))
+    match daemon.find(&id, &who).await {
+        Ok(row) => Ok(Json(why::story(&daemon, &row).await?)),
+        Err(refusal) if refusal.code == "no-such-run" => {
+            // A session has a story, too.
+            why::story_of_session(&daemon, &id, &who).await?.map(Json).ok_or(refusal)
+        }
+        Err(refusal) => Err(refusal),
+    }
 }

@@ -69,6 +69,7 @@ impl Daemon {
                 closed.unconfirmed.extend(unconfirmed);
             }
             for key in level {
+                closed.processes.extend(self.end_legacy(&key).await?);
                 self.settle_closed(&key, why).await?;
                 pause::point("daemon-session-closed");
                 closed.closed.push(key);

@@ -220,7 +220,10 @@ fn number(text: &str) -> Result<u64, Refusal> {
 
 /// A session as every face shows it.
 pub(super) fn view(session: Session) -> SessionJson {
-    let Session { row, label, resume, turns, queued } = session;
+    let Session { mut row, label, resume, turns, queued } = session;
+    // One that belongs to nobody else is its own.
+    row.owner.get_or_insert_with(|| row.key.clone());
+    row.legacy = None;
     SessionJson {
         row,
         label,

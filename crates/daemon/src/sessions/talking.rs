@@ -174,9 +174,11 @@ impl Daemon {
         loop {
             changed.borrow_and_update();
             let turn = self.turn_meant(&session.row, turn_id.as_ref()).await?;
-            if let (None, Some(id)) = (&sight, turn_id.as_ref().or(turn.as_ref().map(|turn| &turn.asked.id)))
-            {
-                sight = Some(self.about_to_see_turn(is_owner || is_caller, id).await);
+            if let (None, Some(turn)) = (&sight, &turn) {
+                // A session that sent the message need not say so.
+                let is_sender = asker.key().is_some() && turn.asked.asked_by == asker.about;
+                let counts = is_owner || is_caller || is_sender;
+                sight = Some(self.about_to_see_turn(counts, &turn.asked.id).await);
             }
             let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
             if ended || timeout_at(deadline, changed.changed()).await.is_err() {

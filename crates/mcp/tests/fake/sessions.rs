@@ -34,6 +34,7 @@ pub(crate) fn session(key: &str) -> SessionJson {
         created_at_ms: 1,
         updated_at_ms: 1,
         closed_at_ms: None,
+        legacy: None,
     };
     SessionJson {
         row,

@@ -49,6 +49,21 @@ pub(super) fn after(
     }
 }
 
+/// The last events of a session, the oldest first.
+pub(super) fn of_session(db: &Connection, session: &str, limit: usize) -> Result<Vec<EventRow>, Trouble> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, at_ms, kind, instance, run_id, session, detail FROM events WHERE session = ?1
+         ORDER BY seq DESC LIMIT ?2",
+    )?;
+    let mut rows = statement.query((session, stored(limit as u64)))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(event_row(row)?);
+    }
+    found.reverse();
+    Ok(found)
+}
+
 fn event_row(row: &Row<'_>) -> Result<EventRow, Trouble> {
     let seq = number(row.get(0)?);
     let detail =

@@ -64,12 +64,15 @@ pub struct Finding {
     pub process: LegacyProcess,
     /// For people.
     pub why: String,
+    /// What settles it, of the process: the proof, where it is verified.
+    pub proof: String,
 }
 
 /// What is to be believed of a recorded process.
 pub fn judge(root: Option<&LegacyRoot>, seen: &Seen, wrapper_root: Option<&str>) -> Finding {
     let Some(root) = root else {
-        return Finding { process: LegacyProcess::None, why: "no process is recorded".to_owned() };
+        let why = "no process is recorded".to_owned();
+        return Finding { process: LegacyProcess::None, proof: why.clone(), why };
     };
     let (evidence, compared) = match seen {
         Seen::Gone => (RootEvidence::Gone, Compared::unlooked()),
@@ -120,7 +123,7 @@ fn finding(pid: i32, verdict: &Verdict, said: &str) -> Finding {
         | Verdict::NeverStarted { .. }
         | Verdict::EndByPolicy => (LegacyProcess::Unverified, format!("pid {pid} is left alone: {verdict}")),
     };
-    Finding { process, why }
+    Finding { process, why, proof: said.to_owned() }
 }
 
 /// How a live process compares with its record.
