@@ -89,18 +89,14 @@ fn verify(key: SessionKey, claim: &LegacyClaim, state: &Path) -> (ClosedProcess,
         ended: Vec::new(),
         survivors: Vec::new(),
     };
-    match (&seen, finding.process) {
-        (Seen::Alive(live), LegacyProcess::Verified) => match is_ours(root.pid, state) {
-            Some(why) => {
-                (told(LegacyProcess::Unverified, format!("pid {} is left alone: {why}", root.pid)), None)
-            }
-            None => {
-                let why = format!("pid {} is the recorded process, because {}", root.pid, finding.proof);
-                (told(LegacyProcess::Verified, why), Some(live.held.identity().clone()))
-            }
-        },
-        _ => (told(finding.process, finding.why), None),
+    let (Seen::Alive(live), LegacyProcess::Verified) = (&seen, finding.process) else {
+        return (told(finding.process, finding.why), None);
+    };
+    if let Some(why) = is_ours(root.pid, state) {
+        return (told(LegacyProcess::Unverified, format!("pid {} is left alone: {why}", root.pid)), None);
     }
+    let why = format!("pid {} is the recorded process, because {}", root.pid, finding.proof);
+    (told(LegacyProcess::Verified, why), Some(live.held.identity().clone()))
 }
 
 /// Why a verified process is not to be ended all the same: it is above this daemon, or one of a run's.

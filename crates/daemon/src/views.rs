@@ -183,14 +183,12 @@ impl Known {
 
 /// How much output a run has, and when the last of it came.
 fn output_of(run: &Path, ending: Option<&Ending>) -> (Totals, Option<u64>) {
-    match ending {
-        Some(ending) => (ending.output, ending.last_output_at_ms),
-        None => {
-            let dir = run.join("output");
-            let last = tenure_output::last_at_ms(&dir).ok().flatten();
-            (tenure_output::totals(&dir).unwrap_or_default(), last)
-        }
+    if let Some(ending) = ending {
+        return (ending.output, ending.last_output_at_ms);
     }
+    let dir = run.join("output");
+    let last = tenure_output::last_at_ms(&dir).ok().flatten();
+    (tenure_output::totals(&dir).unwrap_or_default(), last)
 }
 
 #[cfg(test)]

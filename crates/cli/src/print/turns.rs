@@ -35,7 +35,7 @@ fn waiting(face: Face, notices: &[Notice]) -> Vec<String> {
     for notice in notices {
         let mut text = block(&notice.text);
         if let Some(first) = text.first_mut() {
-            first.push_str(&format!("  ({} ago)", ago(since(notice.at_ms))));
+            *first = format!("{first}  ({} ago)", ago(since(notice.at_ms)));
         }
         lines.extend(text);
     }

@@ -128,5 +128,6 @@ fn closed(key: &str) -> ClosedJson {
         runs: vec![RUN.parse().unwrap()],
         unconfirmed: vec![RUN.parse().unwrap()],
         left: vec![left],
+        processes: Vec::new(),
     }
 }
