@@ -1,10 +1,10 @@
 //! Events that the daemon itself tells, and how rows become what clients read.
 
 use crate::daemon::Daemon;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tenure_core::api::Event;
 use tenure_os::clock;
-use tenure_store::{EventRow, Failed, NewEvent, RunRow};
+use tenure_store::{EventRow, Failed, NewEvent, RunRow, kind};
 
 impl Daemon {
     /// Tells of something about a run. What cannot be recorded is only an event lost.
@@ -20,8 +20,19 @@ impl Daemon {
         .await;
     }
 
+    /// Tells that this daemon, with this pid, serves.
+    pub(crate) async fn tell_started(&self, pid: u32) {
+        self.tell_own(kind::DAEMON_STARTED, json!({"pid": pid, "version": crate::VERSION})).await;
+    }
+
+    /// Tells that this daemon leaves.
+    pub(crate) async fn tell_stopped(&self, cancel_runs: bool) {
+        let detail = json!({"cancelRuns": cancel_runs, "runsLeft": self.live_runs()});
+        self.tell_own(kind::DAEMON_STOPPED, detail).await;
+    }
+
     /// Tells of something about the daemon.
-    pub(crate) async fn tell_own(&self, kind: &str, detail: Value) {
+    async fn tell_own(&self, kind: &str, detail: Value) {
         self.tell(NewEvent {
             at_ms: clock::unix_ms(),
             kind: kind.to_owned(),

@@ -19,7 +19,7 @@ use tenure_core::spec::{Argv, Spec, Transport};
 use tenure_core::task::{Notice, Purpose, Schedule};
 use tenure_notify::{BadChannel, Channel, Command, Delivered, Target, Webhooks};
 use tenure_os::{clock, pause, random};
-use tenure_store::{Claim, Claimed, NewEvent, Tracked, Tried};
+use tenure_store::{Claim, Claimed, NewEvent, Tracked, Tried, kind};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -223,10 +223,10 @@ impl Daemon {
     }
 
     /// Tells a notice as an event.
-    async fn tell_listeners(&self, notice: &Notice) -> Result<(), tenure_store::Failed> {
+    pub(crate) async fn tell_listeners(&self, notice: &Notice) -> Result<(), tenure_store::Failed> {
         let event = NewEvent {
             at_ms: clock::unix_ms(),
-            kind: "task-notice".to_owned(),
+            kind: kind::TASK_NOTICE.to_owned(),
             instance: self.instance.clone(),
             run_id: notice.run_id.clone(),
             session: notice.owner_session_key.as_ref().map(ToString::to_string),

@@ -22,7 +22,7 @@ use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_core::wire::Role;
 use tenure_keeper::rundir::RunDir;
-use tenure_store::{Failed, RunRow, Unfinished, Unreadable};
+use tenure_store::{Failed, RunRow, Unfinished, Unreadable, kind};
 use tokio::task::JoinSet;
 
 /// The pauses between two looks at a run that could not be settled.
@@ -270,7 +270,7 @@ impl Daemon {
         }
         tracing::info!(%run, verdict = verdict.name(), evidence = told, outcome = happened, "reconciled");
         let detail = serde_json::json!({"verdict": verdict.name(), "evidence": told, "outcome": happened});
-        self.tell_run(row, "reconciled", detail).await;
+        self.tell_run(row, kind::RECONCILED, detail).await;
     }
 }
 

@@ -15,7 +15,7 @@ use tenure_core::state::State;
 use tenure_core::wire::{Ask, ProcessView, Role, Tell};
 use tenure_keeper::rundir::RunDir;
 use tenure_os::clock;
-use tenure_store::{Cursor, NewEvent, Query, RunRow};
+use tenure_store::{Cursor, NewEvent, Query, RunRow, kind};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
@@ -180,7 +180,7 @@ impl Daemon {
     pub(crate) fn cancel_asked(&self, ticket: &Ticket, asked_by: &str, now: bool) -> NewEvent {
         NewEvent {
             at_ms: clock::unix_ms(),
-            kind: "cancel-asked".to_owned(),
+            kind: kind::CANCEL_ASKED.to_owned(),
             instance: self.instance.clone(),
             run_id: Some(ticket.run_id.clone()),
             session: ticket.session_id.clone(),

@@ -169,9 +169,7 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     // Nurseries are our children; one that has left is taken off the list.
     tokio::spawn(hear::bury_children());
     tokio::spawn(hear_signals(Arc::clone(&daemon)));
-    daemon
-        .tell_own("daemon-started", serde_json::json!({"pid": std::process::id(), "version": crate::VERSION}))
-        .await;
+    daemon.tell_started(std::process::id()).await;
     tracing::info!(pid = std::process::id(), state = %daemon.state.path().display(), "serving");
     service::ready();
     let connections = http::serve(Arc::clone(&daemon), doors);
@@ -199,12 +197,7 @@ async fn leave(
     part(daemon, cancel_runs).await;
     // One that panicked tells no more.
     let _ = notifier.await;
-    daemon
-        .tell_own(
-            "daemon-stopped",
-            serde_json::json!({"cancelRuns": cancel_runs, "runsLeft": daemon.live_runs()}),
-        )
-        .await;
+    daemon.tell_stopped(cancel_runs).await;
     // The doors are shut and the heart stands still first: a beat after the last would take the rest back.
     daemon.phase.send_replace(Phase::Gone);
     connections.finish(FAREWELL).await;

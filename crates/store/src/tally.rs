@@ -14,64 +14,93 @@ use tenure_core::state::State;
 
 /// The words for what happened. Frozen: clients match on them.
 pub mod kind {
-    /// A run was asked for and recorded.
-    pub const RUN_CREATED: &str = "run-created";
-    /// Its command executes.
-    pub const RUN_STARTED: &str = "run-started";
-    /// It is being ended, or its command has ended.
-    pub const RUN_LEAVING: &str = "run-leaving";
-    /// A signal reached somebody of the run.
-    pub const RUN_SIGNALLED: &str = "run-signalled";
-    /// A process outlived the run's command: it left the session, or is a leftover in it.
-    pub const RUN_ESCAPED: &str = "run-escaped";
-    /// Its output grew. Live only: it has no row and no number.
-    pub const RUN_OUTPUT: &str = "run-output";
-    /// It has ended.
-    pub const RUN_ENDED: &str = "run-ended";
-    /// Another instance took it from an owner that was lost.
-    pub const LEASE_STOLEN: &str = "lease-stolen";
-    /// It does not show in lists any more.
-    pub const RUN_HIDDEN: &str = "run-hidden";
-    /// Its record is gone.
-    pub const RUN_REMOVED: &str = "run-removed";
-    /// An instance came to life.
-    pub const INSTANCE_ENROLLED: &str = "instance-enrolled";
-    /// An instance that had expired lost its seat.
-    pub const INSTANCE_UNSEATED: &str = "instance-unseated";
-    /// A session was made, or taken in.
-    pub const SESSION_CREATED: &str = "session-created";
-    /// What a session owns is being ended.
-    pub const SESSION_CLOSING: &str = "session-closing";
-    /// A session is over.
-    pub const SESSION_CLOSED: &str = "session-closed";
-    /// A session's record is gone, with its turns.
-    pub const SESSION_REMOVED: &str = "session-removed";
-    /// A turn began.
-    pub const TURN_STARTED: &str = "turn-started";
-    /// A turn ended.
-    pub const TURN_ENDED: &str = "turn-ended";
-    /// A message waits for a session.
-    pub const MESSAGE_QUEUED: &str = "message-queued";
-    /// A message that waited will not become a turn.
-    pub const MESSAGE_WITHDRAWN: &str = "message-withdrawn";
-    /// A task was made.
-    pub const TASK_CREATED: &str = "task-created";
-    /// It began.
-    pub const TASK_STARTED: &str = "task-started";
-    /// Somebody wants it ended.
-    pub const TASK_CANCEL_ASKED: &str = "task-cancel-asked";
-    /// It ended, or was given up.
-    pub const TASK_ENDED: &str = "task-ended";
-    /// It was given up and had ended all the same.
-    pub const TASK_CORRECTED: &str = "task-corrected";
-    /// Something else of it is told.
-    pub const TASK_POLICY: &str = "task-policy";
-    /// It stands otherwise with the delivery of its end.
-    pub const TASK_DELIVERY: &str = "task-delivery";
-    /// Its record is gone.
-    pub const TASK_REMOVED: &str = "task-removed";
-    /// All of them were discarded.
-    pub const TASKS_RESET: &str = "tasks-reset";
+    macro_rules! kinds {
+        ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
+            $($(#[$doc])* pub const $name: &str = $word;)*
+
+            /// Every word.
+            pub const ALL: &[&str] = &[$($word,)*];
+        };
+    }
+
+    kinds! {
+        /// A run was asked for and recorded.
+        RUN_CREATED = "run-created";
+        /// Its command executes.
+        RUN_STARTED = "run-started";
+        /// It is being ended, or its command has ended.
+        RUN_LEAVING = "run-leaving";
+        /// A signal reached somebody of the run.
+        RUN_SIGNALLED = "run-signalled";
+        /// A process outlived the run's command: it left the session, or is a leftover in it.
+        RUN_ESCAPED = "run-escaped";
+        /// Its output grew. Live only: it has no row and no number.
+        RUN_OUTPUT = "run-output";
+        /// It has ended.
+        RUN_ENDED = "run-ended";
+        /// Another instance took it from an owner that was lost.
+        LEASE_STOLEN = "lease-stolen";
+        /// It does not show in lists any more.
+        RUN_HIDDEN = "run-hidden";
+        /// Its record is gone.
+        RUN_REMOVED = "run-removed";
+        /// An instance came to life.
+        INSTANCE_ENROLLED = "instance-enrolled";
+        /// An instance that had expired lost its seat.
+        INSTANCE_UNSEATED = "instance-unseated";
+        /// A session was made, or taken in.
+        SESSION_CREATED = "session-created";
+        /// What a session owns is being ended.
+        SESSION_CLOSING = "session-closing";
+        /// A session is over.
+        SESSION_CLOSED = "session-closed";
+        /// A session's record is gone, with its turns.
+        SESSION_REMOVED = "session-removed";
+        /// A turn began.
+        TURN_STARTED = "turn-started";
+        /// A turn ended.
+        TURN_ENDED = "turn-ended";
+        /// A message waits for a session.
+        MESSAGE_QUEUED = "message-queued";
+        /// A message that waited will not become a turn.
+        MESSAGE_WITHDRAWN = "message-withdrawn";
+        /// A task was made.
+        TASK_CREATED = "task-created";
+        /// It began.
+        TASK_STARTED = "task-started";
+        /// Somebody wants it ended.
+        TASK_CANCEL_ASKED = "task-cancel-asked";
+        /// It ended, or was given up.
+        TASK_ENDED = "task-ended";
+        /// It was given up and had ended all the same.
+        TASK_CORRECTED = "task-corrected";
+        /// Something else of it is told.
+        TASK_POLICY = "task-policy";
+        /// It stands otherwise with the delivery of its end.
+        TASK_DELIVERY = "task-delivery";
+        /// Its record is gone.
+        TASK_REMOVED = "task-removed";
+        /// Somebody wants a run ended.
+        CANCEL_ASKED = "cancel-asked";
+        /// A recorded run that nobody held was looked at, and something was done about it.
+        RECONCILED = "reconciled";
+        /// A command of the exec tool ended in the background.
+        EXEC_ENDED = "exec-ended";
+        /// A task's notice, for those who listen to the events.
+        TASK_NOTICE = "task-notice";
+        /// A person is asked whether something may run.
+        APPROVAL_ASKED = "approval-asked";
+        /// A person has answered.
+        APPROVAL_ANSWERED = "approval-answered";
+        /// Nobody answered in time.
+        APPROVAL_EXPIRED = "approval-expired";
+        /// What was allowed could not be started.
+        APPROVAL_FAILED = "approval-failed";
+        /// The daemon serves.
+        DAEMON_STARTED = "daemon-started";
+        /// The daemon leaves.
+        DAEMON_STOPPED = "daemon-stopped";
+    }
 }
 
 /// How many processes an event names at most; the ending itself has them all.

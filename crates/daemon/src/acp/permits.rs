@@ -19,7 +19,7 @@ use tenure_core::ids::RunId;
 use tenure_core::session::SessionKey;
 use tenure_core::visible::cut;
 use tenure_os::{clock, pause};
-use tenure_store::{ApprovalRow, ApprovalState, NewApproval};
+use tenure_store::{ApprovalRow, ApprovalState, NewApproval, kind};
 use tokio::time::{sleep, timeout};
 
 /// The pause before the registry is asked again.
@@ -249,7 +249,7 @@ impl Hosting {
             "details": question.details.cut(KEPT),
             "why": "an agent asks before it does this",
         });
-        daemon.tell_of(id, Some(self.key.to_string()), "approval-asked", detail).await;
+        daemon.tell_of(id, Some(self.key.to_string()), kind::APPROVAL_ASKED, detail).await;
         let row = daemon.registry.approval(id.clone()).await?;
         row.ok_or_else(|| Refusal::internal("the question is gone"))
     }

@@ -23,7 +23,7 @@ use tenure_core::ids::RunId;
 use tenure_core::redact;
 use tenure_core::tools::ExecRequest;
 use tenure_os::clock;
-use tenure_store::{ApprovalRow, ApprovalState, NewEvent};
+use tenure_store::{ApprovalRow, ApprovalState, NewEvent, kind};
 
 /// How many questions are looked through for one.
 const LOOKED_THROUGH: usize = 1_000;
@@ -169,7 +169,7 @@ impl Daemon {
         for id in self.registry.expire_approvals(clock::unix_ms()).await? {
             lock(&self.waiting.wanted).remove(&id);
             let session = self.registry.approval(id.clone()).await?.and_then(|row| row.approval.session);
-            self.tell_of(&id, session, "approval-expired", json!({})).await;
+            self.tell_of(&id, session, kind::APPROVAL_EXPIRED, json!({})).await;
         }
         Ok(())
     }

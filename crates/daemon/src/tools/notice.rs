@@ -16,7 +16,7 @@ use tenure_core::tools::{Notify, outcome};
 use tenure_core::{defaults, duration};
 use tenure_os::clock;
 use tenure_output::text;
-use tenure_store::{ExecRow, NewEvent, Notice, RunRow, Tracked};
+use tenure_store::{ExecRow, NewEvent, Notice, RunRow, Tracked, kind};
 use tokio::time::timeout;
 
 /// What is told.
@@ -90,7 +90,8 @@ impl Daemon {
         }
     }
 
-    async fn tell_if_owed(self: &Arc<Self>, run: &RunId) -> Result<(), tenure_store::Failed> {
+    /// Tells how a run of the exec tool ended, if that is still owed.
+    pub(crate) async fn tell_if_owed(self: &Arc<Self>, run: &RunId) -> Result<(), tenure_store::Failed> {
         // Nothing is asked of the registry for the many runs that are none of exec's.
         let Some(exec) = self.registry.exec_run(run.clone()).await? else { return Ok(()) };
         if exec.notice != Notice::Owed {
@@ -109,7 +110,7 @@ impl Daemon {
         let outcome = outcome(&ending.termination);
         let event = NewEvent {
             at_ms: clock::unix_ms(),
-            kind: "exec-ended".to_owned(),
+            kind: kind::EXEC_ENDED.to_owned(),
             instance: self.instance.clone(),
             run_id: Some(run.clone()),
             session: row.ticket.session_id.clone(),

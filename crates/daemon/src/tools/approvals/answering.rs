@@ -14,7 +14,7 @@ use tenure_core::ids::check_prefix;
 use tenure_os::clock;
 use tenure_policy::allowlist::Entry;
 use tenure_policy::executable::Bound;
-use tenure_store::{ApprovalRow, ApprovalState, NewAnswer};
+use tenure_store::{ApprovalRow, ApprovalState, NewAnswer, kind};
 use tokio::task::block_in_place;
 
 impl Daemon {
@@ -133,7 +133,7 @@ impl Daemon {
         }
         lock(&self.waiting.wanted).remove(&id);
         let detail = json!({"answer": word(state), "answeredBy": by});
-        self.tell_of(&id, row.approval.session.clone(), "approval-answered", detail).await;
+        self.tell_of(&id, row.approval.session.clone(), kind::APPROVAL_ANSWERED, detail).await;
         Ok(())
     }
 

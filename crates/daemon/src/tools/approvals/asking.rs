@@ -13,7 +13,7 @@ use tenure_core::tools::{ExecReply, ExecRequest, Status};
 use tenure_core::visible::cut;
 use tenure_keeper::state_root;
 use tenure_os::clock;
-use tenure_store::{ApprovalRow, ApprovalState, NewApproval};
+use tenure_store::{ApprovalRow, ApprovalState, NewApproval, kind};
 
 /// How many questions may wait at once: a person reads them.
 const MOST: usize = 200;
@@ -66,7 +66,7 @@ impl Daemon {
             lock(&self.waiting.wanted).remove(&id);
             return Err(error.into());
         }
-        self.tell_of(&id, session, "approval-asked", json!({"command": command, "why": why})).await;
+        self.tell_of(&id, session, kind::APPROVAL_ASKED, json!({"command": command, "why": why})).await;
         Ok(pending(id))
     }
 

@@ -10,7 +10,7 @@ use crate::tasks::task_of_exec;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::ids::RunId;
-use tenure_store::ApprovalRow;
+use tenure_store::{ApprovalRow, kind};
 use tokio::sync::Notify;
 
 /// One that was allowed.
@@ -80,7 +80,7 @@ impl Daemon {
         drop(starting);
         if let Err(refusal) = &started {
             let detail = json!({"why": refusal.detail});
-            self.tell_of(&row.approval.id, row.approval.session.clone(), "approval-failed", detail).await;
+            self.tell_of(&row.approval.id, row.approval.session.clone(), kind::APPROVAL_FAILED, detail).await;
         }
         started
     }
