@@ -24,6 +24,12 @@ mod unsaid;
 mod updates;
 
 pub(crate) use door::{Connections, open, serve};
+#[cfg(test)]
+#[cfg(unix)]
+pub(crate) use door::{Local, too_many_connections};
+#[cfg(test)]
+#[cfg(unix)]
+pub(crate) use guard::Token;
 
 use crate::daemon::Daemon;
 use crate::refusal::Refusal;
@@ -35,7 +41,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The longest body: an environment and an argument list as large as the system takes, as base64.
-const MAX_BODY: usize = 24 << 20;
+pub(crate) const MAX_BODY: usize = 24 << 20;
 
 /// Every route, and the description that is made of them.
 fn routes() -> OpenApiRouter<Arc<Daemon>> {
@@ -112,16 +118,14 @@ pub fn description() -> OpenApi {
     routes().into_openapi()
 }
 
-fn router(daemon: &Arc<Daemon>) -> Router {
+pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     let (router, _) = routes().split_for_parts();
     mcp::add(router, daemon)
         .fallback(async || {
             Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is")
         })
-        .method_not_allowed_fallback(async || Refusal {
-            status: 405,
-            code: "method-not-allowed",
-            detail: "this address is not used that way: GET /openapi.json lists how".to_owned(),
+        .method_not_allowed_fallback(async || {
+            Refusal::method_not_allowed("this address is not used that way: GET /openapi.json lists how")
         })
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(Arc::clone(daemon))

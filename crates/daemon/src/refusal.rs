@@ -21,6 +21,11 @@ macro_rules! refusals {
                 Self { status: $status, code: $code, detail: detail.to_string() }
             }
         )*}
+
+        /// Every code, with its status: each has a snapshot.
+        #[cfg(test)]
+        #[cfg(unix)]
+        pub(crate) const CODES: &[(u16, &str)] = &[$(($status, $code),)*];
     };
 }
 
@@ -43,6 +48,8 @@ refusals! {
     no_such_entry = 404 "no-such-entry";
     /// There is nothing at this address.
     no_such_route = 404 "no-such-route";
+    /// The address is there, and is not used that way.
+    method_not_allowed = 405 "method-not-allowed";
     /// More than one run is meant.
     ambiguous = 409 "ambiguous-id";
     /// Another run is in the scope.

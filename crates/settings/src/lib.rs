@@ -28,6 +28,7 @@ use tenure_core::output::Keep;
 use tenure_core::policy::{Ask, Mode};
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
 use tenure_core::tools::Notify;
+use tenure_os::place::Variables;
 
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,7 +273,12 @@ impl Settings {
 
     /// Reads all layers. A flag is the key of its setting with its text.
     pub fn load(flags: &[(&str, &str)]) -> Result<Self, BadSettings> {
-        layers::load(flags, &|name| std::env::var_os(name))
+        Self::load_with(flags, &|name| std::env::var_os(name))
+    }
+
+    /// Reads all layers, with these variables instead of this process's.
+    pub fn load_with(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<Self, BadSettings> {
+        layers::load(flags, variables)
     }
 
     /// Reads all layers as far as they can be used, with defaults for the rest; returns what is wrong beside. For commands

@@ -163,9 +163,7 @@ async fn serve_local(
             async move {
                 match visitor {
                     Visitor::Known(_) if is_spare && !is_for_operators(&request) => {
-                        let most = defaults::CONNECTIONS;
-                        let why = format!("{most} clients are connected: close some of them");
-                        Refusal::too_many_connections(why).into_response()
+                        too_many_connections().into_response()
                     }
                     Visitor::Known(who) => {
                         request.extensions_mut().insert(who);
@@ -187,6 +185,12 @@ async fn serve_local(
     }
 }
 
+/// Refuses a client that only a spare connection is left for.
+pub(crate) fn too_many_connections() -> Refusal {
+    let most = defaults::CONNECTIONS;
+    Refusal::too_many_connections(format!("{most} clients are connected: close some of them"))
+}
+
 /// Returns true for requests that are answered even at the connection limit: health, shutdown, cancel and removal.
 fn is_for_operators(request: &Request<RequestBody>) -> bool {
     let path = request.uri().path();
@@ -199,7 +203,7 @@ fn is_for_operators(request: &Request<RequestBody>) -> bool {
 
 /// A request came over the local socket.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Local;
+pub(crate) struct Local;
 
 /// The client of a local connection.
 #[derive(Clone)]

@@ -11,11 +11,11 @@ use tenure_os::random;
 
 /// The token of the loopback address.
 #[derive(Clone)]
-pub(super) struct Token(String);
+pub(crate) struct Token(String);
 
 impl Token {
     /// Reads the token, or makes one for its owner alone.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let refuse = |why: &str| io::Error::other(format!("the API's token {}: {why}", path.display()));
         if let Ok(private) = file::is_private(path) {
             if !private {
@@ -39,7 +39,7 @@ impl Token {
     }
 
     /// Lets a request in, or says why not.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let host = uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST));
         if !host.is_some_and(is_loopback) {

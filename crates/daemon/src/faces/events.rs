@@ -1,0 +1,157 @@
+//! One event of each kind. The registry tells most of them with the change that they are about; the daemon tells the rest.
+
+use super::album;
+use super::history::{CHILD, CLOSED, MAIN};
+use super::samples::{
+    ending, exec_ticket, hold, key, new_run, new_task, new_turn, other_instance, run_id, task_id, turn_id,
+};
+use super::served::{BEGAN, NOW, Served, own_instance};
+use crate::events::shown;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use tenure_core::ending::{Exit, Reason, Termination};
+use tenure_core::record::Boundary;
+use tenure_core::session::SessionState;
+use tenure_core::task::NotifyPolicy;
+use tenure_core::tools::Notify;
+use tenure_store::{
+    ApprovalState, FinalText, Hold, Move, NewApproval, NewRun, Outcome, Sweep, TurnEnd, kind,
+};
+
+const DAY: u64 = 86_400_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_kind_has_an_event_that_is_as_it_was() {
+    let served = Served::with_history(&[("exec.ask", "always")]).await;
+    let asked = served.approvals().await;
+    served.exec_ends().await;
+    served.told_by_the_daemon().await;
+    served.owners().await;
+    served.task_events().await;
+    served.removals().await;
+
+    let rows = served.registry.events(0, None, 10_000).await.unwrap();
+    let mut events: BTreeMap<String, Value> = BTreeMap::new();
+    for row in rows {
+        let mut event = serde_json::to_value(shown(row)).unwrap();
+        // The number depends on all that is told before.
+        event["seq"] = json!(1);
+        events.entry(event["kind"].as_str().unwrap().to_owned()).or_insert(event);
+    }
+    let known: BTreeSet<String> = kind::ALL.iter().map(|&kind| kind.to_owned()).collect();
+    assert_eq!(events.keys().cloned().collect::<BTreeSet<_>>(), known, "each kind has its case here");
+    let mut album = album("events");
+    for (kind, event) in events {
+        let text = served.text(event);
+        let text = asked.iter().fold(text, |text, id| text.replace(id, run_id(60).as_str()));
+        album.check(&kind, &text.replace(crate::VERSION, "VERSION"));
+    }
+    album.close();
+}
+
+impl Served {
+    /// One question is answered, one expires, and one is allowed and cannot be started. Returns their ids.
+    async fn approvals(&self) -> Vec<String> {
+        let mut ids = Vec::new();
+        // A program of the test's own: others are elsewhere on every machine.
+        let program = self.daemon.state.path().join("deploy");
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        for place in ["staging", "production"] {
+            let command = format!("{} {place}", program.display());
+            let request = json!({"command": command, "sessionKey": "shell", "workdir": "/"});
+            let (status, reply) = self.ask("POST", "/v1/exec", Some(request)).await;
+            assert_eq!(status, StatusCode::OK, "{reply}");
+            ids.push(reply["runId"].as_str().unwrap().to_owned());
+        }
+        let (status, answer) = self.ask("POST", &format!("/v1/approvals/{}/deny", ids[0]), None).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        // The session is closed by another daemon that shares the registry.
+        for (from, to) in
+            [(SessionState::Idle, SessionState::Closing), (SessionState::Closing, SessionState::Closed)]
+        {
+            let step = Move { from, to, at_ms: NOW, reason: None };
+            assert!(self.registry.advance_session(key("shell"), step).await.unwrap().is_some());
+        }
+        let (status, answer) = self.ask("POST", &format!("/v1/approvals/{}/allow-once", ids[1]), None).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{answer}");
+        let forgotten = NewApproval {
+            id: run_id(61),
+            created_at_ms: BEGAN,
+            expires_at_ms: BEGAN + 1,
+            instance: own_instance(),
+            session: Some(MAIN.to_owned()),
+            asked: json!({}),
+        };
+        self.registry.ask_person(forgotten).await.unwrap();
+        self.ask("GET", "/v1/approvals", None).await;
+        let expired = self.registry.approval(run_id(61)).await.unwrap().unwrap();
+        assert_eq!(expired.state, ApprovalState::Expired);
+        ids
+    }
+
+    /// A command of the exec tool ends in the background.
+    async fn exec_ends(&self) {
+        let run = new_run(exec_ticket(40, MAIN, "npm test"));
+        self.create(NewRun { exec: Some(Notify::Always), ..run }).await;
+        self.started(40, &Boundary::Subreaper { why: None }, "/bin/sh").await;
+        let task = Some(new_task(40, NotifyPolicy::DoneOnly, None));
+        self.registry.go_background(run_id(40), task).await.unwrap();
+        self.ended(ending(40, Termination::new(Reason::Exit, Some(Exit::Code(1)), None), 20, 900)).await;
+        self.daemon.tell_if_owed(&run_id(40)).await.unwrap();
+    }
+
+    async fn told_by_the_daemon(&self) {
+        self.daemon.tell_started(4_242).await;
+        let row = self.registry.run(run_id(1)).await.unwrap().unwrap();
+        self.daemon.tell(self.daemon.cancel_asked(&row.ticket, "uid 1000", true)).await;
+        let waiting = self.registry.queued_notices(key(MAIN), 1).await.unwrap();
+        self.daemon.tell_listeners(&waiting[0].notice).await.unwrap();
+        let which = json!({"which": {"run": run_id(2)}});
+        let (status, lines) = self.ask("POST", "/v1/reap", Some(which)).await;
+        assert_eq!(status, StatusCode::OK, "{lines}");
+        self.daemon.tell_stopped(true).await;
+    }
+
+    /// An instance loses its seat, and its run is another's.
+    async fn owners(&self) {
+        let instances = self.registry.instances().await.unwrap();
+        let other = instances.into_iter().find(|row| row.instance == other_instance()).unwrap();
+        let unseated = self.registry.unseat(other.instance, other.beat, NOW).await.unwrap().unwrap();
+        let from = Hold { instance: other_instance(), epoch: 1 };
+        let stolen = self.registry.steal(run_id(20), from, unseated, own_instance(), NOW);
+        assert_eq!(stolen.await.unwrap(), Some(Hold { epoch: 2, ..hold() }));
+    }
+
+    /// A task is given up, and its turn ends all the same.
+    async fn task_events(&self) {
+        self.registry.set_policy(task_id(1), NotifyPolicy::Silent, NOW).await.unwrap();
+        let turn = new_turn(7, MAIN, "Count the tests.", NOW);
+        let task = Some(new_task(37, NotifyPolicy::DoneOnly, None));
+        self.registry.begin_turn(turn, task, own_instance(), NOW).await.unwrap();
+        let why = "nobody carries its turn out any more".to_owned();
+        let lost = self.registry.lose_task(task_id(37), why, NOW + DAY);
+        assert!(lost.await.unwrap());
+        let end = TurnEnd {
+            outcome: Outcome::Done,
+            stop: None,
+            at_ms: NOW + DAY + 1,
+            text: Some(FinalText::whole("There are 12 tests now.")),
+            error: None,
+            resume: None,
+        };
+        assert!(self.registry.end_turn(turn_id(7), end).await.unwrap());
+        let sweep = Sweep { now_ms: NOW + 30 * DAY, grace_ms: DAY, limit: 99, removes: true };
+        assert!(!self.registry.sweep_tasks(sweep).await.unwrap().removed.is_empty());
+    }
+
+    async fn removals(&self) {
+        self.registry.hide(run_id(3)).await.unwrap();
+        self.registry.forget(vec![run_id(11)]).await.unwrap();
+        assert!(self.registry.withdraw_message(key(CHILD), turn_id(6), NOW).await.unwrap());
+        assert!(self.registry.forget_session(key(CLOSED)).await.unwrap());
+    }
+}

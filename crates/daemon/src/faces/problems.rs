@@ -1,0 +1,124 @@
+//! One refusal of each code: provoked by a request where that needs no process, else built by the code that makes it.
+//! The command line's tests print them.
+
+use super::album;
+use super::history::{CHILD, CLOSED};
+use super::samples::run_id;
+use super::served::{Served, operator};
+use crate::daemon::Phase;
+use crate::http::{MAX_BODY, Token, too_many_connections};
+use crate::refusal::{CODES, Refusal};
+use crate::requester::Requester;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, Uri, header};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use tenure_core::lease::Tenancy;
+use tenure_os::exec_limits;
+
+/// What a client is told, by code.
+struct Problems(BTreeMap<String, Value>);
+
+impl Problems {
+    fn add(&mut self, problem: Value) {
+        let code = problem["code"].as_str().unwrap_or_else(|| panic!("{problem} is no problem")).to_owned();
+        assert!(self.0.insert(code.clone(), problem).is_none(), "{code} has two cases");
+    }
+
+    async fn ask(&mut self, served: &Served, method: &str, path: &str, body: Option<Value>) {
+        self.add(served.ask(method, path, body).await.1);
+    }
+
+    fn refusal(&mut self, refusal: &Refusal) {
+        self.add(serde_json::to_value(refusal.problem()).unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_code_has_a_refusal_that_is_as_it_was() {
+    let mut problems = Problems(BTreeMap::new());
+    requests(&mut problems).await;
+    states(&mut problems).await;
+    settings(&mut problems).await;
+    let known: BTreeSet<String> = CODES.iter().map(|(_, code)| (*code).to_owned()).collect();
+    assert_eq!(problems.0.keys().cloned().collect::<BTreeSet<_>>(), known, "each code has its case here");
+    let mut album = album("problems");
+    for (status, code) in CODES {
+        let problem = &problems.0[*code];
+        assert_eq!(problem["status"], *status);
+        album.check(code, &serde_json::to_string_pretty(problem).unwrap());
+    }
+    album.close();
+}
+
+/// What a request can do wrong.
+async fn requests(problems: &mut Problems) {
+    let served = Served::with_history(&[]).await;
+    let run = |number: u8, verb: &str| format!("/v1/runs/{}{verb}", run_id(number));
+    let looks = [
+        ("GET", "/v1/runs/0000ffff".to_owned()),
+        ("GET", "/v1/sessions/nobody".to_owned()),
+        ("GET", "/v1/tasks/0000ffff".to_owned()),
+        ("DELETE", "/v1/allowlist/99".to_owned()),
+        ("GET", "/v1/nothing".to_owned()),
+        ("PUT", "/v1/runs".to_owned()),
+        ("GET", "/v1/runs/a1".to_owned()),
+        ("POST", "/v1/runs/a1/cancel".to_owned()),
+        ("POST", run(20, "/cancel")),
+        ("POST", run(10, "/submit")),
+        ("POST", "/v1/cancel".to_owned()),
+    ];
+    for (method, path) in looks {
+        problems.ask(&served, method, &path, None).await;
+    }
+    problems.ask(&served, "POST", "/v1/runs", Some(json!({"program": ["make"]}))).await;
+    let long = json!({"cwd": "/", "command": ["x".repeat(16 << 20)]});
+    let (_, mut problem) = served.ask("POST", "/v1/runs", Some(long)).await;
+    // Machines with larger pages take longer words.
+    let most = exec_limits::current().word.to_string();
+    problem["detail"] = problem["detail"].as_str().unwrap().replace(&most, "131072").into();
+    problems.add(problem);
+    let scoped = json!({"cwd": "/", "command": ["make"], "scope": "dev-server"});
+    problems.ask(&served, "POST", "/v1/runs", Some(scoped)).await;
+    let said = Some(json!({"text": "hello"}));
+    problems.ask(&served, "POST", &format!("/v1/sessions/{CLOSED}/send"), said).await;
+    let deny = format!("/v1/approvals/{}/deny", run_id(1));
+    let agent = Requester::client("agent:coder:main".to_owned(), "uid 1000".to_owned());
+    problems.add(served.ask_as(&agent, "POST", &deny, None).await.1);
+    let large = Request::post("/v1/runs").body(Body::from(vec![b' '; MAX_BODY + 1])).unwrap();
+    problems.add(served.send(large, &operator()).await.1);
+    let unknown = Request::get("/v1/runs").body(Body::empty()).unwrap();
+    problems.add(served.send_bare(unknown).await.1);
+    let token = Token::open(&served.daemon.state.path().join("token")).unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::HOST, "127.0.0.1:7070".parse().unwrap());
+    problems.refusal(&token.check(&Uri::from_static("/v1/runs"), &headers).unwrap_err());
+}
+
+/// What a daemon can be like.
+async fn states(problems: &mut Problems) {
+    let served = Served::with_history(&[]).await;
+    let make = || Some(json!({"cwd": "/", "command": ["make"]}));
+    problems.refusal(&too_many_connections());
+    let followers: Vec<_> = std::iter::from_fn(|| served.daemon.follow().ok()).collect();
+    problems.refusal(&served.daemon.follow().unwrap_err());
+    drop(followers);
+    // There is no directory to find the keeper in.
+    std::fs::write(served.daemon.state.run_path(&run_id(1)), "").unwrap();
+    problems.ask(&served, "POST", &format!("/v1/runs/{}/submit", run_id(1)), None).await;
+    *served.daemon.tenancy() = Tenancy::begin(1, served.daemon.settings.rhythm());
+    problems.ask(&served, "POST", "/v1/runs", make()).await;
+    served.daemon.phase.send_replace(Phase::Draining { cancel_runs: false });
+    problems.ask(&served, "POST", "/v1/runs", make()).await;
+}
+
+/// What the settings forbid.
+async fn settings(problems: &mut Problems) {
+    let flags = [("exec.mode", "deny"), ("runs.max", "1"), ("runs.queue", "0"), ("sessions.queue", "1")];
+    let served = Served::with_history(&flags).await;
+    problems.ask(&served, "POST", "/v1/exec", Some(json!({"command": "ls"}))).await;
+    let _place = served.daemon.admission.enter().await.unwrap();
+    problems.ask(&served, "POST", "/v1/runs", Some(json!({"cwd": "/", "command": ["make"]}))).await;
+    let said = Some(json!({"text": "hello"}));
+    problems.ask(&served, "POST", &format!("/v1/sessions/{CHILD}/send"), said).await;
+}
