@@ -1,28 +1,30 @@
 //! What people read, and the one line of JSON that scripts do.
 
-mod agents;
+pub(crate) mod agents;
 mod approvals;
 mod asked;
+mod context;
 mod face;
-mod forest;
+pub(crate) mod forest;
 mod happened;
 mod processes;
 mod record;
-mod runs;
+pub(crate) mod runs;
 mod screen;
-mod sessions;
+pub(crate) mod sessions;
 mod table;
 mod tasks;
-mod turns;
+pub(crate) mod turns;
 mod units;
 
 pub(crate) use agents::{Listed, ListedAdapter, agents};
 pub(crate) use approvals::{allowed, approval, approvals};
+pub(crate) use context::Context;
 pub(crate) use face::{Face, Tone};
 pub(crate) use forest::forest;
 pub(crate) use happened::{Happened, Onto, Style};
 pub(crate) use processes::processes;
-pub(crate) use runs::{exact, run, runs, state};
+pub(crate) use runs::{run, runs, state};
 pub(crate) use screen::screen;
 pub(crate) use sessions::{session, sessions};
 pub(crate) use table::Table;
@@ -57,6 +59,11 @@ pub(crate) fn heard(text: &str) -> Result<bool, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::refused(format!("cannot write to standard output: {error}"))),
     }
+}
+
+/// Prints these lines.
+pub(crate) fn lines(texts: &[String]) -> Result<(), Failure> {
+    texts.iter().try_for_each(|text| line(text))
 }
 
 /// Prints JSON on one line, with control and invisible characters escaped.

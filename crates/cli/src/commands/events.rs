@@ -2,7 +2,8 @@
 
 use crate::args::EventsArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::print::{self, Context};
+use crate::{reach, settings};
 use tenure_client::Failed;
 use tenure_core::api::Event;
 use tenure_core::visible::visible_json;
@@ -35,10 +36,14 @@ fn show(event: &Event, json: bool) -> Result<(), Failure> {
     if json {
         return print::json(event);
     }
+    print::line(&line(&Context::of_stdout(), event))
+}
+
+/// An event in a line.
+pub(crate) fn line(context: &Context, event: &Event) -> String {
     let run = event.run_id.as_ref().map_or("-", |run| print::short(run.as_str()));
-    let at = print::exact(event.at_ms);
-    let detail = event.detail.to_string();
+    let (at, detail) = (context.exact(event.at_ms), event.detail.to_string());
     // A heartbeat has no number: nobody can go on from there.
     let seq = event.seq.map_or("-".to_owned(), |seq| seq.to_string());
-    print::line(&format!("{seq:>6}  {at}  {run:12}  {:<16}  {}", event.kind, visible_json(&detail)))
+    format!("{seq:>6}  {at}  {run:12}  {:<16}  {}", event.kind, visible_json(&detail))
 }

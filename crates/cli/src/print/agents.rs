@@ -1,6 +1,6 @@
 //! The agents that there are.
 
-use super::{Face, Table, Tone, escaped, plain};
+use super::{Context, Table, Tone, escaped, lines, plain};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::time::Duration;
@@ -51,10 +51,15 @@ pub(crate) struct ListedAdapter {
     pub(crate) install: Option<String>,
 }
 
-/// The agents as a table.
+/// Prints the agents as a table.
 pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
+    lines(&agents_lines(&Context::of_stdout(), list))
+}
+
+/// The lines of that table.
+pub(crate) fn agents_lines(context: &Context, list: &[Listed]) -> Vec<String> {
     let headings = ["AGENT", "BACKEND", "FROM", "TIMEOUT", "SILENCE", "IDLE", "PROGRAM"];
-    let mut table = Table::new(Face::of_stdout(), &headings);
+    let mut table = Table::new(context.face, &headings);
     for agent in list {
         let (program, tone) = match &agent.program {
             Some(path) => (escaped(path), Tone::Plain),
@@ -70,7 +75,7 @@ pub(crate) fn agents(list: &[Listed]) -> Result<(), Failure> {
             (program, tone),
         ]);
     }
-    table.print()
+    table.lines()
 }
 
 /// That there is no such program, and how to get it.

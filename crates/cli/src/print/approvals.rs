@@ -1,14 +1,13 @@
 //! What people are asked about, and what needs no asking.
 
 use super::asked::{self, IN_LIST, Room, WHOLE};
-use super::runs::{shortened, since};
-use super::{Face, Table, Tone, ago, line, plain, short};
+use super::runs::shortened;
+use super::{Context, Table, Tone, ago, line, plain, short};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::time::Duration;
 use tenure_core::api::{Allowed, Approval, PermissionJson};
 use tenure_core::visible::visible;
-use tenure_os::clock;
 
 /// Prints the questions, each below its row. A long one is cut, with a line that says so.
 pub(crate) fn approvals(list: &[Approval]) -> Result<(), Failure> {
@@ -21,13 +20,14 @@ pub(crate) fn approval(approval: &Approval) -> Result<(), Failure> {
 }
 
 fn questions(list: &[Approval], room: Room) -> Result<(), Failure> {
-    let mut table = Table::new(Face::of_stdout(), &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
+    let context = Context::of_stdout();
+    let mut table = Table::new(context.face, &["ID", ">AGE", "EXPIRES", "SESSION", "WHY"]);
     for approval in list {
         let session = approval.session_key.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key)));
-        let (expires, tone) = expires(approval);
+        let (expires, tone) = expires(&context, approval);
         table.row([
             (short(approval.id.as_str()).to_owned(), Tone::Plain),
-            (ago(since(approval.created_at_ms)), Tone::Plain),
+            (ago(context.since(approval.created_at_ms)), Tone::Plain),
             (expires, tone),
             (session, Tone::Plain),
             (visible(&approval.why).into_owned(), Tone::Quiet),
@@ -37,9 +37,9 @@ fn questions(list: &[Approval], room: Room) -> Result<(), Failure> {
     rows.next().map_or(Ok(()), |headings| line(&headings))?;
     for (row, approval) in rows.zip(list) {
         line(&row)?;
-        let shown = asked::question(approval, Face::of_stdout(), room);
+        let shown = asked::question(approval, context.face, room);
         shown.iter().try_for_each(|part| line(part))?;
-        if shown != asked::question(approval, Face::of_stdout(), WHOLE) {
+        if shown != asked::question(approval, context.face, WHOLE) {
             let id = short(approval.id.as_str());
             line(&format!("      this is not all of it: `tenure approvals show {id}` is"))?;
         }
@@ -57,10 +57,10 @@ fn offered(approval: &Approval, option: &PermissionJson) -> String {
 }
 
 /// How long it can be answered, or what became of it.
-fn expires(approval: &Approval) -> (String, Tone) {
+fn expires(context: &Context, approval: &Approval) -> (String, Tone) {
     match approval.state.as_str() {
         "pending" => {
-            let left = approval.expires_at_ms.saturating_sub(clock::unix_ms());
+            let left = approval.expires_at_ms.saturating_sub(context.now_ms);
             (format!("in {}", ago(Duration::from_millis(left))), Tone::Odd)
         }
         "denied" | "expired" => (approval.state.clone(), Tone::Bad),
@@ -71,16 +71,18 @@ fn expires(approval: &Approval) -> (String, Tone) {
 /// The entries of the allowlist as a table.
 pub(crate) fn allowed(entries: &[Allowed]) -> Result<(), Failure> {
     let headings = [">ID", "AGENT", ">USES", ">LAST USED", ">ADDED", "BY", "PROGRAM"];
-    let mut table = Table::new(Face::of_stdout(), &headings);
+    let context = Context::of_stdout();
+    let mut table = Table::new(context.face, &headings);
     for allowed in entries {
-        let used = allowed.last_used_at_ms.map_or("-".to_owned(), |at| format!("{} ago", ago(since(at))));
+        let used =
+            allowed.last_used_at_ms.map_or("-".to_owned(), |at| format!("{} ago", ago(context.since(at))));
         let agent = allowed.entry["agent"].as_str().map_or("any".to_owned(), plain);
         table.row([
             (allowed.id.to_string(), Tone::Plain),
             (agent, Tone::Plain),
             (allowed.uses.to_string(), Tone::Plain),
             (used, Tone::Plain),
-            (format!("{} ago", ago(since(allowed.added_at_ms))), Tone::Plain),
+            (format!("{} ago", ago(context.since(allowed.added_at_ms))), Tone::Plain),
             (plain(&allowed.added_by), Tone::Plain),
             (what(&allowed.entry), Tone::Plain),
         ]);

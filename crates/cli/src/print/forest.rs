@@ -1,7 +1,7 @@
 //! The live processes of runs, each below its parent.
 
-use super::runs::{name, since};
-use super::{Face, Table, Tone, ago, bytes, escaped, line, short, state};
+use super::runs::name;
+use super::{Context, Table, Tone, ago, bytes, escaped, lines, short, state};
 use crate::failure::Failure;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -14,42 +14,45 @@ const DEEPEST: usize = 100;
 
 /// Prints runs with their processes.
 pub(crate) fn forest(trees: &[(RunView, Vec<ProcessView>)]) -> Result<(), Failure> {
-    let face = Face::of_stdout();
-    for (at, (view, processes)) in trees.iter().enumerate() {
-        if at > 0 {
-            line("")?;
-        }
-        header(face, &view.json())?;
-        let mut table = Table::new(face, &["", ">", ">", "", ""]);
-        for (branch, process) in branches(processes) {
-            let via = match process.via {
-                Via::Child => ("child", Tone::Quiet),
-                Via::Adopted => ("adopted", Tone::Odd),
-                Via::Session => ("session", Tone::Odd),
-                Via::Mark => ("mark", Tone::Odd),
-                Via::Cgroup => ("cgroup", Tone::Odd),
-                Via::Job => ("job", Tone::Plain),
-            };
-            table.row([
-                (format!("{branch}{}", process.note.pid), Tone::Plain),
-                (show(Duration::from_millis(process.cpu_ms)), Tone::Plain),
-                (bytes(process.rss_bytes), Tone::Plain),
-                (via.0.to_owned(), via.1),
-                (escaped(&process.command), Tone::Plain),
-            ]);
-        }
-        table.print()?;
-    }
-    Ok(())
+    let context = Context::of_stdout();
+    let texts: Vec<Vec<String>> =
+        trees.iter().map(|(view, processes)| tree_lines(&context, &view.json(), processes)).collect();
+    lines(&texts.join(&String::new()))
 }
 
-fn header(face: Face, view: &RunJson) -> Result<(), Failure> {
+/// The lines of one run with its processes.
+pub(crate) fn tree_lines(context: &Context, view: &RunJson, processes: &[ProcessView]) -> Vec<String> {
+    let mut table = Table::new(context.face, &["", ">", ">", "", ""]);
+    for (branch, process) in branches(processes) {
+        let via = match process.via {
+            Via::Child => ("child", Tone::Quiet),
+            Via::Adopted => ("adopted", Tone::Odd),
+            Via::Session => ("session", Tone::Odd),
+            Via::Mark => ("mark", Tone::Odd),
+            Via::Cgroup => ("cgroup", Tone::Odd),
+            Via::Job => ("job", Tone::Plain),
+        };
+        table.row([
+            (format!("{branch}{}", process.note.pid), Tone::Plain),
+            (show(Duration::from_millis(process.cpu_ms)), Tone::Plain),
+            (bytes(process.rss_bytes), Tone::Plain),
+            (via.0.to_owned(), via.1),
+            (escaped(&process.command), Tone::Plain),
+        ]);
+    }
+    let mut lines = vec![header(context, view)];
+    lines.extend(table.lines());
+    lines
+}
+
+fn header(context: &Context, view: &RunJson) -> String {
+    let face = context.face;
     let (state, tone) = state(view);
     let id = face.paint(Tone::Title, short(&view.run_id));
-    let age = ago(since(view.created_at_ms));
+    let age = ago(context.since(view.created_at_ms));
     let rest = face.width.saturating_sub(30).max(20).into();
     let name: String = name(view).chars().take(rest).collect();
-    line(&format!("{id}  {}  {age}  {name}", face.paint(tone, &state)))
+    format!("{id}  {}  {age}  {name}", face.paint(tone, &state))
 }
 
 /// Each process with the branches before it, parents first. One whose parent is not among them hangs on the run.

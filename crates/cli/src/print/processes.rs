@@ -1,7 +1,7 @@
 //! Runs as `process list` shows them.
 
-use super::runs::{shortened, since};
-use super::{Face, Table, Tone, ago, escaped, plain, short};
+use super::runs::shortened;
+use super::{Context, Table, Tone, ago, escaped, plain, short};
 use crate::failure::Failure;
 use tenure_core::ending::Reason;
 use tenure_core::tools::{Listed, Status, Waiting};
@@ -9,14 +9,15 @@ use tenure_core::tools::{Listed, Status, Waiting};
 /// The runs as a table.
 pub(crate) fn processes(runs: &[Listed]) -> Result<(), Failure> {
     let headings = ["RUN", "STATUS", ">AGE", ">PID", "SESSION", "ENDING", "COMMAND"];
-    let mut table = Table::new(Face::of_stdout(), &headings);
+    let context = Context::of_stdout();
+    let mut table = Table::new(context.face, &headings);
     for run in runs {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let (status, tone) = status(run);
         table.row([
             (short(run.run_id.as_str()).to_owned(), Tone::Plain),
             (status.to_owned(), tone),
-            (ago(since(run.created_at_ms)), Tone::Plain),
+            (ago(context.since(run.created_at_ms)), Tone::Plain),
             (or_none(run.pid.map(|pid| pid.to_string())), Tone::Plain),
             (or_none(run.session_key.as_deref().map(|key| shortened(&plain(key)))), Tone::Plain),
             (or_none(ending(run)), if run.failure_kind.is_some() { Tone::Bad } else { Tone::Quiet }),

@@ -1,21 +1,14 @@
 //! One thing in full: what is known of it, in groups. Nothing of a record is cut.
 
-use super::{Face, Tone, line};
-use crate::failure::Failure;
+use super::{Face, Tone};
 
 /// Names with what stands beside them.
 pub(super) type Rows = Vec<(&'static str, String)>;
 /// A title with what stands below it.
 pub(super) type Group = (&'static str, Rows);
 
-/// Prints the groups that have something in them.
-pub(super) fn record(groups: &[Group]) -> Result<(), Failure> {
-    lines(groups).iter().try_for_each(|text| line(text))
-}
-
 /// The lines of the groups that have something in them.
-pub(super) fn lines(groups: &[Group]) -> Vec<String> {
-    let face = Face::of_stdout();
+pub(super) fn lines(face: Face, groups: &[Group]) -> Vec<String> {
     let told = groups.iter().filter(|(_, rows)| !rows.is_empty());
     let mut lines = Vec::new();
     for (at, (title, rows)) in told.enumerate() {

@@ -1,23 +1,23 @@
 //! Runs: many as a table, one in full.
 
-use super::record::{Group, Rows, record};
-use super::{Face, Table, Tone, ago, bytes, escaped, plain, short};
+use super::record::{self, Group, Rows};
+use super::{Context, Table, Tone, ago, bytes, escaped, lines, plain, short};
 use crate::failure::Failure;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
-use std::time::Duration;
 use tenure_core::duration::show;
 use tenure_core::ending::{Reason, Termination};
 use tenure_core::record::Boundary;
 use tenure_core::run_json::{LeaseState, RunJson};
 use tenure_core::state::State;
-use tenure_os::clock;
 
-/// The runs as a table.
+/// Prints the runs as a table.
 pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
-    let face = Face::of_stdout();
+    lines(&runs_lines(&Context::of_stdout(), views))
+}
+
+/// The lines of that table.
+pub(crate) fn runs_lines(context: &Context, views: &[RunJson]) -> Vec<String> {
     let headings = ["RUN", "STATE", ">AGE", ">PID", "SESSION", "ENDING", ">OUTPUT", "COMMAND"];
-    let mut table = Table::new(face, &headings);
+    let mut table = Table::new(context.face, &headings);
     for view in views {
         let pid = view.pid.map_or("-".to_owned(), |pid| pid.to_string());
         let (ending, ending_tone) = view
@@ -28,7 +28,7 @@ pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
         table.row([
             (short(&view.run_id).to_owned(), Tone::Plain),
             (state, state_tone),
-            (ago(since(view.created_at_ms)), Tone::Plain),
+            (ago(context.since(view.created_at_ms)), Tone::Plain),
             (pid, Tone::Plain),
             (view.session_id.as_deref().map_or("-".to_owned(), |key| shortened(&plain(key))), Tone::Plain),
             (ending, ending_tone),
@@ -36,15 +36,20 @@ pub(crate) fn runs(views: &[RunJson]) -> Result<(), Failure> {
             (name(view), Tone::Plain),
         ]);
     }
-    table.print()
+    table.lines()
 }
 
-/// One run, in groups.
+/// Prints one run, in groups.
 pub(crate) fn run(view: &RunJson) -> Result<(), Failure> {
-    record(&groups(view))
+    lines(&run_lines(&Context::of_stdout(), view))
 }
 
-fn groups(view: &RunJson) -> Vec<Group> {
+/// The lines of one run.
+pub(crate) fn run_lines(context: &Context, view: &RunJson) -> Vec<String> {
+    record::lines(context.face, &groups(context, view))
+}
+
+fn groups(context: &Context, view: &RunJson) -> Vec<Group> {
     let some = |name: &'static str, text: &Option<String>| text.as_ref().map(|text| (name, plain(text)));
     let mut run: Rows = vec![("id", view.run_id.clone()), ("state", state(view).0)];
     run.extend(view.exiting_cause.map(|cause| ("ended because", Reason::from(cause).to_string())));
@@ -60,8 +65,8 @@ fn groups(view: &RunJson) -> Vec<Group> {
         );
         run.push(("belongs to", whose));
     }
-    run.push(("asked for", moment(view.created_at_ms)));
-    run.extend(view.started_at_ms.map(|at| ("started", moment(at))));
+    run.push(("asked for", context.moment(view.created_at_ms)));
+    run.extend(view.started_at_ms.map(|at| ("started", context.moment(at))));
     let mut command: Rows =
         vec![("command", escaped(&view.command.join(" "))), ("directory", escaped(&view.cwd))];
     if !view.env_names.is_empty() {
@@ -80,24 +85,24 @@ fn groups(view: &RunJson) -> Vec<Group> {
         rows.extend([("keeper", keeper.to_string()), ("boundary", escaped(&boundary(around)))]);
         groups.push(("Processes", rows));
     }
-    groups.push(("Output", output(view)));
+    groups.push(("Output", output(context, view)));
     if let (Some(termination), Some(at)) = (&view.termination, view.ended_at_ms) {
         let rows = vec![
             ("how", escaped(&termination.sentence())),
             ("reason", termination.reason.to_string()),
-            ("when", moment(at)),
+            ("when", context.moment(at)),
         ];
         groups.push(("Ending", rows));
     }
     groups
 }
 
-fn output(view: &RunJson) -> Rows {
+fn output(context: &Context, view: &RunJson) -> Rows {
     let mut rows = vec![("bytes", format!("{} ({})", view.output.bytes, bytes(view.output.bytes)))];
     if view.output.dropped_bytes > 0 {
         rows.push(("gone", bytes(view.output.dropped_bytes)));
     }
-    rows.extend(view.last_output_at_ms.map(|at| ("last", moment(at))));
+    rows.extend(view.last_output_at_ms.map(|at| ("last", context.moment(at))));
     rows
 }
 
@@ -149,25 +154,6 @@ pub(super) fn shortened(key: &str) -> String {
     }
     let tail: String = key.chars().skip(count - (MOST - 1)).collect();
     format!("…{tail}")
-}
-
-pub(super) fn since(at_ms: u64) -> Duration {
-    Duration::from_millis(clock::unix_ms().saturating_sub(at_ms))
-}
-
-/// A moment in local time, to the millisecond.
-pub(crate) fn exact(at_ms: u64) -> String {
-    zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
-}
-
-pub(super) fn moment(at_ms: u64) -> String {
-    format!("{} ({} ago)", zoned(at_ms).strftime("%Y-%m-%d %H:%M:%S"), ago(since(at_ms)))
-}
-
-fn zoned(at_ms: u64) -> Zoned {
-    let at =
-        i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
-    at.to_zoned(TimeZone::system())
 }
 
 fn boundary(boundary: &Boundary) -> String {

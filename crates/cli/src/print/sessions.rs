@@ -1,8 +1,7 @@
 //! Sessions: many as a table, one in full.
 
-use super::record::{Group, Rows, record};
-use super::runs::{moment, since};
-use super::{Face, Table, Tone, ago, escaped, plain, short};
+use super::record::{self, Group, Rows};
+use super::{Context, Table, Tone, ago, escaped, lines, plain, short};
 use crate::failure::Failure;
 use serde_json::Value;
 use std::time::Duration;
@@ -10,10 +9,15 @@ use tenure_core::duration::show;
 use tenure_core::session::{SessionKey, SessionRow, SessionState};
 use tenure_core::tools::sessions::{AdapterJson, SessionJson, TurnJson};
 
-/// The sessions as a table. Keys are whole: nothing shorter names a session.
+/// Prints the sessions as a table.
 pub(crate) fn sessions(list: &[SessionJson]) -> Result<(), Failure> {
+    lines(&sessions_lines(&Context::of_stdout(), list))
+}
+
+/// The lines of that table. Keys are whole: nothing shorter names a session.
+pub(crate) fn sessions_lines(context: &Context, list: &[SessionJson]) -> Vec<String> {
     let headings = ["KEY", "AGENT", "KIND", "STATE", ">TURNS", ">QUEUED", ">AGE", "LABEL"];
-    let mut table = Table::new(Face::of_stdout(), &headings);
+    let mut table = Table::new(context.face, &headings);
     for session in list {
         let row = &session.row;
         let agent = row.agent.as_ref().map_or("-", |agent| agent.as_str());
@@ -24,11 +28,11 @@ pub(crate) fn sessions(list: &[SessionJson]) -> Result<(), Failure> {
             (row.state.to_string(), tone(row.state)),
             (session.turns.to_string(), Tone::Plain),
             (session.queued.to_string(), if session.queued > 0 { Tone::Odd } else { Tone::Plain }),
-            (ago(since(row.created_at_ms)), Tone::Plain),
+            (ago(context.since(row.created_at_ms)), Tone::Plain),
             (session.label.as_deref().map_or("-".to_owned(), plain), Tone::Plain),
         ]);
     }
-    table.print()
+    table.lines()
 }
 
 fn tone(state: SessionState) -> Tone {
@@ -40,16 +44,21 @@ fn tone(state: SessionState) -> Tone {
     }
 }
 
-/// One session, in groups.
+/// Prints one session, in groups.
 pub(crate) fn session(session: &SessionJson) -> Result<(), Failure> {
-    record(&groups(session))
+    lines(&session_lines(&Context::of_stdout(), session))
 }
 
-fn groups(session: &SessionJson) -> Vec<Group> {
+/// The lines of one session.
+pub(crate) fn session_lines(context: &Context, session: &SessionJson) -> Vec<String> {
+    record::lines(context.face, &groups(context, session))
+}
+
+fn groups(context: &Context, session: &SessionJson) -> Vec<Group> {
     let row = &session.row;
-    let turn = session.active_turn.as_ref().map(turn).unwrap_or_default();
+    let turn = session.active_turn.as_ref().map(|turn| self::turn(context, turn)).unwrap_or_default();
     vec![
-        ("Session", itself(session)),
+        ("Session", itself(context, session)),
         ("Ownership", ownership(row)),
         ("Work", work(session)),
         ("Turn under way", turn),
@@ -57,7 +66,7 @@ fn groups(session: &SessionJson) -> Vec<Group> {
     ]
 }
 
-fn itself(session: &SessionJson) -> Rows {
+fn itself(context: &Context, session: &SessionJson) -> Rows {
     let row = &session.row;
     let mut rows = vec![("key", row.key.to_string())];
     rows.extend(session.label.as_deref().map(|label| ("label", plain(label))));
@@ -68,8 +77,8 @@ fn itself(session: &SessionJson) -> Rows {
     if session.queued > 0 {
         rows.push(("queued", session.queued.to_string()));
     }
-    rows.push(("made", moment(row.created_at_ms)));
-    rows.extend(row.closed_at_ms.map(|at| ("closed", moment(at))));
+    rows.push(("made", context.moment(row.created_at_ms)));
+    rows.extend(row.closed_at_ms.map(|at| ("closed", context.moment(at))));
     rows
 }
 
@@ -147,13 +156,13 @@ fn values_of<'a>(options: &'a Value, values: &mut Vec<&'a Value>) {
     }
 }
 
-fn turn(turn: &TurnJson) -> Rows {
+fn turn(context: &Context, turn: &TurnJson) -> Rows {
     let mut rows = vec![
         ("number", turn.number.to_string()),
         ("id", turn.turn_id.to_string()),
         ("asked by", plain(&turn.asked_by)),
         ("message", plain(&turn.message)),
-        ("began", moment(turn.began_at_ms)),
+        ("began", context.moment(turn.began_at_ms)),
     ];
     if turn.message_cut_bytes > 0 {
         rows[3].1.push('…');

@@ -1,9 +1,9 @@
 //! Tasks: many as a table, one in full, one in a line, and what is wrong with them. Nothing of what others wrote is
 //! obeyed by a terminal.
 
-use super::record::{Group, Rows, lines, record};
-use super::runs::{exact, moment, shortened, since};
-use super::{Face, Table, Tone, ago, bytes, line, plain, short};
+use super::record::{self, Group, Rows};
+use super::runs::shortened;
+use super::{Context, Face, Table, Tone, ago, bytes, line, lines, plain, short};
 use crate::failure::Failure;
 use std::time::Duration;
 use tenure_core::duration;
@@ -11,17 +11,16 @@ use tenure_core::ids::TaskId;
 use tenure_core::session::SessionKey;
 use tenure_core::task::{DeliveryStatus, Kind, Outcome, Severity, Status, TaskRow};
 use tenure_core::tools::tasks::{Maintenance, TaskFinding, TaskNotice};
-use tenure_os::clock;
 
 /// Prints the tasks as a table.
 pub(crate) fn tasks(list: &[TaskRow]) -> Result<(), Failure> {
-    tasks_lines(list).iter().try_for_each(|text| line(text))
+    lines(&tasks_lines(&Context::of_stdout(), list))
 }
 
 /// The lines of that table.
-pub(crate) fn tasks_lines(list: &[TaskRow]) -> Vec<String> {
+pub(crate) fn tasks_lines(context: &Context, list: &[TaskRow]) -> Vec<String> {
     let headings = ["TASK", "KIND", "STATUS", "DELIVERY", "RUN/SESSION", ">AGE", "SUMMARY"];
-    let mut table = Table::new(Face::of_stdout(), &headings);
+    let mut table = Table::new(context.face, &headings);
     for task in list {
         table.row([
             (short(task.id.as_str()).to_owned(), Tone::Plain),
@@ -29,7 +28,7 @@ pub(crate) fn tasks_lines(list: &[TaskRow]) -> Vec<String> {
             (task.status.to_string(), status_tone(task)),
             (task.delivery.to_string(), delivery_tone(task.delivery)),
             (work(task), Tone::Plain),
-            (ago(since(task.created_at_ms)), Tone::Plain),
+            (ago(context.since(task.created_at_ms)), Tone::Plain),
             (summary(task), Tone::Plain),
         ]);
     }
@@ -82,36 +81,36 @@ fn summary(task: &TaskRow) -> String {
 }
 
 /// A task in a line, as it is at this moment.
-pub(crate) fn task_line(task: &TaskRow) -> String {
+pub(crate) fn task_line(context: &Context, task: &TaskRow) -> String {
     let id = short(task.id.as_str());
-    let (at, status, delivery) = (exact(clock::unix_ms()), task.status.word(), task.delivery.word());
+    let (at, status, delivery) = (context.exact(context.now_ms), task.status.word(), task.delivery.word());
     format!("{at}  {id}  {:<8}  {status:<10}  {delivery:<14}  {}", task.kind.word(), summary(task))
 }
 
 /// Prints one task, in groups.
 pub(crate) fn task(task: &TaskRow, notices: &[TaskNotice]) -> Result<(), Failure> {
-    record(&groups(task, notices))
+    lines(&task_lines(&Context::of_stdout(), task, notices))
 }
 
 /// The lines of one task.
-pub(crate) fn task_lines(task: &TaskRow, notices: &[TaskNotice]) -> Vec<String> {
-    lines(&groups(task, notices))
+pub(crate) fn task_lines(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<String> {
+    record::lines(context.face, &groups(context, task, notices))
 }
 
-fn groups(task: &TaskRow, notices: &[TaskNotice]) -> Vec<Group> {
+fn groups(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Vec<Group> {
     let events = task.recent_events.iter().map(|event| {
         let summary = event.summary.as_deref().map_or(String::new(), |text| format!("  {}", plain(text)));
-        (event.kind.word(), format!("{}{summary}", moment(event.at_ms)))
+        (event.kind.word(), format!("{}{summary}", context.moment(event.at_ms)))
     });
     vec![
-        ("Task", itself(task)),
+        ("Task", itself(context, task)),
         ("Work", carried_out(task)),
-        ("Telling", telling(task, notices)),
+        ("Telling", telling(context, task, notices)),
         ("Recent events", events.collect()),
     ]
 }
 
-fn itself(task: &TaskRow) -> Rows {
+fn itself(context: &Context, task: &TaskRow) -> Rows {
     let text = |name: &'static str, text: &Option<String>| text.as_deref().map(|text| (name, plain(text)));
     let mut rows = vec![("id", task.id.to_string())];
     rows.extend(text("label", &task.label));
@@ -121,10 +120,10 @@ fn itself(task: &TaskRow) -> Rows {
     rows.extend(text("progress", &task.progress_summary));
     rows.extend(task.outcome.as_ref().map(|outcome| ("ended by", ended_by(outcome))));
     rows.retain(|(_, value)| !value.is_empty());
-    rows.push(("asked for", moment(task.created_at_ms)));
-    rows.extend(task.started_at_ms.map(|at| ("began", moment(at))));
-    rows.extend(task.cancel_asked_at_ms.map(|at| ("cancel asked", moment(at))));
-    rows.extend(task.ended_at_ms.map(|at| ("ended", moment(at))));
+    rows.push(("asked for", context.moment(task.created_at_ms)));
+    rows.extend(task.started_at_ms.map(|at| ("began", context.moment(at))));
+    rows.extend(task.cancel_asked_at_ms.map(|at| ("cancel asked", context.moment(at))));
+    rows.extend(task.ended_at_ms.map(|at| ("ended", context.moment(at))));
     let began = task.started_at_ms.zip(task.ended_at_ms);
     rows.extend(
         began.map(|(began, ended)| {
@@ -155,7 +154,7 @@ fn carried_out(task: &TaskRow) -> Rows {
 }
 
 /// Whom it is told, what of it, and whether that was done.
-fn telling(task: &TaskRow, notices: &[TaskNotice]) -> Rows {
+fn telling(context: &Context, task: &TaskRow, notices: &[TaskNotice]) -> Rows {
     let nobody = || "nobody: no session asked for it".to_owned();
     let mut rows = vec![
         ("owner", task.owner.as_ref().map_or_else(nobody, SessionKey::to_string)),
@@ -168,12 +167,14 @@ fn telling(task: &TaskRow, notices: &[TaskNotice]) -> Rows {
         ("channel", parts.join(", "))
     }));
     if let Some(last) = notices.last().filter(|last| last.channel.is_some() && last.attempts > 0) {
-        let next = last.next_at_ms.map_or(String::new(), |at| format!(", next at {}", exact(at)));
+        let next = last.next_at_ms.map_or(String::new(), |at| format!(", next at {}", context.exact(at)));
         rows.push(("attempts", format!("{}{next}", last.attempts)));
         rows.extend(last.last_error.as_deref().map(|error| ("last error", plain(error))));
     }
     rows.extend(
-        task.cleanup_after_ms.filter(|_| task.status.is_terminal()).map(|at| ("kept until", exact(at))),
+        task.cleanup_after_ms
+            .filter(|_| task.status.is_terminal())
+            .map(|at| ("kept until", context.exact(at))),
     );
     rows
 }

@@ -1,7 +1,6 @@
 //! What was said in a session: each turn with who said what, how it ended, and what is not shown.
 
-use super::runs::since;
-use super::{Face, Tone, ago, bytes, line, plain, plain_lines, short};
+use super::{Context, Tone, ago, bytes, plain, plain_lines, short};
 use crate::failure::Failure;
 use std::time::Duration;
 use tenure_core::duration::show;
@@ -11,39 +10,39 @@ use tenure_core::tools::sessions::TurnJson;
 
 /// Prints turns, each below the one before.
 pub(crate) fn turns(turns: &[TurnJson]) -> Result<(), Failure> {
-    let face = Face::of_stdout();
-    for (at, turn) in turns.iter().enumerate() {
-        if at > 0 {
-            line("")?;
-        }
-        lines(face, turn).iter().try_for_each(|text| line(text))?;
-    }
-    Ok(())
+    super::lines(&turns_lines(&Context::of_stdout(), turns))
+}
+
+/// The lines of turns.
+pub(crate) fn turns_lines(context: &Context, turns: &[TurnJson]) -> Vec<String> {
+    let texts: Vec<Vec<String>> = turns.iter().map(|turn| lines(context, turn)).collect();
+    texts.join(&String::new())
 }
 
 /// Prints what waits to be told to a session, after what was said in it.
 pub(crate) fn notices(notices: &[Notice]) -> Result<(), Failure> {
-    waiting(Face::of_stdout(), notices).iter().try_for_each(|text| line(text))
+    super::lines(&waiting(&Context::of_stdout(), notices))
 }
 
-fn waiting(face: Face, notices: &[Notice]) -> Vec<String> {
+fn waiting(context: &Context, notices: &[Notice]) -> Vec<String> {
     let mut lines = Vec::new();
     if !notices.is_empty() {
-        let title = face.paint(Tone::Title, "waits for the next turn");
+        let title = context.face.paint(Tone::Title, "waits for the next turn");
         lines.push(format!("{title}  {}", notices.len()));
     }
     for notice in notices {
         let mut text = block(&notice.text);
         if let Some(first) = text.first_mut() {
-            *first = format!("{first}  ({} ago)", ago(since(notice.at_ms)));
+            *first = format!("{first}  ({} ago)", ago(context.since(notice.at_ms)));
         }
         lines.extend(text);
     }
     lines
 }
 
-fn lines(face: Face, turn: &TurnJson) -> Vec<String> {
-    let mut lines = vec![head(face, turn), format!("  {} said:", plain(&turn.asked_by))];
+fn lines(context: &Context, turn: &TurnJson) -> Vec<String> {
+    let face = context.face;
+    let mut lines = vec![head(context, turn), format!("  {} said:", plain(&turn.asked_by))];
     lines.extend(block(&turn.message));
     lines.extend(cut(turn.message_cut_bytes, "--max-bytes shows more"));
     if let Some(text) = turn.text.as_deref().filter(|text| !text.is_empty()) {
@@ -60,7 +59,8 @@ fn lines(face: Face, turn: &TurnJson) -> Vec<String> {
 }
 
 /// Which turn it is, how and when.
-fn head(face: Face, turn: &TurnJson) -> String {
+fn head(context: &Context, turn: &TurnJson) -> String {
+    let face = context.face;
     let number = face.paint(Tone::Title, &format!("turn {}", turn.number));
     let stop = turn.stop.filter(|stop| *stop != Stop::EndTurn && stop.word() != turn.state.word());
     let stop = stop.map_or(String::new(), |stop| format!(" ({stop})"));
@@ -68,7 +68,7 @@ fn head(face: Face, turn: &TurnJson) -> String {
     let took = turn.ended_at_ms.map(|at| Duration::from_millis(at.saturating_sub(turn.began_at_ms)));
     let took = took.map_or(String::new(), |took| format!("  took {}", show(took)));
     let run = turn.run_id.as_ref().map_or(String::new(), |run| format!("  run {}", short(run.as_str())));
-    format!("{number}  {state}  {} ago{took}{run}", ago(since(turn.sent_at_ms)))
+    format!("{number}  {state}  {} ago{took}{run}", ago(context.since(turn.sent_at_ms)))
 }
 
 fn tone(state: TurnState) -> Tone {

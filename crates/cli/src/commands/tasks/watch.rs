@@ -2,7 +2,8 @@
 //! daemon, and looks without changing anything.
 
 use crate::failure::Failure;
-use crate::{print, reach};
+use crate::print::{self, Context};
+use crate::reach;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::{IsTerminal, stdout};
@@ -100,7 +101,7 @@ impl Watch<'_> {
                 let reply = TasksReply { task: Some((*task).clone()), ..TasksReply::default() };
                 serde_json::to_string(&reply).map_err(Failure::refused)?
             } else {
-                print::task_line(task)
+                print::task_line(&Context::of_stdout(), task)
             };
             text.push_str(&line);
             text.push('\n');
@@ -161,9 +162,10 @@ impl Seen {
 }
 
 fn lines(reply: &TasksReply) -> Vec<String> {
+    let context = Context::of_stdout();
     match &reply.task {
-        Some(task) => print::task_lines(task, reply.notices.as_deref().unwrap_or_default()),
-        None => print::tasks_lines(reply.tasks.as_deref().unwrap_or_default()),
+        Some(task) => print::task_lines(&context, task, reply.notices.as_deref().unwrap_or_default()),
+        None => print::tasks_lines(&context, reply.tasks.as_deref().unwrap_or_default()),
     }
 }
 

@@ -9,7 +9,7 @@ fn shown(more: &Value) -> String {
     });
     let fields = session.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());
-    let groups = groups(&serde_json::from_value(session).unwrap());
+    let groups = groups(&Context::fixed(200, 9_000), &serde_json::from_value(session).unwrap());
     let rows = |(title, rows): Group| {
         rows.into_iter().map(move |(name, value)| format!("{title}: {name}: {value}\n"))
     };

@@ -15,7 +15,7 @@ fn shown(more: &Value) -> String {
     let rows = |(title, rows): Group| {
         rows.into_iter().map(move |(name, value)| format!("{title}: {name}: {value}\n"))
     };
-    groups(&row(more), &[]).into_iter().flat_map(rows).collect()
+    groups(&Context::fixed(200, 172_800_000), &row(more), &[]).into_iter().flat_map(rows).collect()
 }
 
 #[test]
@@ -25,7 +25,10 @@ fn the_table_has_what_tells_tasks_apart() {
         "childSessionKey": "agent:helper:1", "error": "no such\n\u{1b}[31mfile", "label": "count",
         "progressSummary": "1 of 2",
     });
-    let lines = tasks_lines(&[row(&json!({"progressSummary": "12 of 40"})), row(&turn)]);
+    let lines = tasks_lines(
+        &Context::fixed(200, 172_800_000),
+        &[row(&json!({"progressSummary": "12 of 40"})), row(&turn)],
+    );
     assert_eq!(lines.len(), 3);
     let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(columns(&lines[0]), ["TASK", "KIND", "STATUS", "DELIVERY", "RUN/SESSION", "AGE", "SUMMARY"]);
@@ -40,12 +43,18 @@ fn the_table_has_what_tells_tasks_apart() {
 
 #[test]
 fn a_line_says_how_a_task_is_and_steers_no_terminal() {
-    let line = task_line(&row(&json!({"label": "x\u{1b}]0;y\u{7}z", "cancelAskedAtMs": 5})));
+    let line = task_line(
+        &Context::fixed(200, 172_800_000),
+        &row(&json!({"label": "x\u{1b}]0;y\u{7}z", "cancelAskedAtMs": 5})),
+    );
     assert!(
         line.ends_with("  aaaaaaaaaaaa  run       running     pending         being ended: xz"),
         "{line}"
     );
-    let line = task_line(&row(&json!({"status": "cancelled", "cancelAskedAtMs": 5, "endedAtMs": 6})));
+    let line = task_line(
+        &Context::fixed(200, 172_800_000),
+        &row(&json!({"status": "cancelled", "cancelAskedAtMs": 5, "endedAtMs": 6})),
+    );
     assert!(line.ends_with("  cancelled   pending         -"), "{line}");
 }
 

@@ -3,7 +3,7 @@ use serde_json::json;
 
 fn shown(turn: serde_json::Value) -> Vec<String> {
     let turn: TurnJson = serde_json::from_value(turn).unwrap();
-    lines(Face { width: 80, colour: false }, &turn)
+    lines(&Context::fixed(80, 9_000), &turn)
 }
 
 #[test]
