@@ -14,6 +14,11 @@ test *filter:
 shake *filter:
     LATE_MS=700 cargo nextest run -p tenure-it {{filter}}
 
+# Accept every text as it is now (help, errors, tables, JSON); read the diff. The command line prints the daemon's answers.
+snapshots:
+    INSTA_UPDATE=always cargo nextest run -p tenure-daemon --lib faces
+    INSTA_UPDATE=always cargo nextest run -p tenure-cli --lib faces
+
 # Tenure itself: just run run -- echo hello
 run *args:
     cargo run --release -- {{args}}

@@ -123,3 +123,17 @@ fn configuration(settings: &Settings, mistakes: &[BadSettings]) -> Check {
         Some(path) => Check::ok(NAME, format!("{} does not exist: defaults hold", path.display())),
     }
 }
+
+/// Every finding that needs neither a process nor this machine, for its snapshot. The directory is empty.
+#[cfg(test)]
+#[cfg(unix)]
+pub(crate) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {
+    let mut checks = boundary::samples(settings, dir);
+    checks.extend(kernel::samples());
+    checks.extend(limits::samples());
+    checks.extend(place::samples(dir));
+    checks.extend(daemon::samples(settings));
+    checks.extend(stale::samples());
+    checks.extend([configuration(settings), channels(settings), exec(settings)]);
+    checks
+}

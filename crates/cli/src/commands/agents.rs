@@ -25,25 +25,31 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<u8, Failure> {
 
 /// Lists those that are described well, and says what is wrong with the others.
 fn list(json: bool) -> Result<u8, Failure> {
-    let settings = settings::load_to_look()?;
-    let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
-    let agents = tenure_agents::agents(file, settings.agents());
-    let adapters = tenure_agents::adapters(file, settings.agents());
-    let wrong = agents.values().filter_map(|it| it.as_ref().err());
-    let wrong: Vec<_> = wrong.chain(adapters.values().filter_map(|it| it.as_ref().err())).collect();
-    wrong.iter().for_each(complain);
     let path = env::var_os("PATH").unwrap_or_else(|| environment::PATH.into());
-    let of_commands = agents.values().flatten().map(|agent| of_command(agent, &settings, &path));
-    let of_adapters = adapters.values().flatten().map(|adapter| of_adapter(adapter, &settings, &path));
-    let mut listed: Vec<Listed> = of_commands.chain(of_adapters).collect();
-    // The command of an agent stays before its adapter.
-    listed.sort_by(|a, b| a.name.cmp(&b.name));
+    let (listed, wrong) = listed(&settings::load_to_look()?, &path);
+    wrong.iter().for_each(complain);
     if json {
         print::json(&listed)?;
     } else {
         print::agents(&listed)?;
     }
     Ok(u8::from(!wrong.is_empty()))
+}
+
+/// The agents that these settings describe well, with their programs on this path, and what is wrong with the others.
+pub(crate) fn listed(settings: &Settings, path: &OsStr) -> (Vec<Listed>, Vec<String>) {
+    let file = settings.config().unwrap_or_else(|| Path::new("config.toml"));
+    let agents = tenure_agents::agents(file, settings.agents());
+    let adapters = tenure_agents::adapters(file, settings.agents());
+    let wrong = agents.values().filter_map(|it| it.as_ref().err());
+    let wrong = wrong.chain(adapters.values().filter_map(|it| it.as_ref().err()));
+    let wrong = wrong.map(ToString::to_string).collect();
+    let of_commands = agents.values().flatten().map(|agent| of_command(agent, settings, path));
+    let of_adapters = adapters.values().flatten().map(|adapter| of_adapter(adapter, settings, path));
+    let mut listed: Vec<Listed> = of_commands.chain(of_adapters).collect();
+    // The command of an agent stays before its adapter.
+    listed.sort_by(|a, b| a.name.cmp(&b.name));
+    (listed, wrong)
 }
 
 /// Whose description it is. The tables of a command and of an adapter are overridden apart.

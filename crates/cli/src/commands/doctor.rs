@@ -15,14 +15,17 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8, Failure> {
         print::json(&json!({ "verdict": worst, "checks": checks, "settings": settings.shown() }))?;
     } else {
         let face = Face::of_stdout();
-        report(face, &checks)?;
-        list(face, &settings)?;
+        print::lines(&report(face, &checks))?;
+        print::line("")?;
+        print::lines(&list(face, &settings))?;
     }
     Ok(u8::from(worst == Verdict::Problem))
 }
 
-fn report(face: Face, checks: &[Check]) -> Result<(), Failure> {
+/// The lines of what was looked at.
+pub(crate) fn report(face: Face, checks: &[Check]) -> Vec<String> {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    let mut lines = Vec::new();
     for check in checks {
         let tone = match check.verdict {
             Verdict::Ok => Tone::Good,
@@ -32,26 +35,22 @@ fn report(face: Face, checks: &[Check]) -> Result<(), Failure> {
         };
         // Padded before it is painted: a colour has no width.
         let verdict = face.paint(tone, &format!("{:7}", check.verdict.to_string()));
-        print::line(&format!("{verdict}  {:width$}  {}", check.name, print::escaped(&check.finding)))?;
+        lines.push(format!("{verdict}  {:width$}  {}", check.name, print::escaped(&check.finding)));
         if let Some(advice) = &check.advice {
-            print::line(&format!(
-                "{:7}  {:width$}  {}",
-                "",
-                "",
-                face.paint(Tone::Quiet, &format!("→ {}", print::escaped(advice)))
-            ))?;
+            let advice = face.paint(Tone::Quiet, &format!("→ {}", print::escaped(advice)));
+            lines.push(format!("{:7}  {:width$}  {advice}", "", ""));
         }
     }
-    Ok(())
+    lines
 }
 
-fn list(face: Face, settings: &Settings) -> Result<(), Failure> {
-    print::line("")?;
+/// The lines of the table of settings.
+pub(crate) fn list(face: Face, settings: &Settings) -> Vec<String> {
     let mut table = Table::new(face, &["SETTING", "VALUE", "FROM", "MEANING"]);
     for shown in settings.shown() {
         let tone = if shown.origin == tenure_settings::Origin::Default { Tone::Quiet } else { Tone::Plain };
         let cells = [shown.key.to_owned(), shown.value, shown.origin.to_string(), shown.about.to_owned()];
         table.row(cells.map(|cell| (print::escaped(&cell), tone)));
     }
-    table.print()
+    table.lines()
 }

@@ -5,13 +5,17 @@ mod handover;
 mod request;
 mod typing;
 
+#[cfg(test)]
+#[cfg(unix)]
+pub(crate) use handover::refused as refused_in_foreground;
+
 use crate::args::{Limit, RunArgs, StdinArg};
 use crate::failure::Failure;
 use crate::{here, print, reach, settings};
 use std::env;
 use std::io::IsTerminal;
 use std::time::Duration;
-use tenure_client::Client;
+use tenure_client::{Client, Failed};
 use tenure_core::api::RunRequest;
 use tenure_core::defaults;
 use tenure_core::ending::Reason;
@@ -46,10 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// Has the daemon start it, prints its id, and leaves.
 fn in_background(args: &RunArgs, client: &Client, request: &RunRequest) -> Result<u8, Failure> {
-    let run = reach::try_wait(client.start(request))?.map_err(|failed| match failed.code() {
-        Some("too-long") => Failure::not_startable(&failed),
-        _ => reach::failure(&failed),
-    })?;
+    let run = reach::try_wait(client.start(request))?.map_err(|failed| refused_in_background(&failed))?;
     if let Some(termination) = &run.termination
         && termination.reason == Reason::SpawnError
     {
@@ -66,6 +67,14 @@ fn in_background(args: &RunArgs, client: &Client, request: &RunRequest) -> Resul
         return Err(failure);
     }
     Ok(0)
+}
+
+/// A client's failure to start a run in the background.
+pub(crate) fn refused_in_background(failed: &Failed) -> Failure {
+    match failed.code() {
+        Some("too-long") => Failure::not_startable(failed),
+        _ => reach::failure(failed),
+    }
 }
 
 /// Starts it without a daemon: with a nursery of its own, marked for the next daemon.

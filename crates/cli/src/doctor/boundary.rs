@@ -149,6 +149,31 @@ fn controllers(directory: &Path) -> Check {
     Check::new("cgroup-controllers", Verdict::Note, finding, advice)
 }
 
+/// Every finding, for its snapshot. The directory is empty.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {
+    let group = |directory: &Path| Ok(OwnGroup { directory: directory.into(), name: "/group".into() });
+    let failed = || Some(Err("the kernel says no".to_owned()));
+    let controlled = |listed: &str| {
+        std::fs::write(dir.join("cgroup.controllers"), listed).expect("the directory is the test's");
+        controllers(dir)
+    };
+    vec![
+        judge(settings, &group(dir), Some(Ok(()))),
+        judge(settings, &group(dir), None),
+        judge(settings, &Err(io::Error::other("no mount of cgroup2")), failed()),
+        judge(settings, &group(&dir.join("none")), failed()),
+        judge(settings, &group(dir), failed()),
+        unenclosed(),
+        job(Ok(())),
+        job(Err("access is denied".to_owned())),
+        controlled("memory cpu pids"),
+        controlled("memory pids"),
+        controlled(""),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

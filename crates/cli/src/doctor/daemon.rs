@@ -1,7 +1,9 @@
 //! Whether a daemon runs, and what would end it.
 
 use super::{Check, Verdict};
+use crate::failure::Failure;
 use crate::reach;
+use std::net::SocketAddr;
 use tenure_client::{Client, Failed};
 use tenure_core::duration::show;
 use tenure_os::file::Dir;
@@ -25,25 +27,31 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
             checks.push(seen.fate());
             checks.extend(seen.lingering());
         }
-        Manager::Launchd => checks.push(Check::new(
-            FATE,
-            Verdict::Note,
-            "a daemon that is started from here lives until it is stopped, or the machine is",
-            "`tenure daemon install` lets launchd start it when you log in, and again if it dies",
-        )),
-        Manager::Scheduler => checks.push(Check::new(
-            FATE,
-            Verdict::Note,
-            match host::bound_to() {
-                Some(what) => format!("a daemon that is started from here ends with {what}"),
-                None => {
-                    "a daemon that is started from here lives until it is stopped, or you log off".to_owned()
-                }
-            },
-            "`tenure daemon install` lets the task scheduler start it when you log on, and again if it dies",
-        )),
+        Manager::Launchd => checks.push(with_launchd()),
+        Manager::Scheduler => checks.push(with_scheduler(host::bound_to())),
     }
     checks
+}
+
+fn with_launchd() -> Check {
+    Check::new(
+        FATE,
+        Verdict::Note,
+        "a daemon that is started from here lives until it is stopped, or the machine is",
+        "`tenure daemon install` lets launchd start it when you log in, and again if it dies",
+    )
+}
+
+fn with_scheduler(bound_to: Option<String>) -> Check {
+    Check::new(
+        FATE,
+        Verdict::Note,
+        match bound_to {
+            Some(what) => format!("a daemon that is started from here ends with {what}"),
+            None => "a daemon that is started from here lives until it is stopped, or you log off".to_owned(),
+        },
+        "`tenure daemon install` lets the task scheduler start it when you log on, and again if it dies",
+    )
 }
 
 fn running(settings: &Settings) -> Check {
@@ -57,7 +65,10 @@ fn running(settings: &Settings) -> Check {
     let Ok(dir) = Dir::open(&settings.state) else { return none("none runs: there is no state root yet") };
     let answers = Conn::connect(&dir, SOCKET);
     match (lock::holder(&dir, LOCK), answers) {
-        (Ok(Holder::Somebody), Ok(_)) => probed(settings),
+        (Ok(Holder::Somebody), Ok(_)) => {
+            let answer = reach::try_wait(Client::new(&settings.state).health());
+            probed(settings, answer.map(|answer| answer.map(drop)))
+        }
         (Ok(Holder::Somebody), Err(error)) => Check::new(
             NAME,
             Verdict::Problem,
@@ -78,14 +89,14 @@ fn running(settings: &Settings) -> Check {
 }
 
 /// Checks that a daemon with a working socket answers.
-fn probed(settings: &Settings) -> Check {
+fn probed(settings: &Settings, answer: Result<Result<(), Failed>, Failure>) -> Check {
     const NAME: &str = "daemon";
     let replaced = match settings.daemon.replace_after {
         Some(limit) => format!("a warden replaces a daemon that shows no sign of life for {}", show(limit)),
         None => "no warden replaces a daemon that hangs (daemon.replace-after is off)".to_owned(),
     };
-    match reach::try_wait(Client::new(&settings.state).health()) {
-        Ok(Ok(_)) => Check::ok(NAME, format!("runs and answers; {replaced}")),
+    match answer {
+        Ok(Ok(())) => Check::ok(NAME, format!("runs and answers; {replaced}")),
         Ok(Err(failed)) => {
             let finding = match failed {
                 Failed::Silent { pid: Some(pid) } => format!("the daemon (pid {pid}) does not answer"),
@@ -103,10 +114,14 @@ fn probed(settings: &Settings) -> Check {
 
 /// Checks that a running daemon listens on its loopback address.
 fn listening(settings: &Settings) -> Option<Check> {
-    const NAME: &str = "api-address";
     let address = settings.api.listen?;
     let health = reach::wait(reach::running(settings)?.health()).ok()?;
-    Some(match health.listen_error {
+    Some(listens(address, health.listen_error))
+}
+
+fn listens(address: SocketAddr, error: Option<String>) -> Check {
+    const NAME: &str = "api-address";
+    match error {
         None => Check::ok(NAME, format!("the daemon listens on {address}")),
         Some(error) => Check::new(
             NAME,
@@ -114,7 +129,7 @@ fn listening(settings: &Settings) -> Option<Check> {
             error,
             "find out who has the port, and do not show the token there; or set another api.listen",
         ),
-    })
+    }
 }
 
 /// What decides who would end a daemon that is started from here.
@@ -185,6 +200,46 @@ fn named(unit: &str) -> String {
         unit if unit.starts_with("session-") => format!("the session that this shell is in ({unit})"),
         unit => unit.to_owned(),
     }
+}
+
+/// Every finding that needs no process, for its snapshot. The directory is empty.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn samples(settings: &Settings) -> Vec<Check> {
+    let address = SocketAddr::from(([127, 0, 0, 1], 7070));
+    let silent = |pid| Ok(Err(Failed::Silent { pid }));
+    let good = Seen {
+        systemd: true,
+        manager: Ok(()),
+        group: Some("/user.slice/session-3.scope".into()),
+        lingers: Some(true),
+        is_root: false,
+    };
+    let unreachable = Seen { manager: Err("no bus".into()), lingers: Some(false), ..good.clone() };
+    let seen = [
+        good.clone(),
+        unreachable.clone(),
+        Seen { is_root: true, ..unreachable.clone() },
+        Seen { group: None, lingers: None, ..unreachable },
+        Seen { systemd: false, ..good },
+    ];
+    let mut samples = vec![
+        running(settings),
+        probed(settings, Ok(Ok(()))),
+        probed(settings, silent(Some(4_242))),
+        probed(settings, silent(None)),
+        probed(settings, Err(Failure::refused("no threads can be had"))),
+        listens(address, None),
+        listens(address, Some(format!("{address}: address in use"))),
+        with_launchd(),
+        with_scheduler(None),
+        with_scheduler(Some("the job that this shell is in".to_owned())),
+    ];
+    for seen in seen {
+        samples.push(seen.fate());
+        samples.extend(seen.lingering());
+    }
+    samples
 }
 
 #[cfg(test)]

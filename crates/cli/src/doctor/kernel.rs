@@ -113,6 +113,43 @@ fn numbers(kernel: &Kernel) -> Check {
     }
 }
 
+/// Every finding, for its snapshot.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn samples() -> Vec<Check> {
+    let good = Kernel {
+        release: "6.12".into(),
+        pidfd: Ok(()),
+        pidfs: true,
+        subreaper: true,
+        child_lists: true,
+        hidepid: None,
+        pid_max: Some(4_194_304),
+    };
+    let bad = Kernel {
+        release: "4.19".into(),
+        pidfd: Err("function not implemented".into()),
+        pidfs: false,
+        subreaper: false,
+        child_lists: false,
+        hidepid: Some("invisible".into()),
+        pid_max: Some(32_768),
+    };
+    let hidden = Kernel { pid_max: None, hidepid: bad.hidepid.clone(), ..good.clone() };
+    let mut samples = Vec::new();
+    for (family, kernel, is_root) in [
+        (Family::Linux, &good, false),
+        (Family::Linux, &bad, false),
+        (Family::Linux, &hidden, true),
+        (Family::MacOs, &good, false),
+        (Family::Windows, &good, false),
+        (Family::Windows, &bad, false),
+    ] {
+        samples.extend(checks(family, kernel, is_root));
+    }
+    samples
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

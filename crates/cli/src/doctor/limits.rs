@@ -58,6 +58,21 @@ fn group_room(directory: &Path) -> Option<Check> {
     Some(room("cgroup-pids", &format!("the cgroup {}", dir.display()), now, Some(most)))
 }
 
+/// Every finding, for its snapshot.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn samples() -> Vec<Check> {
+    vec![
+        files((u64::MAX, u64::MAX)),
+        files((1_024, 1_048_576)),
+        files((1_024, 1_024)),
+        room("processes", "this user", 212, None),
+        room("processes", "this user", 212, Some(31_000)),
+        room("processes", "this user", 28_000, Some(31_000)),
+        room("cgroup-pids", "the cgroup /user.slice", 100, Some(100)),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

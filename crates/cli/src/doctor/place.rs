@@ -119,6 +119,29 @@ fn registry(path: &Path) -> Check {
     }
 }
 
+/// Every finding, for its snapshot. The directory is writable.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn samples(dir: &Path) -> Vec<Check> {
+    let good = || Lies { is_dir: true, mode: 0o700, is_own: true, network: None, free: 1 << 40 };
+    let lies = [
+        good(),
+        Lies { is_dir: false, ..good() },
+        Lies { is_own: false, ..good() },
+        Lies { network: Some("NFS"), ..good() },
+        Lies { mode: 0o500, ..good() },
+        Lies { mode: 0o755, ..good() },
+        Lies { free: 100 << 20, ..good() },
+        Lies { free: 1_000, ..good() },
+    ];
+    let mut samples: Vec<Check> = lies.iter().map(|lies| judge(dir, lies)).collect();
+    let file = dir.join("tenure.db");
+    samples.extend([absent("state-root", &dir.join("new")), registry(&file), registry(dir)]);
+    std::fs::write(&file, "").expect("the directory is the test's");
+    samples.push(registry(&file));
+    samples
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -304,6 +304,44 @@ fn some(texts: &[String]) -> String {
     if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
+/// Every finding, for its snapshot.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn samples() -> Vec<Check> {
+    let run = |number: u8| RunId::from_random([number; 12]);
+    let own = InstanceId::from_random([0x11; 12]);
+    let clean = || Found {
+        now: SystemTime::UNIX_EPOCH,
+        lost: Vec::new(),
+        unread: Vec::new(),
+        remains: Vec::new(),
+        runs: HashMap::new(),
+        foreign: Vec::new(),
+        instance: Some(own.clone()),
+    };
+    let on_disk = |kept, ended| OnDisk { kept, ended, young: false };
+    let dirty = Found {
+        lost: (1..=7).map(|number| run(number).to_string()).collect(),
+        unread: vec!["/state/runs/x/ticket: the record is torn: its checksum does not match".into()],
+        remains: vec!["/state/nurseries/0d0d".into(), "/state/instance-id.x".into()],
+        runs: [(1, (true, false)), (2, (false, true)), (3, (true, false)), (4, (false, true))]
+            .map(|(number, (kept, ended))| (run(number), on_disk(kept, ended)))
+            .into(),
+        foreign: vec![run(8).to_string()],
+        ..clean()
+    };
+    let row = |number, has_ended| RecordedRun { run: run(number), owner: own.clone(), has_ended };
+    let rows = || Ok(Some(vec![row(3, true), row(4, false), row(5, false)]));
+    let of = |found: &Found, rows| {
+        vec![found.lost(), found.unread(), found.remains(), found.rows(rows), found.foreign()]
+    };
+    let mut samples = of(&clean(), Ok(None));
+    samples.extend(of(&dirty, rows()));
+    samples.push(clean().rows(Ok(Some(Vec::new()))));
+    samples.push(clean().rows(Err("file is not a database".to_owned())));
+    samples
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

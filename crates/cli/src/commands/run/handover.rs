@@ -108,6 +108,14 @@ fn write_all(client: &Client, conn: &Conn, mut bytes: &[u8]) -> Result<(), Failu
     Ok(())
 }
 
+/// A refusal of a foreground run.
+pub(crate) fn refused(problem: Problem) -> Failure {
+    match problem.code.as_str() {
+        "too-long" => Failure::not_startable(problem.detail),
+        _ => Failure::ours(problem.detail),
+    }
+}
+
 /// Reads the answer's head; returns what came after it, once the connection is no more HTTP's.
 fn switched(client: &Client, conn: &Conn) -> Result<Vec<u8>, Failure> {
     let deadline = clock::awake() + PATIENCE;
@@ -121,10 +129,7 @@ fn switched(client: &Client, conn: &Conn) -> Result<Vec<u8>, Failure> {
             }
             // A refusal: its body is a problem, once all of it is here.
             if let Ok(problem) = serde_json::from_slice::<Problem>(&read[end + 4..]) {
-                return Err(match problem.code.as_str() {
-                    "too-long" => Failure::not_startable(problem.detail),
-                    _ => Failure::ours(problem.detail),
-                });
+                return Err(refused(problem));
             }
         }
         let left = deadline.saturating_sub(clock::awake());

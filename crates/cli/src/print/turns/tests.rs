@@ -51,13 +51,13 @@ fn what_waits_to_be_told_is_shown_after_the_turns() {
         "origin": null, "label": null, "summary": null, "error": null, "atMs": 0,
     }))
     .unwrap();
-    let face = Face { width: 80, colour: false };
-    let lines = waiting(face, &[notice]);
+    let context = Context::fixed(80, 9_000);
+    let lines = waiting(&context, &[notice]);
     assert_eq!(lines[0], "waits for the next turn  1");
     assert!(
         lines[1].starts_with("    Task cccccccc is done.  (") && lines[1].ends_with(" ago)"),
         "{lines:?}"
     );
     assert_eq!(lines[2..], ["    turn 9  done"]);
-    assert!(waiting(face, &[]).is_empty());
+    assert!(waiting(&context, &[]).is_empty());
 }
