@@ -249,3 +249,6 @@ impl Daemon {
 fn full(Full { most, queued }: Full) -> Refusal {
     Refusal::busy(format!("{most} runs are alive and {queued} wait for a place: end some, or raise runs.max"))
 }
+
+#[cfg(test)]
+mod tests;

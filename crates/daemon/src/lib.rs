@@ -15,6 +15,8 @@ mod events;
 #[cfg(test)]
 #[cfg(unix)]
 mod faces;
+#[cfg(test)]
+mod fixture;
 mod follower;
 mod heartbeats;
 mod held;

@@ -322,3 +322,6 @@ fn tried(delivered: Delivered, tries: u32) -> Tried {
 fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

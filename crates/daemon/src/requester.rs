@@ -146,3 +146,6 @@ impl Daemon {
         heard.or_else(noted).map(|note| note.keeper.pid)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,3 +141,6 @@ fn check_words(request: &SessionsRequest) -> Result<(), Refusal> {
 pub(crate) fn key(text: &str) -> Result<SessionKey, Refusal> {
     text.parse().map_err(Refusal::invalid)
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,3 +187,6 @@ pub(crate) fn task_of_exec(notify: Notify) -> Result<NewTask, Refusal> {
         Notify::Never => new_task(NotifyPolicy::Silent, false),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -225,8 +225,8 @@ impl Sessions {
 }
 
 impl Settings {
-    /// What holds where nothing is set.
-    fn defaults(state: PathBuf) -> Self {
+    /// The settings of an installation where nothing is set.
+    pub fn defaults(state: PathBuf) -> Self {
         Self {
             state,
             registry: Registry::InState,

@@ -206,3 +206,8 @@ fn raw_bound(wanted: &Wanted) -> Result<Line, Refusal> {
     }
     Ok(line)
 }
+
+// Of lines for POSIX shells; other systems take none apart.
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
