@@ -2,7 +2,6 @@
 
 use rustix::process::Signal;
 use serde_json::json;
-use std::sync::mpsc;
 use tenure_it::api::{Api, text};
 use tenure_it::install::Install;
 use tenure_it::{eventually, proc};
@@ -72,36 +71,6 @@ fn who_leaves_the_queue_frees_its_place_and_starts_nothing() {
     api.wait(&last);
     assert!(!marker.exists(), "nobody who left was started");
     assert_eq!(install.runs().len(), 2);
-}
-
-#[test]
-fn a_run_that_never_was_gives_its_place_back() {
-    let (_install, api) = with(&[("TENURE_RUNS_MAX", "1"), ("TENURE_RUNS_QUEUE", "0")]);
-    for _ in 0..5 {
-        let id = api.start(&json!({"command": ["/no/such/program"]}));
-        assert_eq!(api.wait(&id)["termination"]["reason"], "spawn-error");
-        eventually("its place is free", || {
-            (api.get("/v1/health").is(200).json()["liveRuns"] == 0).then_some(())
-        });
-    }
-    // Exactly the limit lives, whoever comes at once.
-    let (install, api) = with(&[("TENURE_RUNS_MAX", "3"), ("TENURE_RUNS_QUEUE", "2")]);
-    let go = install.dir().join("go");
-    let request =
-        json!({"command": ["sh", "-c", "until [ -e \"$0\" ]; do sleep 0.02; done", go]}).to_string();
-    let (answer, answers) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for answer in std::iter::repeat_n(answer, 12) {
-            let ask = || api.ask("POST", "/v1/runs", &[], request.as_bytes()).head.status;
-            scope.spawn(move || answer.send(ask()));
-        }
-        let next = |count| answers.iter().take(count).collect::<Vec<u16>>();
-        let mut at_once = next(10);
-        at_once.sort_unstable();
-        assert_eq!(at_once, [[201; 3].as_slice(), &[429; 7]].concat(), "three places, and two wait");
-        std::fs::write(&go, "").expect("a file");
-        assert_eq!(next(2), [201, 201], "who waits has its turn");
-    });
 }
 
 #[test]

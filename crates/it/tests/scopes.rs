@@ -52,51 +52,6 @@ fn a_replacement_starts_only_when_the_whole_tree_before_it_is_gone() {
 }
 
 #[test]
-fn concurrent_replacements_are_made_one_after_the_other() {
-    let (_install, api) = daemon();
-    let request = json!({"command": ["sleep", "1000"], "scope": "build", "replace": true, "graceMs": 2000});
-    let ids: Vec<String> = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..10).map(|_| scope.spawn(|| api.start(&request))).collect();
-        all.into_iter().map(|one| one.join().expect("started")).collect()
-    });
-    let live = api.get("/v1/runs?scope=build").is(200).json();
-    let live = live["runs"].as_array().expect("runs");
-    assert_eq!(live.len(), 1, "{live:?}");
-    assert!(ids.contains(&text(&live[0]["runId"])));
-    let mut lives: Vec<(u64, u64)> = Vec::new();
-    for id in &ids {
-        let run = api.get(&format!("/v1/runs/{id}")).is(200).json();
-        let started = run["startedAtMs"].as_u64().expect("it was started");
-        lives.push((started, run["endedAtMs"].as_u64().unwrap_or(u64::MAX)));
-    }
-    lives.sort_unstable();
-    assert!(lives.windows(2).all(|pair| pair[0].1 <= pair[1].0), "two lived at once: {lives:?}");
-}
-
-#[test]
-fn a_replacement_of_the_only_place_takes_that_place() {
-    let install =
-        Install::new().with_daemon().with_env("TENURE_RUNS_MAX", "1").with_env("TENURE_RUNS_QUEUE", "1");
-    let api = Api::of(&install);
-    let request = json!({"command": ["sleep", "1000"], "scope": "build", "replace": true});
-    let first = api.start(&request);
-    let second = api.start(&request);
-    assert_eq!(api.wait(&first)["termination"]["reason"], "manual-cancel");
-    assert_eq!(api.get(&format!("/v1/runs/{second}")).is(200).json()["state"], "running");
-}
-
-#[test]
-fn a_scope_whose_run_was_removed_is_free_when_it_has_ended() {
-    let (install, api) = daemon();
-    let first = api.start(&json!({"command": [install.actor(), "ignore-term", "sleep"], "scope": "build",
-        "graceMs": 5000}));
-    install.wait_for_output(&first, "ready");
-    let _ = api.delete(&format!("/v1/runs/{first}")).is(204);
-    api.post("/v1/runs", &json!({"command": ["true"], "scope": "build"})).refused(409, "scope-taken");
-    api.start(&json!({"command": ["true"], "scope": "build", "replace": true}));
-}
-
-#[test]
 fn replacing_needs_a_scope() {
     let (install, api) = daemon();
     api.post("/v1/runs", &json!({"command": ["true"], "replace": true})).refused(422, "invalid");

@@ -4,8 +4,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_it::api::text;
 use tenure_it::conversation::{Talks, answered};
+use tenure_it::eventually;
 use tenure_it::install::{Install, tenure};
-use tenure_it::{PATIENCE, eventually, within};
 
 const KEY: &str = "agent:fake:main";
 
@@ -165,27 +165,6 @@ fn an_asker_that_goes_away_has_the_session_closed_all_the_same() {
     talks.ask_to_cancel(&["--now", &run]);
     talks.wait_state("root", "closed");
     assert_eq!(talks.show(&run)["termination"]["reason"], "manual-cancel");
-    talks.finish();
-}
-
-#[test]
-fn a_turn_that_waits_for_a_place_is_closed_without_having_begun() {
-    let talks = Talks::with("", "[runs]\nmax = 1\n[run]\ngrace = '200ms'");
-    talks.spawn_exec("other");
-    let (_, held) = begin_stubborn(&talks, "other");
-    talks.spawn(KEY);
-    let waits = talks.send(KEY, "never");
-    let reply = talks.does("close", KEY, &json!({}));
-    assert_eq!(
-        (&reply["closed"]["closed"], &reply["closed"]["runs"]),
-        (&json!([KEY]), &json!([])),
-        "{reply}"
-    );
-    assert_eq!(talks.end_of(KEY, &waits["turnId"])["state"], "cancelled");
-    assert_eq!((talks.runs().len(), talks.starts().len()), (1, 0), "nothing was begun");
-    assert_eq!(talks.show(&held)["state"], "running");
-    let _ = talks.does("close", "other", &json!({}));
-    within(PATIENCE, "an end of the run", || (talks.show(&held)["state"] == "exited").then_some(()));
     talks.finish();
 }
 

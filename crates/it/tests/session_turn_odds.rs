@@ -75,25 +75,6 @@ fn what_an_agent_calls_the_conversation_is_not_taken_for_an_option() {
 }
 
 #[test]
-fn a_message_that_is_to_steer_what_has_not_begun_waits_and_says_so() {
-    let talks = Talks::with("", "[runs]\nmax = 1");
-    talks.spawn(KEY);
-    let first = talks.send(KEY, "!await go");
-    talks.wait_starts(1);
-    talks.spawn_exec("shell");
-    let waits = talks.send("shell", "echo one");
-    assert_eq!(waits["delivery"], "started");
-    let sent = talks.does("send", "shell", &json!({"text": "echo two", "whenBusy": "steer"}))["sent"].clone();
-    assert_eq!(sent["delivery"], "queued", "{sent}");
-    assert!(text(&sent["note"]).contains("has not begun"), "{sent}");
-    talks.let_go("go");
-    let _ = answered(&talks.end_of(KEY, &first["turnId"]));
-    assert_eq!(talks.end_of("shell", &waits["turnId"])["text"], "one\n");
-    assert_eq!(talks.end_of("shell", &sent["turnId"])["text"], "two\n");
-    talks.finish();
-}
-
-#[test]
 fn a_turn_outlives_a_daemon_that_is_told_to_leave() {
     let talks = Talks::without_daemon(Install::new(), "", "");
     talks.begin();

@@ -1,7 +1,6 @@
 //! Turns of a CLI agent: each is a process of its own, goes on with the conversation of the one before, and waits for it.
 
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use tenure_it::api::text;
 use tenure_it::conversation::{Talks, answered};
 use tenure_it::install::Install;
@@ -77,41 +76,6 @@ fn what_still_runs_in_the_conversation_of_the_session_ends_before_its_next_turn(
 }
 
 #[test]
-fn messages_to_a_busy_session_wait_and_come_in_their_order() {
-    let talks = Talks::new();
-    talks.spawn(KEY);
-    let first = talks.send(KEY, "!await go\nfirst");
-    assert_eq!((&first["delivery"], &first["ahead"]), (&"started".into(), &0.into()), "{first}");
-    talks.wait_starts(1);
-    let mut turns = vec![first["turnId"].clone()];
-    for ahead in 0..3_u64 {
-        let sent = talks.send(KEY, &format!("message {ahead}"));
-        assert_eq!((&sent["delivery"], &sent["ahead"]), (&"queued".into(), &ahead.into()), "{sent}");
-        turns.push(sent["turnId"].clone());
-    }
-    let status = talks.status(KEY);
-    assert_eq!((&status["state"], &status["queued"]), (&"busy".into(), &3.into()), "{status}");
-    assert_eq!(status["activeTurn"]["turnId"], turns[0], "{status}");
-    let asked = json!({"turnId": turns[2], "timeoutMs": 0});
-    assert_eq!(talks.does("wait", KEY, &asked)["turn"], Value::Null, "it waits");
-    let asked = talks.ask("send", KEY, &json!({"text": "no", "whenBusy": "refuse"}));
-    assert!(asked.refused(409, "wrong-state").contains("busy"));
-    assert_eq!(talks.starts().len(), 1, "one turn at a time");
-    talks.let_go("go");
-    for turn in &turns {
-        let _ = answered(&talks.end_of(KEY, turn));
-    }
-    let history = talks.history(KEY);
-    assert_eq!(said(&history), ["!await go\nfirst", "message 0", "message 1", "message 2"]);
-    assert_eq!(history.iter().map(|turn| turn["turnId"].clone()).collect::<Vec<_>>(), turns);
-    for pair in history.windows(2) {
-        assert!(pair[0]["endedAtMs"].as_u64() <= pair[1]["beganAtMs"].as_u64(), "{pair:?}");
-    }
-    talks.wait_state(KEY, "idle");
-    talks.finish();
-}
-
-#[test]
 fn a_message_that_is_to_steer_an_agent_waits_and_one_to_a_command_reaches_its_input() {
     let talks = Talks::new();
     talks.spawn(KEY);
@@ -160,86 +124,6 @@ fn a_cancelled_turn_ends_alone_and_what_waits_goes_on() {
     assert!(nothing.contains("nothing to cancel"), "{nothing}");
     talks.let_go("go");
     let _ = answered(&talks.end_of("agent:fake:other", &other["turnId"]));
-    talks.finish();
-}
-
-#[test]
-fn a_turn_that_is_cancelled_while_it_waits_for_a_place_starts_nothing() {
-    let talks = Talks::with("", "[runs]\nmax = 1");
-    talks.spawn(KEY);
-    talks.spawn("agent:fake:other");
-    let other = talks.send("agent:fake:other", "!await go");
-    talks.wait_starts(1);
-    let first = talks.send(KEY, "never");
-    let second = talks.send(KEY, "after");
-    let _ = talks.does("cancel", KEY, &json!({}));
-    let turn = talks.end_of(KEY, &first["turnId"]);
-    assert_eq!((&turn["state"], &turn["text"]), (&"cancelled".into(), &Value::Null), "{turn}");
-    assert!(text(&turn["error"]).contains("before anything was started"), "{turn}");
-    assert_eq!((talks.starts().len(), talks.runs().len()), (1, 1), "nothing else was begun");
-    talks.let_go("go");
-    let _ = answered(&talks.end_of("agent:fake:other", &other["turnId"]));
-    assert_eq!(answered(&talks.end_of(KEY, &second["turnId"]))["prompt"], "after");
-    assert_eq!(talks.starts().len(), 2);
-    talks.finish();
-}
-
-#[test]
-fn of_twenty_messages_that_come_at_once_none_is_lost_and_none_comes_twice() {
-    let talks = Talks::new();
-    talks.spawn(KEY);
-    let sent: Vec<Value> = std::thread::scope(|scope| {
-        let talks = &talks;
-        let send = |n: u32| scope.spawn(move || talks.send(KEY, &format!("message {n}")));
-        let threads: Vec<_> = (0..20).map(send).collect();
-        threads.into_iter().map(|thread| thread.join().expect("sent")).collect()
-    });
-    for sent in &sent {
-        let _ = answered(&talks.end_of(KEY, &sent["turnId"]));
-    }
-    let history = talks.history(KEY);
-    let ids = |turns: &[Value]| turns.iter().map(|turn| text(&turn["turnId"])).collect::<BTreeSet<_>>();
-    assert_eq!((history.len(), ids(&history)), (20, ids(&sent)));
-    let words: BTreeSet<String> = said(&history).into_iter().collect();
-    assert_eq!(words, (0..20).map(|n| format!("message {n}")).collect());
-    assert_eq!(talks.starts().len(), 20);
-    let begun = talks.starts().iter().filter(|start| start["argv"][0] == "fresh").count();
-    assert_eq!(begun, 1, "one conversation");
-    talks.finish();
-}
-
-#[test]
-fn a_full_queue_takes_no_more_and_keeps_what_it_has() {
-    let talks = Talks::with("", "[sessions]\nqueue = 2");
-    talks.spawn(KEY);
-    let _ = talks.send(KEY, "!await go");
-    talks.wait_starts(1);
-    let kept = [talks.send(KEY, "one"), talks.send(KEY, "two")];
-    for how in ["queue", "steer"] {
-        let asked = talks.ask("send", KEY, &json!({"text": "three", "whenBusy": how}));
-        let why = asked.refused(429, "queue-full");
-        assert!(why.contains(KEY) && why.contains('2'), "{why}");
-    }
-    talks.let_go("go");
-    for sent in &kept {
-        let _ = answered(&talks.end_of(KEY, &sent["turnId"]));
-    }
-    assert_eq!(talks.history(KEY).len(), 3);
-    assert_eq!(talks.answer(KEY, "four")["prompt"], "four", "there is room again");
-    talks.finish();
-}
-
-#[test]
-fn a_session_for_one_turn_closes_itself_after_it() {
-    let talks = Talks::new();
-    let made = talks.spawn_with(KEY, json!({"agent": "fake", "mode": "oneshot", "task": "!await go"}));
-    talks.wait_starts(1);
-    assert_eq!(talks.status(KEY)["state"], "busy");
-    talks.let_go("go");
-    let _ = answered(&talks.end_of(KEY, &made["sent"]["turnId"]));
-    talks.wait_state(KEY, "closed");
-    let _ = talks.ask("send", KEY, &json!({"text": "more"})).refused(409, "session-closed");
-    assert_eq!(talks.history(KEY).len(), 1, "what was said can be read");
     talks.finish();
 }
 

@@ -4,7 +4,6 @@
 use serde_json::{Value, json};
 use std::path::Path;
 use tenure_it::api::text;
-use tenure_it::eventually;
 use tenure_it::told::Told;
 
 /// A channel whose command is this script with these words after its name.
@@ -59,18 +58,6 @@ fn a_command_gets_its_own_words_and_the_notice_on_its_input() {
     assert_eq!((&notice["data"]["to"], &notice["data"]["thread"]), (&json!("#ops"), &json!("7")));
     assert!(notice["text"].as_str().is_some_and(|text| text.contains("$(reboot)")), "{notice}");
     assert_eq!(told.kept().len(), 1, "that somebody is told is no task");
-    told.finish();
-}
-
-#[test]
-fn a_command_that_asks_for_it_is_started_again_with_the_same_notice() {
-    let again = "[ $(wc -l < starts) -lt 2 ] && exit 75; exit 0";
-    let told = told(|name| noting(name, again));
-    let run = told.task("owner", "exit 3");
-    told.becomes(&run, "delivered");
-    let notices = read(told.dir(), "desk");
-    assert_eq!(notices.len(), 2, "{notices:?}");
-    assert_eq!(notices[0], notices[1], "a message does not change");
     told.finish();
 }
 
@@ -142,19 +129,6 @@ fn a_command_that_takes_too_long_is_ended_with_its_tree_and_tried_again() {
     told.becomes(&run, "delivered");
     let starts = std::fs::read_to_string(told.dir().join("starts")).expect("starts");
     assert_eq!(starts.lines().count(), 2, "{starts}");
-    told.finish();
-}
-
-/// Longer than whoever delivers has a notice to itself without saying so.
-#[test]
-fn a_command_that_takes_long_is_not_started_beside_itself() {
-    let told =
-        told(|name| channel(name, "cat > /dev/null; echo begun >> starts; sleep 40", "timeout = '2m'"));
-    let run = told.task("owner", "exit 3");
-    eventually("its start", || told.dir().join("starts").exists().then_some(()));
-    told.becomes(&run, "delivered");
-    let starts = std::fs::read_to_string(told.dir().join("starts")).expect("starts");
-    assert_eq!(starts.lines().count(), 1, "{starts}");
     told.finish();
 }
 

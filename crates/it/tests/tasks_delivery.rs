@@ -193,23 +193,6 @@ fn whoever_wants_no_notice_gets_none() {
     told.finish();
 }
 
-/// Every place on the way to one channel is taken by a receiver that does not answer.
-#[test]
-fn a_channel_that_hangs_does_not_hold_up_another() {
-    let receiver =
-        Receiver::new(|path, _| if path == "/hangs" { Answer::Silence } else { Answer::Status(204) });
-    let patient = webhook("a-hangs", &receiver, "/hangs").replace("'30s'", "'5m'");
-    let told = Told::new(&[patient, webhook("kind", &receiver, "/kind")].concat());
-    told.owner("hung", "a-hangs");
-    told.owner("owner", "kind");
-    let hung: Vec<String> = (0..40).map(|_| told.task("hung", "exit 3")).collect();
-    eventually("that the receiver is called", || (receiver.calls().len() >= 16).then_some(()));
-    let run = told.task("owner", "exit 3");
-    told.becomes(&run, "delivered");
-    assert!(hung.iter().all(|run| told.show(run)["deliveryStatus"] == "pending"));
-    told.finish();
-}
-
 /// It has its answer, and the channel is for those who have not.
 #[test]
 fn an_owner_who_sees_the_end_in_its_poll_is_not_told_of_it_on_its_channel() {

@@ -1,4 +1,4 @@
-//! What is seen of tasks: few words, in one line, that steer nothing, and only by whom they concern.
+//! What is seen of tasks: few words, in one line, that steer nothing.
 
 use serde_json::{Value, json};
 use tenure_it::agent::Agent;
@@ -6,10 +6,9 @@ use tenure_it::api::{Api, text};
 use tenure_it::eventually;
 use tenure_it::home::Home;
 use tenure_it::install::Install;
-use tenure_it::tasks::{ask, becomes, show};
+use tenure_it::tasks::{becomes, show};
 
 const MINE: &str = "agent:a:main";
-const THEIRS: &str = "agent:b:main";
 
 fn home() -> (Home, Api) {
     let home = Home::of(Install::new());
@@ -67,59 +66,5 @@ fn a_label_of_a_mebibyte_or_of_several_lines_is_refused_with_its_limit() {
         }
     }
     assert_eq!(tenure_it::tasks::all(&api), [Value::Null; 0]);
-    home.finish();
-}
-
-#[test]
-fn a_session_neither_sees_nor_ends_the_tasks_of_another() {
-    let (home, api) = home();
-    let run = Agent::of(&home).acting_as(MINE).start("sleep 600");
-    let other = Agent::of(&home).acting_as(THEIRS).start("sleep 600");
-    let seen = |who: &str| {
-        let reply = api.post("/v1/tasks", &json!({"action": "list", "as": who})).is(200).json();
-        let tasks = reply["tasks"].as_array().expect("tasks").clone();
-        tasks.iter().map(|task| text(&task["runId"])).collect::<Vec<_>>()
-    };
-    assert_eq!((seen(MINE), seen(THEIRS)), (vec![run.clone()], vec![other.clone()]));
-    let id = text(&show(&api, &run)["taskId"]);
-    for lookup in [&id, &run, MINE] {
-        for (action, more) in [
-            ("show", json!({})),
-            ("cancel", json!({})),
-            ("notify", json!({"policy": "silent"})),
-            ("retry", json!({})),
-            ("acknowledge", json!({})),
-        ] {
-            let mut more = more;
-            more["as"] = THEIRS.into();
-            let why = ask(&api, action, lookup, &more).refused(403, "forbidden");
-            assert!(why.contains(THEIRS) && !why.contains("sleep"), "{action} {lookup}: {why}");
-        }
-    }
-    let asked = json!({"action": "list", "owner": MINE, "as": THEIRS});
-    let _ = api.post("/v1/tasks", &asked).refused(403, "forbidden");
-    let task = show(&api, &run);
-    let is = (&task["status"], &task["notifyPolicy"], &task["cancelAskedAtMs"]);
-    assert_eq!(is, (&json!("running"), &json!("done_only"), &Value::Null), "{task}");
-    let _ = ask(&api, "cancel", &run, &json!({"as": MINE})).is(200);
-    becomes(&api, &run, "cancelled");
-    home.cancel(&other);
-    home.finish();
-}
-
-#[test]
-fn to_see_a_task_is_not_to_decide_on_it() {
-    let (home, api) = home();
-    let run = Agent::of(&home).acting_as(MINE).start("sleep 600");
-    let beside = json!({"as": "agent:a:beside", "visibility": "agent", "policy": "silent"});
-    assert_eq!(ask(&api, "show", &run, &beside).is(200).json()["task"]["runId"], run);
-    for action in ["cancel", "notify", "retry", "acknowledge"] {
-        let why = ask(&api, action, &run, &beside).refused(403, "forbidden");
-        assert!(why.contains("agent:a:beside"), "{action}: {why}");
-    }
-    let task = show(&api, &run);
-    let is = (&task["status"], &task["notifyPolicy"], &task["cancelAskedAtMs"]);
-    assert_eq!(is, (&json!("running"), &json!("done_only"), &Value::Null), "{task}");
-    home.cancel(&run);
     home.finish();
 }

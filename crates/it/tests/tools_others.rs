@@ -22,30 +22,6 @@ fn actions() -> Vec<(&'static str, Value)> {
     ]
 }
 
-#[test]
-fn another_sessions_run_is_not_found_whatever_is_to_be_done_with_it() {
-    let (home, operator) = daemon();
-    let [one, other] = ["agent:a:main", "agent:b:main"].map(|session| operator.acting_as(session));
-    let own = one.start("read line; echo \"got $line\"; read line");
-    let theirs =
-        other.start_with(json!({"command": "read line; echo \"got $line\"; read line", "pty": true}));
-    let nobodys = operator.start("read line");
-    for (action, more) in actions() {
-        for run in [&theirs, &nobodys] {
-            one.ask(action, run, &more).refused(404, "no-such-run");
-            one.ask(action, &run[..10], &more).refused(404, "no-such-run");
-        }
-    }
-    let seen = |agent: &Agent| agent.list().iter().map(|run| text(&run["runId"])).collect::<Vec<_>>();
-    assert_eq!((seen(&one), seen(&other)), (vec![own.clone()], vec![theirs.clone()]));
-    assert_eq!(seen(&operator).len(), 3);
-    for run in [&own, &theirs, &nobodys] {
-        assert_eq!(home.show(run)["state"], "running", "nothing was done to it");
-        operator.process("kill", run, &json!({}));
-    }
-    home.finish();
-}
-
 const INSIDE: &str = "INSIDE_A_RUN";
 
 /// What a process of session A's run does, in `a_process_of_one_sessions_run_cannot_touch_those_of_another`; else nothing.

@@ -5,18 +5,6 @@ use serde_json::json;
 use tenure_it::install::Install;
 
 #[test]
-fn in_mode_deny_nothing_runs_and_it_is_said_what_to_do() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "deny"), ("TENURE_EXEC_ASK", "always")]);
-    desk.program("tool", "tool");
-    desk.allow("tool", None);
-    for request in [json!({"command": "tool"}), json!({"command": "tool", "ask": "always"})] {
-        let why = desk.exec_as(&request).refused(403, "denied");
-        assert!(why.contains("deny") && why.contains("operator"), "{why}");
-    }
-    assert!(desk.notes().is_empty() && desk.questions().is_empty());
-}
-
-#[test]
 fn in_mode_allowlist_what_is_not_listed_is_refused_with_which_command_and_why() {
     let desk = Desk::listing();
     for name in ["tool", "other"] {
@@ -113,29 +101,6 @@ fn what_a_shell_would_make_of_a_line_is_never_made_of_a_listed_one() {
     }
     assert_eq!(desk.notes(), [""; 0]);
     assert_eq!(std::fs::read_dir(desk.work()).expect("a directory").count(), 0, "a file was made");
-}
-
-#[test]
-fn a_call_can_ask_for_more_caution_and_never_for_less() {
-    let desk = Desk::listing();
-    desk.program("tool", "tool");
-    desk.program("other", "other");
-    desk.allow("tool", None);
-    let asked = |request| desk.exec_as(&request);
-    let _ = desk.asks_as(&json!({"command": "tool", "ask": "always"}));
-    let _ = desk.asks_as(&json!({"command": "other", "ask": "on-miss"}));
-    asked(json!({"command": "other", "ask": "off"})).refused(403, "denied");
-    let strict = Desk::with(&[("TENURE_EXEC_MODE", "ask"), ("TENURE_EXEC_ASK", "always")]);
-    strict.program("tool", "tool");
-    strict.allow("tool", None);
-    for ask in ["off", "on-miss", "always"] {
-        let id = strict.asks_as(&json!({"command": format!("tool {ask}"), "ask": ask}));
-        assert_eq!(strict.answer(&id, "deny").is(200).json()["state"], "denied");
-    }
-    let asking = Desk::asking();
-    asking.program("tool", "tool");
-    let _ = asking.asks_as(&json!({"command": "tool", "ask": "off"}));
-    assert!(desk.notes().is_empty() && strict.notes().is_empty() && asking.notes().is_empty());
 }
 
 #[test]
