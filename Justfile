@@ -2,13 +2,17 @@
 _default:
     @just --list
 
-# Everything that must pass: set-up, format, lints, tests, docs, spelling.
-check:
-    ./check
+# Everything that a change must pass, or with --all the longer parts as well: just check --all
+check *args:
+    ./check {{args}}
 
 # The tests, or those that match: just test bomb
 test *filter:
     cargo nextest run --workspace {{filter}}
+
+# All tests, the long ones and whole ranges of values too.
+test-all *filter:
+    TENURE_TEST_ALL=1 cargo nextest run --workspace --profile all {{filter}}
 
 # The same with programs that begin late, so that whoever does not wait for them is found: just shake tree
 shake *filter:
@@ -29,7 +33,7 @@ bench *args:
 
 # Daemons are killed so often, at every point between an end and its acceptance and at any moment: just chaos-tasks 5000
 chaos-tasks kills="1000":
-    CHAOS_KILLS={{kills}} cargo nextest run -p tenure-it --test tasks_crash --profile chaos --no-capture
+    CHAOS_KILLS={{kills}} cargo nextest run -p tenure-it --profile chaos tasks::crash:: --no-capture
 
 # MCP clients that others wrote, against a fresh daemon; they are installed into target/mcp.
 mcp-conformance *binary:

@@ -1,40 +1,14 @@
 //! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
 //! Nothing here signals anything but processes that the test itself started, by exact pid.
 
-pub mod acp;
-pub mod aftermath;
-pub mod agent;
-pub mod api;
-pub mod background;
-pub mod bystander;
-pub mod conversation;
-pub mod crib;
-pub mod forsake;
-pub mod home;
-pub mod install;
-pub mod known;
-pub mod ledger;
-pub mod mcp;
-pub mod namespace;
-pub mod notices;
-pub mod pauses;
-pub mod place;
-pub mod proc;
-pub mod receiver;
-pub mod remains;
-pub mod says;
-pub mod served;
-pub mod shell;
-pub mod shown;
+#[cfg(feature = "linux")]
+mod linux;
+pub mod matrix;
 pub mod started;
-pub mod tasks;
-pub mod terminal;
-pub mod told;
-pub mod tool_run;
-pub mod unmoved;
-pub mod websocket;
-pub mod witness;
 
+#[cfg(feature = "linux")]
+pub use linux::*;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long anything may take before a test gives up: far longer than it ever takes on a busy machine.
@@ -81,4 +55,16 @@ pub fn lateness() -> Duration {
 /// Begins so late.
 pub fn begin_late() {
     std::thread::park_timeout(lateness());
+}
+
+/// The two ways in which a command can be connected, as flags of `run`.
+pub const TRANSPORTS: [&[&str]; 2] = [&[], &["--pty"]];
+
+/// Finds a program of this package: test executables lie in a directory below the programs.
+pub fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("own path");
+    let dir = own.parent().and_then(|dir| if dir.ends_with("deps") { dir.parent() } else { Some(dir) });
+    let path = dir.expect("a directory").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(path.exists(), "{} is not built: run the tests with cargo nextest", path.display());
+    path
 }

@@ -1,11 +1,11 @@
-//! A `tenure` that was started and goes on: what it has printed so far, and how it ends.
+//! A program that was started and goes on: what it has printed so far, and how it ends.
 
 use crate::{PATIENCE, within};
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A started program. If the test fails before it has ended, it is killed, and with it (it is the caller) its run.
 #[derive(Debug)]
@@ -47,10 +47,14 @@ impl Started {
     /// Starts a command with its output captured and its input open if the command asked for a pipe.
     #[track_caller]
     pub fn new(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tenure starts");
+        Self::try_new(&mut command).unwrap_or_else(|error| panic!("{command:?} does not start: {error}"))
+    }
+
+    fn try_new(command: &mut Command) -> std::io::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let out = Captured::new(child.stdout.take().expect("piped"));
         let err = Captured::new(child.stderr.take().expect("piped"));
-        Self { child, out, err, ended: None }
+        Ok(Self { child, out, err, ended: None })
     }
 
     /// Its pid.
@@ -87,7 +91,7 @@ impl Started {
     /// Whether its standard output comes to hold this text before it ends.
     #[track_caller]
     pub fn says(&mut self, text: &str) -> bool {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         while !self.out().contains(text) {
             if let Some(status) = self.child.try_wait().expect("wait") {
                 // It may have printed the text just before it ended.
@@ -95,8 +99,8 @@ impl Started {
                 self.read_to_end();
                 return self.out().contains(text);
             }
-            assert!(std::time::Instant::now() < deadline, "no {text:?}: {:?} / {:?}", self.out(), self.err());
-            std::thread::park_timeout(std::time::Duration::from_millis(3));
+            assert!(Instant::now() < deadline, "no {text:?}: {:?} / {:?}", self.out(), self.err());
+            std::thread::park_timeout(Duration::from_millis(3));
         }
         true
     }
@@ -112,9 +116,10 @@ impl Started {
     /// Waits until its output is read to the end.
     fn read_to_end(&mut self) {
         for captured in [&mut self.out, &mut self.err] {
-            if let Some(reader) = captured.reader.take() {
-                reader.join().expect("no reader panics");
-            }
+            let Some(reader) = captured.reader.take() else { continue };
+            within(PATIENCE, "the end of the output of a program that has ended", || {
+                reader.is_finished().then_some(())
+            });
         }
     }
 
@@ -132,21 +137,13 @@ impl Started {
     /// Waits until it has ended and returns all of it. Unlike `Command::output` this does not wait for ever.
     #[track_caller]
     pub fn output(mut self) -> Output {
-        self.code();
-        let status = self.ended.expect("it has ended");
+        let status = self.end_within(PATIENCE);
         Output { status, stdout: self.out.so_far(), stderr: self.err.so_far() }
     }
 
-    /// Waits until it has ended and returns its exit code; a signal counts as 128 and its number.
+    /// Waits until it has ended and all of its output was read.
     #[track_caller]
-    pub fn code(&mut self) -> i32 {
-        self.code_within(PATIENCE)
-    }
-
-    /// The same of one that takes longer than most.
-    #[track_caller]
-    pub fn code_within(&mut self, limit: Duration) -> i32 {
-        use std::os::unix::process::ExitStatusExt;
+    pub fn end_within(&mut self, limit: Duration) -> ExitStatus {
         let status = self.ended.unwrap_or_else(|| {
             within(limit, &format!("its end; so far {:?} / {:?}", self.out(), self.err()), || {
                 self.child.try_wait().expect("wait")
@@ -154,7 +151,7 @@ impl Started {
         });
         self.ended = Some(status);
         self.read_to_end();
-        status.code().or(status.signal().map(|signal| 128 + signal)).expect("a code or a signal")
+        status
     }
 }
 
@@ -166,4 +163,18 @@ impl Drop for Started {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Runs a command to its end, for as long as anything is waited for; what it printed, if it came to that. It never fails:
+/// this is for when a test has failed already.
+pub fn attempt(mut command: Command) -> Option<String> {
+    let mut started = Started::try_new(&mut command).ok()?;
+    let deadline = Instant::now() + PATIENCE;
+    let is_over = |one: &mut Started| {
+        one.ended().is_some() && one.out.reader.as_ref().is_none_or(JoinHandle::is_finished)
+    };
+    while !is_over(&mut started) && Instant::now() < deadline {
+        std::thread::park_timeout(Duration::from_millis(3));
+    }
+    is_over(&mut started).then(|| started.out())
 }

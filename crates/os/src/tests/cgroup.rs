@@ -23,7 +23,7 @@ impl Group {
             Ok(held) => Some(Self { held, instance, run }),
             Err(why) => {
                 assert!(!why.is_empty());
-                eprintln!("skipped: {why}");
+                eprintln!("cannot run here: {why}");
                 None
             }
         }

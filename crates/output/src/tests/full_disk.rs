@@ -157,7 +157,7 @@ fn tool(name: &str, arguments: &[&str], path: &Path) -> bool {
 
 #[test]
 fn on_a_real_disk_that_fills_up_and_is_freed_the_output_goes_on() {
-    let Some(disk) = Tmpfs::mount("size=512k") else { return eprintln!("skipped: may not mount") };
+    let Some(disk) = Tmpfs::mount("size=512k") else { return eprintln!("cannot run here: may not mount") };
     fs::write(disk.path("filler"), vec![0; 200 << 10]).unwrap();
     let place = Place { dir: disk.path("output"), _holder: tempfile::tempdir().unwrap() };
     let mut writer = place.writer(ALL);
@@ -186,7 +186,7 @@ fn on_a_real_disk_that_fills_up_and_is_freed_the_output_goes_on() {
 fn on_a_real_disk_without_a_file_to_spare_the_first_byte_s_loss_is_marked() {
     // Its root, the directory and the index: the log is one too many.
     let Some(disk) = Tmpfs::mount("size=512k,nr_inodes=3") else {
-        return eprintln!("skipped: may not mount");
+        return eprintln!("cannot run here: may not mount");
     };
     let place = Place { dir: disk.path("output"), _holder: tempfile::tempdir().unwrap() };
     let mut writer = place.writer(ALL);

@@ -1,0 +1,35 @@
+//! The kit for tests that look at Linux from outside.
+
+pub mod acp;
+pub mod aftermath;
+pub mod agent;
+pub mod api;
+pub mod background;
+pub mod bystander;
+pub mod conversation;
+pub mod crib;
+mod exit_code;
+pub mod forsake;
+pub mod home;
+pub mod install;
+pub mod known;
+pub mod ledger;
+pub mod mcp;
+pub mod namespace;
+pub mod notices;
+pub mod pauses;
+pub mod place;
+pub mod proc;
+pub mod receiver;
+pub mod remains;
+pub mod says;
+pub mod served;
+pub mod shell;
+pub mod shown;
+pub mod tasks;
+pub mod terminal;
+pub mod told;
+pub mod tool_run;
+pub mod unmoved;
+pub mod websocket;
+pub mod witness;

@@ -1,0 +1,29 @@
+//! Runs: start, output, input, limits, escapes, the end.
+
+mod attach;
+mod awkward_callers;
+mod bad_input;
+mod blocked;
+mod bomb;
+mod chaos;
+mod direct_runs;
+mod escape;
+mod exit;
+mod heir;
+mod journal;
+mod limits;
+mod looking;
+mod many_fall;
+mod must_work;
+mod no_log;
+mod output;
+mod pid_reuse;
+mod pty;
+mod real_programs;
+mod resources;
+mod scopes;
+mod screen;
+mod shell_wrapper_tree;
+mod stdin;
+mod trees;
+mod wire;

@@ -1,0 +1,13 @@
+//! Sessions: rows, turns, visibility, closing.
+
+mod bad_input;
+mod close;
+mod close_rules;
+mod crash;
+mod forgery;
+mod many;
+mod mcp;
+mod rows;
+mod turn_ends;
+mod turn_odds;
+mod turns;
