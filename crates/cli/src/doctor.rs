@@ -134,6 +134,11 @@ pub(crate) fn samples(settings: &Settings, dir: &Path) -> Vec<Check> {
     checks.extend(place::samples(dir));
     checks.extend(daemon::samples(settings));
     checks.extend(stale::samples());
-    checks.extend([configuration(settings), channels(settings), exec(settings)]);
+    checks.extend([
+        configuration(settings, &[]),
+        agents(settings),
+        channels::check(settings),
+        exec(settings),
+    ]);
     checks
 }

@@ -60,8 +60,26 @@ impl TestDaemon {
 
     /// A daemon with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::with_config("", change).await
+    }
+
+    /// A daemon that knows these channels by name: what reaches them is up to the test.
+    pub(crate) async fn with_channels(names: &[&str]) -> Self {
+        let tables = names.iter().map(|name| format!("[channels.{name}]\nreached-by = 'the test'\n"));
+        Self::with_config(&tables.collect::<String>(), |_| {}).await
+    }
+
+    async fn with_config(config: &str, change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut settings = Settings::defaults(dir.path().join("state"));
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, config).expect("a configuration");
+        let state = dir.path().join("state");
+        let variables = |name: &str| match name {
+            "TENURE_STATE" => Some(state.clone().into_os_string()),
+            "TENURE_CONFIG" => Some(file.clone().into_os_string()),
+            _ => None,
+        };
+        let mut settings = Settings::load_with(&[], &variables).expect("settings");
         // Nothing renews the lease here, and it must not end before the test does.
         settings.lease.ttl = Duration::from_hours(1);
         change(&mut settings);
@@ -127,7 +145,7 @@ impl TestDaemon {
     /// Asks something about sessions.
     pub(crate) async fn ask_as(&self, who: &Requester, body: Value) -> Result<SessionsReply, Refusal> {
         let request = serde_json::from_value(body).expect("a request");
-        let answered = soon(self.sessions(request, who)).await?;
+        let answered = soon(self.sessions(request, (None, who))).await?;
         Ok(answered.reply)
     }
 
@@ -172,6 +190,7 @@ pub(crate) fn command(word: &str) -> Asked {
         only_session: None,
         session_parent: None,
         backend: Backend::Run,
+        keep: None,
         run_id: None,
         exec: None,
         policy: None,

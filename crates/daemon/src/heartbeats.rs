@@ -7,6 +7,8 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Event;
+use tenure_core::ids::InstanceId;
+use tenure_core::record::Ticket;
 use tenure_os::clock;
 use tenure_store::kind;
 use tokio::sync::{broadcast, watch};
@@ -71,6 +73,19 @@ impl HeartbeatFollower {
 impl Drop for HeartbeatFollower {
     fn drop(&mut self) {
         self.daemon.heartbeats.followers.send_modify(|count| *count -= 1);
+    }
+}
+
+/// The event that a run's output has grown to so many bytes.
+pub(crate) fn heartbeat(ticket: &Ticket, instance_id: InstanceId, bytes: u64, at_ms: u64) -> Event {
+    Event {
+        seq: None,
+        at_ms,
+        kind: kind::RUN_OUTPUT.to_owned(),
+        run_id: Some(ticket.run_id.clone()),
+        session_id: ticket.session_id.clone(),
+        instance_id,
+        detail: json!({ "bytes": bytes }),
     }
 }
 
@@ -161,15 +176,8 @@ impl Pulse {
         }
         self.told = status.grown;
         // Without a receiver it is told to nobody.
-        let _ = self.daemon.heartbeats.beats.send(Event {
-            seq: None,
-            at_ms: clock::unix_ms(),
-            kind: kind::RUN_OUTPUT.to_owned(),
-            run_id: Some(held.ticket.run_id.clone()),
-            session_id: held.ticket.session_id.clone(),
-            instance_id: self.daemon.instance.clone(),
-            detail: json!({ "bytes": status.grown }),
-        });
+        let beat = heartbeat(&held.ticket, self.daemon.instance.clone(), status.grown, clock::unix_ms());
+        let _ = self.daemon.heartbeats.beats.send(beat);
         Some(PulseState::Resting(Instant::now() + INTERVAL))
     }
 }

@@ -80,6 +80,8 @@ pub mod kind {
         TASK_DELIVERY = "task-delivery";
         /// Its record is gone.
         TASK_REMOVED = "task-removed";
+        /// All of them were discarded.
+        TASKS_RESET = "tasks-reset";
         /// Somebody wants a run ended.
         CANCEL_ASKED = "cancel-asked";
         /// A recorded run that nobody held was looked at, and something was done about it.

@@ -315,6 +315,7 @@ pub(super) fn samples() -> Vec<Check> {
         lost: Vec::new(),
         unread: Vec::new(),
         remains: Vec::new(),
+        unconfirmed: Vec::new(),
         runs: HashMap::new(),
         foreign: Vec::new(),
         instance: Some(own.clone()),
@@ -324,6 +325,7 @@ pub(super) fn samples() -> Vec<Check> {
         lost: (1..=7).map(|number| run(number).to_string()).collect(),
         unread: vec!["/state/runs/x/ticket: the record is torn: its checksum does not match".into()],
         remains: vec!["/state/nurseries/0d0d".into(), "/state/instance-id.x".into()],
+        unconfirmed: vec![(run(9), vec!["pid 4141 (/usr/bin/crawl)".into()])],
         runs: [(1, (true, false)), (2, (false, true)), (3, (true, false)), (4, (false, true))]
             .map(|(number, (kept, ended))| (run(number), on_disk(kept, ended)))
             .into(),
@@ -333,7 +335,14 @@ pub(super) fn samples() -> Vec<Check> {
     let row = |number, has_ended| RecordedRun { run: run(number), owner: own.clone(), has_ended };
     let rows = || Ok(Some(vec![row(3, true), row(4, false), row(5, false)]));
     let of = |found: &Found, rows| {
-        vec![found.lost(), found.unread(), found.remains(), found.rows(rows), found.foreign()]
+        vec![
+            found.lost(),
+            found.unread(),
+            found.remains(),
+            found.rows(rows),
+            found.foreign(),
+            found.unconfirmed(),
+        ]
     };
     let mut samples = of(&clean(), Ok(None));
     samples.extend(of(&dirty, rows()));

@@ -44,7 +44,7 @@ fn doctor_agents_and_trees_are_printed_as_they_were() {
 
     let config = dir.path().join("config.toml");
     std::fs::write(&config, CONFIG).unwrap();
-    let mut list = agents::listed(&settings(config.to_str().unwrap()), OsStr::new("")).unwrap();
+    let (mut list, _) = agents::listed(&settings(config.to_str().unwrap()), OsStr::new(""));
     for agent in list.iter_mut().filter(|agent| agent.name == "claude") {
         agent.program = Some(format!("/usr/local/bin/{}", agent.command));
     }

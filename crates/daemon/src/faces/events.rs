@@ -3,10 +3,12 @@
 use super::album;
 use super::history::{CHILD, CLOSED, MAIN};
 use super::samples::{
-    ending, exec_ticket, hold, key, new_run, new_task, new_turn, other_instance, run_id, task_id, turn_id,
+    ending, exec_ticket, hold, journal, key, new_run, new_task, new_turn, other_instance, run_id, task_id,
+    turn_id,
 };
 use super::served::{BEGAN, NOW, Served, own_instance};
 use crate::events::shown;
+use crate::heartbeats::heartbeat;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +20,7 @@ use tenure_core::session::SessionState;
 use tenure_core::task::NotifyPolicy;
 use tenure_core::tools::Notify;
 use tenure_store::{
-    ApprovalState, FinalText, Hold, Move, NewApproval, NewRun, Outcome, Sweep, TurnEnd, kind,
+    ApprovalState, Change, FinalText, Hold, Move, NewApproval, NewRun, Outcome, Sweep, TurnEnd, kind,
 };
 
 const DAY: u64 = 86_400_000;
@@ -41,6 +43,9 @@ async fn each_kind_has_an_event_that_is_as_it_was() {
         event["seq"] = json!(1);
         events.entry(event["kind"].as_str().unwrap().to_owned()).or_insert(event);
     }
+    let row = served.registry.run(run_id(1)).await.unwrap().unwrap();
+    let beat = serde_json::to_value(heartbeat(&row.ticket, own_instance(), 4096, NOW)).unwrap();
+    events.insert(kind::RUN_OUTPUT.to_owned(), beat);
     let known: BTreeSet<String> = kind::ALL.iter().map(|&kind| kind.to_owned()).collect();
     assert_eq!(events.keys().cloned().collect::<BTreeSet<_>>(), known, "each kind has its case here");
     let mut album = album("events");
@@ -100,6 +105,7 @@ impl Served {
         self.started(40, &Boundary::Subreaper { why: None }, "/bin/sh").await;
         let task = Some(new_task(40, NotifyPolicy::DoneOnly, None));
         self.registry.go_background(run_id(40), task).await.unwrap();
+        self.change(40, Change::Noted(journal()), BEGAN + 40 * 60_000 + 20).await;
         self.ended(ending(40, Termination::new(Reason::Exit, Some(Exit::Code(1)), None), 20, 900)).await;
         self.daemon.tell_if_owed(&run_id(40)).await.unwrap();
     }
@@ -146,6 +152,7 @@ impl Served {
         assert!(self.registry.end_turn(turn_id(7), end).await.unwrap());
         let sweep = Sweep { now_ms: NOW + 30 * DAY, grace_ms: DAY, limit: 99, removes: true };
         assert!(!self.registry.sweep_tasks(sweep).await.unwrap().removed.is_empty());
+        self.registry.reset_tasks(own_instance(), NOW + 30 * DAY).await.unwrap();
     }
 
     async fn removals(&self) {

@@ -102,7 +102,7 @@ impl Served {
         self.started(1, &cgroup, "/usr/bin/cargo").await;
         let progress = self.registry.note_progress(
             Tracked::Task(task_id(1)),
-            "212 of 480 tests".into(),
+            "212 of 480 tests".to_owned().into(),
             BEGAN + 5 * MINUTE,
         );
         assert!(progress.await.unwrap());

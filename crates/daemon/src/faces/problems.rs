@@ -72,6 +72,8 @@ async fn requests(problems: &mut Problems) {
         problems.ask(&served, method, &path, None).await;
     }
     problems.ask(&served, "POST", "/v1/runs", Some(json!({"program": ["make"]}))).await;
+    let model = json!({"action": "spawn", "backend": "exec", "model": "giant"});
+    problems.ask(&served, "POST", "/v1/sessions", Some(model)).await;
     let long = json!({"cwd": "/", "command": ["x".repeat(16 << 20)]});
     let (_, mut problem) = served.ask("POST", "/v1/runs", Some(long)).await;
     // Machines with larger pages take longer words.

@@ -150,7 +150,7 @@ pub(super) fn journal() -> Vec<Entry> {
         What::Exiting { cause: None, exit: Some(Exit::Code(3)), detail: None },
         What::Exiting { cause: None, exit: Some(Exit::Signal(11)), detail: None },
         signalled(Signal::TERM, group.clone(), Proof::UnreapedRoot),
-        What::Leftovers { count: 3 },
+        What::Leftovers { count: 3, processes: processes() },
         What::Escapees { processes: processes() },
         signalled(
             Signal::KILL,

@@ -76,6 +76,17 @@ impl TestDaemon {
         claimed.expect("a registry").pop()
     }
 
+    /// Delivers what is due until so many are under way: a notice is held back for a moment after an end.
+    async fn deliver_when_due(&self, post: &Arc<Post>, under_way: &mut JoinSet<()>, count: usize) {
+        soon(async {
+            while under_way.len() < count {
+                let next = self.deliver_due(post, under_way).await;
+                sleep(next.min(defaults::NOTICE_HOLD)).await;
+            }
+        })
+        .await;
+    }
+
     /// How often a notice was told as an event.
     async fn told(&self) -> usize {
         let events = self.registry.events(0, None, 1000).await.expect("a registry");
@@ -95,7 +106,7 @@ async fn read_notice(keeper: &mut FakeKeeper) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notice_is_tried_again_under_its_key_until_it_is_taken() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["desk"]).await;
     daemon.owner(OWNER, "desk").await;
     let post = post([("desk", desk("tell"))]);
     let run = daemon.failed_task(OWNER).await;
@@ -125,7 +136,7 @@ async fn a_notice_is_tried_again_under_its_key_until_it_is_taken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notice_is_tried_with_growing_pauses_and_fails_after_its_last_try() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = daemon.failed_task(OWNER).await;
@@ -165,8 +176,8 @@ impl TestDaemon {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_command_refuses_is_not_tried_again_and_waits_for_the_owners_next_turn() {
-    let daemon = TestDaemon::new().await;
+async fn what_a_command_refuses_is_not_tried_again_and_has_failed() {
+    let daemon = TestDaemon::with_channels(&["desk"]).await;
     daemon.owner(OWNER, "desk").await;
     let post = post([("desk", desk("tell"))]);
     let run = daemon.failed_task(OWNER).await;
@@ -177,28 +188,25 @@ async fn what_a_command_refuses_is_not_tried_again_and_waits_for_the_owners_next
         keeper.end(exited(4));
     };
     soon(async { tokio::join!(daemon.deliver(&post, claimed), playing) }).await;
-    assert_eq!(daemon.delivery(&run).await, DeliveryStatus::SessionQueued);
+    assert_eq!(daemon.delivery(&run).await, DeliveryStatus::Failed, "its owner has no next turn");
     assert!(daemon.claim("desk").await.is_none());
-    let history = json!({"action": "history", "sessionKey": OWNER});
-    let notices = daemon.ask(history).await.expect("an answer").notices.expect("what waits");
-    assert_eq!(notices[0].run_id.as_ref(), Some(&run));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_for_a_channel_that_nobody_described_waits_for_the_owners_next_turn() {
-    let daemon = TestDaemon::new().await;
+async fn a_notice_for_a_channel_whose_description_is_gone_has_failed() {
+    let daemon = TestDaemon::with_channels(&["attic"]).await;
     daemon.owner(OWNER, "attic").await;
     let run = daemon.failed_task(OWNER).await;
     let claimed = daemon.claim("attic").await.expect("it is due");
     soon(daemon.deliver(&post([]), claimed)).await;
     let (notice, delivery) = daemon.notice(&run).await;
-    assert_eq!(delivery, DeliveryStatus::SessionQueued);
+    assert_eq!(delivery, DeliveryStatus::Failed);
     assert!(notice.last_error.is_some_and(|why| why.contains("[channels.attic]")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_that_acknowledged_is_not_told() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = daemon.failed_task(OWNER).await;
@@ -213,7 +221,7 @@ async fn an_owner_that_acknowledged_is_not_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_that_is_about_to_see_the_end_is_waited_for_and_not_told() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = daemon.failed_task(OWNER).await;
@@ -236,7 +244,7 @@ async fn an_owner_that_is_about_to_see_the_end_is_waited_for_and_not_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_that_left_before_it_saw_the_end_is_told() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = daemon.failed_task(OWNER).await;
@@ -249,7 +257,7 @@ async fn an_owner_that_left_before_it_saw_the_end_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_that_sees_the_end_keeps_nothing_from_the_owner() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let post = post([("gateway", events())]);
     let run = daemon.failed_task(OWNER).await;
@@ -262,15 +270,15 @@ async fn an_operator_that_sees_the_end_keeps_nothing_from_the_owner() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_what_is_due_is_taken_and_the_rest_has_its_time() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let (post, mut under_way) = (post([("gateway", events())]), JoinSet::new());
     daemon.failed_task(OWNER).await;
-    daemon.deliver_due(&post, &mut under_way).await;
+    daemon.deliver_when_due(&post, &mut under_way, 1).await;
     soon(under_way.join_next()).await.expect("it is due").expect("no panic");
     let next = daemon.deliver_due(&post, &mut under_way).await;
     assert!(under_way.is_empty(), "its next try is later");
-    assert!(next > Duration::ZERO && next <= defaults::NOTICE_PAUSE, "{next:?}");
+    assert!(next > Duration::ZERO && next <= defaults::NOTICE_PAUSE + defaults::NOTICE_HOLD, "{next:?}");
     assert_eq!(daemon.told().await, 1);
 }
 
@@ -308,7 +316,7 @@ async fn a_try_keeps_its_notice_to_itself_however_long_it_takes() {
         timeout: Duration::from_hours(24 * 365),
         allow_private: true,
     });
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["slow"]).await;
     daemon.owner(OWNER, "slow").await;
     let (run, post) = (record_failed_task(&daemon, OWNER).await, post([("slow", slow)]));
     tokio::time::pause();
@@ -340,21 +348,21 @@ async fn a_try_keeps_its_notice_to_itself_however_long_it_takes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_hangs_does_not_hold_up_another() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["hangs", "desk"]).await;
     daemon.owner(OWNER, "hangs").await;
     daemon.owner("agent:b:main", "desk").await;
     let (post, mut under_way) = (post([("hangs", desk("hang")), ("desk", desk("tell"))]), JoinSet::new());
     for _ in 0..=AT_ONCE {
         daemon.failed_task(OWNER).await;
     }
-    daemon.deliver_due(&post, &mut under_way).await;
+    daemon.deliver_when_due(&post, &mut under_way, AT_ONCE).await;
     assert_eq!(under_way.len(), AT_ONCE, "every place of the channel is taken");
     let mut hung = Vec::new();
     for _ in 0..AT_ONCE {
         hung.push(daemon.next_keeper().await);
     }
     let run = daemon.failed_task("agent:b:main").await;
-    daemon.deliver_due(&post, &mut under_way).await;
+    daemon.deliver_when_due(&post, &mut under_way, AT_ONCE + 1).await;
     let mut keeper = daemon.next_keeper().await;
     assert_eq!(keeper.ticket.command, ["tell"]);
     read_notice(&mut keeper).await;
@@ -366,10 +374,13 @@ async fn a_channel_that_hangs_does_not_hold_up_another() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_that_may_not_act_delivers_nothing() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["gateway"]).await;
     daemon.owner(OWNER, "gateway").await;
     let (post, mut under_way) = (post([("gateway", events())]), JoinSet::new());
     daemon.failed_task(OWNER).await;
+    let (_, due_ms) = daemon.registry.next_notices().await.expect("a registry").remove(0);
+    let is_due = async || clock::unix_ms() >= due_ms + millis(defaults::NOTICE_HOLD);
+    crate::fixture::eventually("that it is due", is_due).await;
     let rhythm = daemon.settings.rhythm();
     *daemon.tenancy() = tenure_core::lease::Tenancy::begin(1, rhythm);
     daemon.deliver_due(&post, &mut under_way).await;
@@ -379,11 +390,11 @@ async fn a_daemon_that_may_not_act_delivers_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_that_leaves_finishes_what_is_on_its_way() {
-    let daemon = TestDaemon::new().await;
+    let daemon = TestDaemon::with_channels(&["attic"]).await;
     daemon.owner(OWNER, "attic").await;
     let run = daemon.failed_task(OWNER).await;
     let notifier = tokio::spawn(Arc::clone(&daemon).notify_forever());
-    let is_told = async || daemon.delivery(&run).await == DeliveryStatus::SessionQueued;
+    let is_told = async || daemon.delivery(&run).await == DeliveryStatus::Failed;
     crate::fixture::eventually("that it was tried", is_told).await;
     daemon.drain(false);
     soon(notifier).await.expect("no panic");

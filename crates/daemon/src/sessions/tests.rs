@@ -7,7 +7,6 @@ mod visibility;
 
 use crate::fixture::{DEADLINE, FakeKeeper, TestDaemon, eventually, exited, soon};
 use crate::refusal::Refusal;
-use crate::tools::shell;
 use serde_json::{Value, json};
 use tenure_core::ids::TurnId;
 use tenure_core::tools::sessions::{SessionJson, TurnJson};
@@ -81,7 +80,7 @@ impl TestDaemon {
 
 /// The command line of a keeper's run.
 fn line_of(keeper: &FakeKeeper) -> &str {
-    keeper.ticket.command.last().map(|line| shell::as_given(line)).unwrap_or_default()
+    keeper.ticket.command.last().map(String::as_str).unwrap_or_default()
 }
 
 /// What an agent prints that answers.

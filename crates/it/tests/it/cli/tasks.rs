@@ -268,7 +268,7 @@ fn what_cannot_be_done_is_told_by_its_exit_code() {
         assert!(out.is_empty() && err.lines().count() == 1, "{out} / {err}");
     }
     says(&home, &["notify", "agent:nobody:1", "silent"], 4);
-    says(&home, &["show", ""], 1);
+    says(&home, &["show", ""], 2);
     let live: Vec<String> = (0..17).map(|_| home.start_in_background(&[], LONG)).collect();
     // There are sixteen digits, so of seventeen ids two begin alike.
     let shared =
