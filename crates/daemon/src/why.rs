@@ -23,10 +23,13 @@ const MOST: usize = 2000;
 /// The story, the oldest line first.
 pub(crate) async fn story(daemon: &Arc<Daemon>, row: &RunRow) -> Result<Vec<StoryLine>, Refusal> {
     let events = daemon.registry.events(0, Some(row.ticket.run_id.clone()), MOST).await?;
-    let mut lines: Vec<StoryLine> = events.into_iter().map(told).collect();
-    let keeper = RunDir::open(Path::new(&row.directory)).and_then(|dir| dir.journal());
     // Without a directory, or a journal, the registry's part is the story.
-    lines.extend(keeper.unwrap_or_default().into_iter().map(noted));
+    let journal = RunDir::open(Path::new(&row.directory)).and_then(|dir| dir.journal()).unwrap_or_default();
+    let is_in_journal = |row: &EventRow| {
+        !journal.is_empty() && [kind::RUN_SIGNALLED, kind::RUN_ESCAPED].contains(&row.event.kind.as_str())
+    };
+    let mut lines: Vec<StoryLine> = events.into_iter().filter(|row| !is_in_journal(row)).map(told).collect();
+    lines.extend(journal.into_iter().map(noted));
     lines.sort_by_key(|line| (line.at_ms, turn(line)));
     Ok(lines)
 }

@@ -256,6 +256,9 @@ fn who_outlived_the_command_is_told_by_pid_and_executable() {
             "{ending}"
         );
         let story = api.get(&format!("/v1/runs/{id}/why")).is(200).text();
-        assert!(story.contains("run-escaped") && story.contains(&format!("({})", detail["pid"])), "{story}");
+        let pid = format!("({})", detail["pid"]);
+        let how = if which == "leftover" { "outlived the command" } else { "left the session" };
+        assert!(story.contains(&format!("{how}: {actor} {pid}")), "{story}");
+        assert!(!story.contains("run-escaped"), "the keeper's journal has told it: {story}");
     }
 }
