@@ -218,7 +218,8 @@ fn who_asks_a_daemon_that_is_replaced_meanwhile_is_answered_by_the_next() {
     let daemon = home.daemon();
     daemon.stop();
     let mut shown = home.start(&["show", "--json", &id]);
-    let mut listed = home.start(&["ps"]);
+    // All of them: the cancel may be answered first.
+    let mut listed = home.start(&["ps", "--all"]);
     let mut cancelled = home.start(&["cancel", &id]);
     daemon.wait_dead(PATIENCE);
     for asked in [&mut shown, &mut listed, &mut cancelled] {
