@@ -87,6 +87,10 @@ fn keep_up(settings: &Settings, alone: &Alone, mut starters: Vec<Conn>) -> Resul
             // Another process has started or stopped a daemon meanwhile, so this warden starts no other.
             return Ok(0);
         }
+        if !settings.state.exists() {
+            // The state root was deleted: no daemon can serve it.
+            return Ok(0);
+        }
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }

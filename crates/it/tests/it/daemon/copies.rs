@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::journal::What;
+use tenure_it::home::Home;
 use tenure_it::install::Install;
 use tenure_it::known::Known;
 use tenure_it::served::Served;
@@ -501,4 +502,16 @@ fn an_instance_file_of_an_older_tenure_gets_a_place_and_keeps_its_id() {
     served.restart();
     assert_eq!(served.instance(), instance);
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), text, "it knows its place again");
+}
+
+#[test]
+fn a_warden_whose_state_root_is_deleted_with_its_daemon_starts_no_other() {
+    let home = Home::watched();
+    let daemon = home.daemon();
+    let warden = Known::hold(proc::stat(daemon.pid).expect("a daemon").1).expect("a warden");
+    daemon.stop();
+    std::fs::remove_dir_all(home.state()).expect("deleted");
+    daemon.send(Signal::KILL);
+    warden.wait_dead(PATIENCE);
+    assert!(!home.state().exists());
 }
