@@ -83,13 +83,21 @@ fn a_history_hands_its_session_what_waits_and_shows_it_to_others() {
     talks.finish();
 }
 
+/// Starts a command that reads a line first, and lets it go on once it is in the background.
+#[track_caller]
+fn in_background(owner: &Agent, request: Value) -> String {
+    let run = owner.start_with(request);
+    owner.process("write", &run, &json!({"eof": true}));
+    run
+}
+
 #[test]
 fn only_a_poll_or_a_wait_by_the_owner_is_a_delivery() {
     let talks = Talks::new();
     family(&talks);
     let operator = Agent::of(&talks);
     let owner = operator.acting_as(PARENT);
-    let run = owner.start("sleep 0.3; echo built; exit 3");
+    let run = in_background(&owner, json!({"command": "read line; echo built; exit 3"}));
     let task = becomes(&talks.api, &run, "failed");
     let id = text(&task["taskId"]);
     for lookup in [&id, &run] {
@@ -125,12 +133,12 @@ fn who_wants_to_hear_nothing_is_told_nothing() {
     let talks = Talks::new();
     family(&talks);
     let owner = Agent::of(&talks).acting_as(PARENT);
-    let never = owner.start_with(json!({"command": "sleep 0.3; echo no; exit 3", "notify": "never"}));
+    let never = in_background(&owner, json!({"command": "read line; echo no; exit 3", "notify": "never"}));
     let later = owner.start("read line; exit 3");
     let policy = json!({"policy": "silent"});
     let _ = ask(&talks.api, "notify", &later, &policy).is(200);
     owner.process("write", &later, &json!({"eof": true}));
-    let ended = owner.start("sleep 0.3; exit 3");
+    let ended = in_background(&owner, json!({"command": "read line; exit 3"}));
     becomes(&talks.api, &ended, "failed");
     let _ = ask(&talks.api, "notify", &ended, &policy).is(200);
     for (run, left) in
@@ -251,8 +259,7 @@ fn an_owner_who_polls_a_moment_after_the_end_is_not_told_of_it_on_its_channel() 
     let owner = Agent::of(&talks).acting_as(PARENT);
     // On a busy machine a poll may come after the moment, which is no promise broken.
     let task = eventually("a poll in time", || {
-        let run = owner.start("read line; echo built; exit 3");
-        owner.process("write", &run, &json!({"eof": true}));
+        let run = in_background(&owner, json!({"command": "read line; echo built; exit 3"}));
         let ended = becomes(&talks.api, &run, "failed");
         let _ = owner.poll(&run);
         let took = tenure_os::clock::unix_ms() - ended["endedAtMs"].as_u64().expect("a time");
@@ -309,9 +316,9 @@ fn a_quiet_success_is_told_only_to_who_asked_for_that() {
     let talks = Talks::new();
     family(&talks);
     let owner = Agent::of(&talks).acting_as(PARENT);
-    let quiet = owner.start("sleep 0.3");
-    let heard = owner.start_with(json!({"command": "sleep 0.3", "notify": "always"}));
-    let loud = owner.start("sleep 0.3; echo built");
+    let quiet = in_background(&owner, json!({"command": "read line; true"}));
+    let heard = in_background(&owner, json!({"command": "read line; true", "notify": "always"}));
+    let loud = in_background(&owner, json!({"command": "read line; echo built"}));
     for (run, delivery) in [(&quiet, "not_applicable"), (&heard, "session_queued"), (&loud, "session_queued")]
     {
         let task = becomes(&talks.api, run, "succeeded");
