@@ -23,9 +23,9 @@ pub struct Abilities {
     pub options: Vec<SessionConfigOption>,
     /// Whether it was set up and has had a turn: what is set then was set by somebody since.
     pub is_set_up: bool,
-    /// Whether it loaded a conversation and may still be replaying it.
+    /// True while the agent may still replay a conversation that it loaded.
     pub is_replaying: bool,
-    /// Whether a load failed before, or it could not be told where the replay ended.
+    /// True if a load failed before, or the end of a replay was not recognized.
     pub loads_badly: bool,
 }
 
@@ -106,7 +106,7 @@ impl Abilities {
             .is_some_and(|agent| agent.agent_capabilities.session_capabilities.resume.is_some())
     }
 
-    /// Whether another process of it can go on with its conversations, as far as is known.
+    /// Returns true if, as far as is known, another process of the agent can resume its conversations.
     pub fn outlives_its_process(&self) -> bool {
         (self.loads() || self.resumes()) && !self.loads_badly
     }

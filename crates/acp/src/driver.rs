@@ -51,7 +51,7 @@ struct Driver<H> {
     step: Advance,
     /// Since when something is, and whether it has waited for long enough.
     due: Option<Instant>,
-    /// Who waits for the end of the replay, which is to be recorded.
+    /// Callers that wait until the end of the replay is recorded.
     replayed: Option<oneshot::Sender<()>>,
     /// Who waits for which answer.
     waiting: HashMap<i64, oneshot::Sender<Answer>>,

@@ -31,7 +31,7 @@ pub struct Wanted<'a> {
     pub cwd: &'a Path,
     /// What it called the conversation to go on with.
     pub resume: Option<&'a str>,
-    /// What is recorded of that conversation.
+    /// The recorded messages of that conversation.
     pub recorded: &'a Messages,
     /// With which model.
     pub model: Option<&'a str>,

@@ -69,7 +69,7 @@ pub(crate) struct Replay {
     seen: Messages,
     /// The recorded messages, once the load was answered and somebody waits for the end of the replay.
     recorded: Option<Messages>,
-    /// Whether the agent replayed something after its answer.
+    /// True if the agent replayed something after its answer.
     is_late: bool,
 }
 

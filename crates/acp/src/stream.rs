@@ -7,7 +7,7 @@ use crate::message::{Message, NoMessage};
 
 /// The longest line that is read whole. A file of a few megabytes fits. Of a longer one the middle is left out.
 pub const LONGEST: usize = 16 << 20;
-/// How much of the end of such a line is kept.
+/// Number of bytes kept of the end of such a line.
 const TAIL: usize = 64 << 10;
 /// How much of a line that is no message is shown.
 const SHOWN: usize = 200;
@@ -17,7 +17,7 @@ const SHOWN: usize = 200;
 pub struct Said {
     /// What.
     pub what: Result<Vec<Message>, Junk>,
-    /// How many bytes in the middle of it were left out.
+    /// Number of bytes left out in the middle.
     pub cut_bytes: u64,
     /// The offset after its end.
     pub end: u64,
@@ -30,7 +30,7 @@ pub struct Junk {
     pub why: NoMessage,
     /// Its beginning.
     pub text: String,
-    /// How long it is.
+    /// Length of the whole line.
     pub bytes: u64,
 }
 
@@ -41,9 +41,9 @@ pub struct Stream {
     /// The end of a line that is too long.
     tail: Vec<u8>,
     longest: usize,
-    /// How long the line at hand is so far.
+    /// Length of the current line so far.
     length: u64,
-    /// Whether bytes of the line at hand are not there: the rest of it is passed over.
+    /// True if bytes of the current line are missing: the rest of the line is skipped.
     has_gap: bool,
 }
 

@@ -29,7 +29,7 @@ impl<H: Host> Driver<H> {
     /// Has somebody wait for the end of a replay, of which this is recorded.
     pub(super) fn await_replay(&mut self, recorded: Messages, reply: oneshot::Sender<()>) {
         let Some(wait) = &mut self.replay else {
-            // Whoever asked may have left.
+            // The caller may have left.
             let _ = reply.send(());
             return;
         };
