@@ -1,4 +1,4 @@
-//! Fails the build if a file of tests is registered by no module: its tests would never run.
+//! Fails the build if no module registers a test file: its tests would never run.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,8 @@ fn main() {
     check(Path::new("tests/it"), &read(Path::new("tests/it/main.rs")));
 }
 
-/// Checks that `parent`, the module of this directory, names each of its files, and each file those below it.
+/// Checks that `parent`, this directory's module, names each of its files, and that each of those names the
+/// files below it.
 fn check(dir: &Path, parent: &str) {
     for entry in fs::read_dir(dir).expect("a directory of tests").flatten() {
         let path = entry.path();

@@ -1,27 +1,27 @@
-//! What the tests stand on: an installation of Tenure of their own, real processes, and waits with a deadline.
-//! Nothing here signals anything but processes that the test itself started, by exact pid.
+//! Support for tests: an installation of Tenure per test, real processes, and waits with a deadline. Signals go only to
+//! processes that the test itself started, by exact pid.
 
+pub mod child_program;
 #[cfg(feature = "linux")]
 mod linux;
 pub mod matrix;
-pub mod started;
 
 #[cfg(feature = "linux")]
 pub use linux::*;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up: far longer than it ever takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+/// Time limit of every wait: far longer than anything takes on a busy machine.
+pub const WAIT_LIMIT: Duration = Duration::from_mins(1);
 
-/// Waits until `look` finds something. There is no event for what other processes do to each other, so this
-/// looks again every few milliseconds, and fails with `what` after [`PATIENCE`].
+/// Waits until `look` returns a value. There is no event for other processes' actions, so this polls every
+/// few milliseconds, and fails with `what` after [`WAIT_LIMIT`].
 #[track_caller]
 pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    within(PATIENCE, what, look)
+    within(WAIT_LIMIT, what, look)
 }
 
-/// The same with a deadline of one's own.
+/// [`eventually`] with another deadline.
 #[track_caller]
 pub fn within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + patience;
@@ -34,30 +34,40 @@ pub fn within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Optio
     }
 }
 
-/// A trial against the clock: its unit of time is doubled until what has to come in time does. A machine that is too
-/// busy makes the trial longer; what is wrong at every pace is a fault.
+/// Retries a timing-dependent trial with twice the unit of time, until it succeeds. A busy machine makes the
+/// trial longer; a failure at every pace is a fault.
 #[track_caller]
 pub fn at_some_pace<T>(unit: Duration, trial: impl FnMut(Duration) -> Option<T>) -> T {
-    [1, 2, 4, 8, 16].map(|slower| slower * unit).into_iter().find_map(trial).expect("in time at some pace")
+    [1, 2, 4, 8, 16].map(|slower| slower * unit).into_iter().find_map(trial).expect("success at some pace")
 }
 
-/// A duration as an option takes it.
+/// True if sampled tests must cover their whole range, as for `just test-all`.
+pub fn is_whole_range() -> bool {
+    std::env::var_os("TENURE_TEST_ALL").is_some()
+}
+
+/// Every `step`th case, or all of them for `just test-all`.
+pub fn sample<T>(all: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
+    all.into_iter().step_by(if is_whole_range() { 1 } else { step })
+}
+
+/// Formats a duration for an option.
 pub fn millis(time: Duration) -> String {
     format!("{}ms", time.as_millis())
 }
 
-/// How late programs of the tests begin, if that was asked for at the build, as by `just shake`: who does not wait until
-/// one is ready is found.
+/// Delay at the start of the tests' programs, set at build time by `just shake`: it exposes tests that do not
+/// wait until a program is ready.
 pub fn lateness() -> Duration {
     Duration::from_millis(option_env!("LATE_MS").map_or(0, |ms| ms.parse().expect("milliseconds")))
 }
 
-/// Begins so late.
+/// Sleeps for [`lateness`].
 pub fn begin_late() {
     std::thread::park_timeout(lateness());
 }
 
-/// The two ways in which a command can be connected, as flags of `run`.
+/// The two ways to connect a command, as flags of `run`.
 pub const TRANSPORTS: [&[&str]; 2] = [&[], &["--pty"]];
 
 /// Finds a program of this package: test executables lie in a directory below the programs.

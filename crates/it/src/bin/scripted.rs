@@ -1,6 +1,6 @@
-//! An agent of our own with a command: it reads a prompt on standard input and answers in JSON lines. Lines of the prompt
-//! that begin with `!` say what else it does, in their order. It notes each of its starts, and the prompt as it came, in
-//! the directory where it works.
+//! A scripted agent with a command line: it reads a prompt on standard input and answers in JSON lines. Lines of the
+//! prompt that begin with `!` are its script, carried out in order. It records each of its starts, and the prompt
+//! unchanged, in its working directory.
 
 #![allow(clippy::disallowed_methods, reason = "an agent starts programs of its own")]
 
@@ -11,33 +11,33 @@ use std::process::{Command, ExitCode, Stdio};
 use tenure_it::eventually;
 use tenure_it::install::actor;
 
-/// Where each start gets a line.
+/// File with a line for each start.
 const STARTS: &str = "starts";
-/// While there is a file of this name, nothing is read.
+/// While a file of this name exists, no input is read.
 const HOLD: &str = "hold";
 /// The prompt of the last turn.
 const PROMPT: &str = "prompt";
 
-/// What the answer is made of.
+/// The parts of the answer.
 struct Turn {
     id: String,
     resumed: bool,
     seen: Value,
     finishes: bool,
-    /// Whether it is told what the conversation is called.
+    /// True if the answer names the conversation.
     named: bool,
 }
 
 fn main() -> ExitCode {
     tenure_it::begin_late();
-    // Whoever waits for the end of all processes of a test waits for this one.
+    // The witness of a test must wait for this process.
     let _witness = std::env::var_os("ACTOR_WITNESS")
         .map(|fifo| std::fs::OpenOptions::new().write(true).open(fifo).expect("the witness"));
     let argv: Vec<String> = std::env::args().skip(1).collect();
     let resumed = argv.first().is_some_and(|word| word == "resume");
     let id = if resumed { argv[1].clone() } else { format!("talk-{}", std::process::id()) };
     note(STARTS, &json!({"pid": std::process::id(), "argv": argv}).to_string());
-    eventually("nothing holds the input", || (!std::path::Path::new(HOLD).exists()).then_some(()));
+    eventually("no process holds stdin", || (!std::path::Path::new(HOLD).exists()).then_some(()));
     let mut prompt = Vec::new();
     std::io::stdin().read_to_end(&mut prompt).expect("a prompt");
     std::fs::write(PROMPT, &prompt).expect("noted");
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let mut turn = Turn { id, resumed, seen: json!({}), finishes: true, named: true };
     for line in prompt.lines().filter_map(|line| line.strip_prefix('!')) {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
-        if let Some(code) = obey(&mut turn, verb, rest) {
+        if let Some(code) = run_line(&mut turn, verb, rest) {
             return code;
         }
     }
@@ -53,19 +53,19 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Does what a line says; some say that it ends then.
-fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
+/// Carries out a line; some end the process.
+fn run_line(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
     match verb {
-        // Says something, so that it is seen to be there.
+        // A message, so that the agent is seen to run.
         "say" => say(&json!({"type": "message", "text": rest})),
-        // Tells what the conversation is called, before anything else.
+        // The id of the conversation, before anything else.
         "begin" => say(&json!({"type": "begin", "id": turn.id})),
-        // Waits until there is a file of this name.
-        "await" => eventually("what is awaited", || std::path::Path::new(rest).exists().then_some(())),
+        // Waits until a file of this name exists.
+        "await" => eventually("the awaited file", || std::path::Path::new(rest).exists().then_some(())),
         "silent" => loop {
             std::thread::park();
         },
-        // Says something every so often, for ever.
+        // A message at intervals, for ever.
         "chatter" => loop {
             say(&json!({"type": "delta"}));
             std::thread::park_timeout(std::time::Duration::from_millis(20));
@@ -75,7 +75,7 @@ fn obey(turn: &mut Turn, verb: &str, rest: &str) -> Option<ExitCode> {
             eprintln!("{words}");
             return Some(ExitCode::from(code.parse::<u8>().expect("a code")));
         }
-        // An actor that does not end before what it leaves behind is there.
+        // An actor whose leftover is ready before it ends.
         "actor" => {
             let status = on_null(Command::new(actor()).args(rest.split(' '))).status().expect("an actor");
             assert!(status.success(), "{rest}: {status}");
@@ -105,7 +105,8 @@ fn answer(turn: &Turn, argv: &[String], prompt: &str) {
     say(&json!({"type": kind, "text": text.to_string()}));
 }
 
-/// All that is no JSON line: words, broken bytes, half an object, and a line that is longer than any is read.
+/// Output that is no JSON line: words, broken bytes, half an object, and a line that is longer than the
+/// reader's limit.
 fn junk() {
     let mut out = std::io::stdout().lock();
     out.write_all(b"Warning: \xff\xfe\x00\n{\"type\": \"final\", \"te\n[1, 2]\n\n\"text\"\n\x1b[31m{}\n")

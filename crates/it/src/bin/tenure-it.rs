@@ -1,4 +1,4 @@
-//! The `tenure` command as the tests start it: the same library, built with the tests, so never stale.
+//! The `tenure` command for the tests: the same library, built with the tests, so never stale.
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -1,12 +1,12 @@
-//! An agent that uses the tools `exec` and `process` over the daemon's socket, as a session or as nobody's.
+//! An agent that uses the tools `exec` and `process` over the daemon's socket, with or without a session.
 
 use crate::api::{Answer, Api, Wire, text};
+use crate::daemon_fixture::DaemonFixture;
 use crate::eventually;
-use crate::home::Home;
 use crate::install::Install;
 use serde_json::{Value, json};
 
-/// Somebody who uses the tools.
+/// A caller of the tools.
 #[derive(Debug, Clone)]
 pub struct Agent {
     /// The daemon.
@@ -15,7 +15,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An installation with a daemon, and an agent of it who acts as no session.
+    /// An installation with a daemon, and an agent without a session.
     #[track_caller]
     pub fn new() -> (Install, Self) {
         let install = Install::new().with_daemon();
@@ -23,12 +23,12 @@ impl Agent {
         (install, agent)
     }
 
-    /// One who acts as no session, which is how an operator's gateway asks.
+    /// A caller without a session, as an operator's gateway is.
     pub fn of(install: &Install) -> Self {
         Self { api: Api::of(install), session: None }
     }
 
-    /// The same as a session.
+    /// The same caller in a session.
     #[must_use]
     pub fn acting_as(&self, session: &str) -> Self {
         Self { api: self.api.clone(), session: Some(session.to_owned()) }
@@ -41,13 +41,13 @@ impl Agent {
         request
     }
 
-    /// Calls `exec`, whatever it answers.
+    /// Calls `exec` and returns any response.
     #[track_caller]
     pub fn ask_exec(&self, request: &Value) -> Answer {
         self.api.post("/v1/exec", &self.signed(request.clone()))
     }
 
-    /// Calls `exec`.
+    /// Calls `exec`, which must succeed.
     #[track_caller]
     pub fn exec(&self, request: &Value) -> Value {
         self.ask_exec(request).is(200).json()
@@ -59,7 +59,7 @@ impl Agent {
         self.exec(&json!({"command": command, "yieldMs": 60_000}))
     }
 
-    /// Calls `exec`, and does not wait for the answer.
+    /// Calls `exec` without waiting for the response.
     #[track_caller]
     pub fn begin_exec(&self, request: Value) -> Wire {
         self.begin("/v1/exec", request)
@@ -71,7 +71,7 @@ impl Agent {
         self.start_with(json!({"command": command}))
     }
 
-    /// The same with more than a command line.
+    /// [`Self::start`] with more fields.
     #[track_caller]
     pub fn start_with(&self, mut request: Value) -> String {
         request["background"] = true.into();
@@ -80,13 +80,13 @@ impl Agent {
         text(&reply["runId"])
     }
 
-    /// Calls `process`, whatever it answers.
+    /// Calls `process` and returns any response.
     #[track_caller]
     pub fn ask_process(&self, request: &Value) -> Answer {
         self.api.post("/v1/process", &self.signed(request.clone()))
     }
 
-    /// The same about a run.
+    /// Calls `process` about a run and returns any response.
     #[track_caller]
     pub fn ask(&self, action: &str, run: &str, more: &Value) -> Answer {
         self.ask_process(&self.about(action, run, more))
@@ -100,13 +100,13 @@ impl Agent {
         self.signed(request)
     }
 
-    /// Calls `process`.
+    /// Calls `process`, which must succeed.
     #[track_caller]
     pub fn process(&self, action: &str, run: &str, more: &Value) -> Value {
         self.ask(action, run, more).is(200).json()
     }
 
-    /// Calls `process`, and does not wait for the answer.
+    /// Calls `process` without waiting for the response.
     #[track_caller]
     pub fn begin_process(&self, action: &str, run: &str, more: &Value) -> Wire {
         self.begin("/v1/process", self.about(action, run, more))
@@ -124,7 +124,7 @@ impl Agent {
         self.process("poll", run, &json!({"timeoutMs": 30_000}))
     }
 
-    /// Polls until the run has ended; returns all that was unread, and the last reply.
+    /// Polls until the run has ended; returns all unread output, and the last reply.
     #[track_caller]
     pub fn poll_to_the_end(&self, run: &str) -> (String, Value) {
         let mut read = String::new();
@@ -136,7 +136,7 @@ impl Agent {
         (read, last)
     }
 
-    /// Polls until this text was read; returns all that was unread.
+    /// Polls until this text was read; returns all unread output.
     #[track_caller]
     pub fn poll_until(&self, run: &str, wanted: &str) -> String {
         let mut read = String::new();
@@ -148,7 +148,7 @@ impl Agent {
         read
     }
 
-    /// Waits until this text is in the run's log, which nothing counts as read by.
+    /// Waits until this text is in the run's log, which marks nothing as read.
     #[track_caller]
     pub fn wait_for(&self, run: &str, wanted: &str) {
         eventually(&format!("{wanted:?} of {run}"), || {
@@ -157,7 +157,7 @@ impl Agent {
         });
     }
 
-    /// The whole log, page by page from this line on.
+    /// The complete log from this line on, page by page.
     #[track_caller]
     pub fn log_from(&self, run: &str, line: u64) -> String {
         let (mut whole, mut next) = (String::new(), Some(line));
@@ -170,14 +170,14 @@ impl Agent {
         whole
     }
 
-    /// The runs that this agent is shown.
+    /// The runs in the agent's list.
     #[track_caller]
     pub fn list(&self) -> Vec<Value> {
         let reply = self.ask_process(&json!({"action": "list", "limit": 200})).is(200).json();
         reply["runs"].as_array().expect("runs").clone()
     }
 
-    /// The only run there is, once it is there.
+    /// Waits for the only run.
     #[track_caller]
     pub fn only_run(&self) -> String {
         eventually("a run", || self.list().first().map(|run| text(&run["runId"])))
@@ -185,19 +185,19 @@ impl Agent {
 }
 
 /// An installation whose runs have a short grace.
-pub fn installed() -> Install {
+pub fn short_grace_install() -> Install {
     Install::new().with_env("TENURE_RUN_GRACE", "200ms")
 }
 
 /// An agent at a daemon of its own.
-pub fn begun(install: Install) -> (Home, Agent) {
-    let home = Home::of(install);
-    home.begin();
-    let agent = Agent::of(&home);
-    (home, agent)
+pub fn start_agent(install: Install) -> (DaemonFixture, Agent) {
+    let fixture = DaemonFixture::of(install);
+    fixture.start_daemon();
+    let agent = Agent::of(&fixture);
+    (fixture, agent)
 }
 
-/// The same at an ordinary one.
-pub fn daemon() -> (Home, Agent) {
-    begun(installed())
+/// An agent at a daemon with [`short_grace_install`] settings.
+pub fn daemon() -> (DaemonFixture, Agent) {
+    start_agent(short_grace_install())
 }

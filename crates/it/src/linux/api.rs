@@ -1,7 +1,7 @@
-//! The daemon's API as a client without a library speaks it: raw HTTP, so that a test can also speak it badly.
-//! Every read and write has a deadline.
+//! The client of tests and benchmarks that writes HTTP itself, so that a test can also send invalid requests. Every read
+//! and write has a deadline.
 
-use crate::PATIENCE;
+use crate::WAIT_LIMIT;
 use crate::install::Install;
 use serde_json::Value;
 use std::io::{self, Read, Write};
@@ -9,12 +9,12 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// Where a daemon is reached.
+/// Address of a daemon.
 #[derive(Debug, Clone)]
 pub enum Api {
-    /// Its socket.
+    /// Unix socket.
     Local(PathBuf),
-    /// Its loopback address.
+    /// Loopback address.
     Loopback(SocketAddr),
 }
 
@@ -31,7 +31,7 @@ enum Stream {
     Tcp(TcpStream),
 }
 
-/// The first part of an answer.
+/// Status and headers of a response.
 #[derive(Debug, Clone)]
 pub struct Head {
     /// The status.
@@ -39,7 +39,7 @@ pub struct Head {
     headers: Vec<(String, String)>,
 }
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// Its first part.
@@ -49,7 +49,7 @@ pub struct Answer {
 }
 
 impl Api {
-    /// The daemon of an installation, which is started if none runs.
+    /// The daemon of an installation, started if none runs.
     #[track_caller]
     pub fn of(install: &Install) -> Self {
         let output = install.tenure(&["daemon", "start"]);
@@ -63,26 +63,26 @@ impl Api {
         self.try_connect().expect("the daemon lets clients in")
     }
 
-    /// A new connection, unless the daemon is gone.
+    /// A new connection, or an error if the daemon is gone.
     pub fn try_connect(&self) -> io::Result<Wire> {
         let stream = match self {
             Api::Local(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(WAIT_LIMIT))?;
+                stream.set_write_timeout(Some(WAIT_LIMIT))?;
                 Stream::Unix(stream)
             }
             Api::Loopback(address) => {
-                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                let stream = TcpStream::connect_timeout(address, WAIT_LIMIT)?;
+                stream.set_read_timeout(Some(WAIT_LIMIT))?;
+                stream.set_write_timeout(Some(WAIT_LIMIT))?;
                 Stream::Tcp(stream)
             }
         };
         Ok(Wire { stream, ahead: Vec::new() })
     }
 
-    /// Asks, with these headers beside the necessary ones.
+    /// Sends a request with additional headers.
     #[track_caller]
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut wire = self.connect();
@@ -129,7 +129,7 @@ impl Api {
         run
     }
 
-    /// Begins a stream; its body is read piece by piece.
+    /// Opens a stream, whose body is read piece by piece.
     #[track_caller]
     pub fn follow(&self, path: &str, headers: &[(&str, &str)]) -> Body {
         let mut wire = self.connect();
@@ -140,14 +140,19 @@ impl Api {
     }
 }
 
-/// A JSON string's text.
+/// The error for an invalid response.
+fn odd(what: &str, bytes: &[u8]) -> io::Error {
+    io::Error::other(format!("{what}: {:?}", String::from_utf8_lossy(bytes)))
+}
+
+/// The text of a JSON string.
 #[track_caller]
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no string")).to_owned()
 }
 
 impl Wire {
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.stream {
             Stream::Unix(stream) => stream.write_all(bytes),
@@ -155,7 +160,7 @@ impl Wire {
         }
     }
 
-    /// Says that nothing more is said.
+    /// Closes the writing side.
     pub fn hang_up(&self) {
         let _ = match &self.stream {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
@@ -163,8 +168,19 @@ impl Wire {
         };
     }
 
-    /// Writes a request. One that is refused early is not read to its end, so this may fail half-way.
+    /// Writes a request. An early refusal leaves the rest unread, so this may fail half-way.
     pub fn request(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
+        let _ = self.try_request(method, path, headers, body);
+    }
+
+    /// Writes a request; an error if the daemon does not read all of it.
+    pub fn try_request(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<()> {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         if !named("host") {
@@ -177,7 +193,8 @@ impl Wire {
             head += &[name, ": ", value, "\r\n"].concat();
         }
         head += "\r\n";
-        let _ = self.send(head.as_bytes()).and_then(|()| self.send(body));
+        self.send(head.as_bytes())?;
+        self.send(body)
     }
 
     fn fill(&mut self) -> io::Result<usize> {
@@ -190,69 +207,79 @@ impl Wire {
         Ok(n)
     }
 
-    /// So many bytes, or fewer if there are no more.
+    /// Reads `count` bytes, or fewer at the end.
     #[track_caller]
     pub fn take(&mut self, count: usize) -> Vec<u8> {
-        while self.ahead.len() < count && self.fill().expect("an answer in time") > 0 {}
-        let end = count.min(self.ahead.len());
-        self.ahead.drain(..end).collect()
+        self.try_take(count).expect("an answer in time")
     }
 
-    #[track_caller]
-    fn line(&mut self) -> String {
+    fn try_take(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        while self.ahead.len() < count && self.fill()? > 0 {}
+        let end = count.min(self.ahead.len());
+        Ok(self.ahead.drain(..end).collect())
+    }
+
+    fn line(&mut self) -> io::Result<String> {
         loop {
             if let Some(end) = self.ahead.windows(2).position(|two| two == b"\r\n") {
                 let line: Vec<u8> = self.ahead.drain(..end + 2).collect();
-                return String::from_utf8_lossy(&line[..end]).into_owned();
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
             }
-            let n = self.fill().expect("an answer in time");
-            assert!(n > 0, "the connection ended: {:?}", String::from_utf8_lossy(&self.ahead));
+            if self.fill()? == 0 {
+                return Err(odd("the connection ended", &self.ahead));
+            }
         }
     }
 
-    /// The first part of the answer.
+    /// Reads status and headers.
     #[track_caller]
     pub fn head(&mut self) -> Head {
-        let first = self.line();
-        let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("no status: {first:?}"));
-        let mut headers = Vec::new();
-        loop {
-            let line = self.line();
-            match line.split_once(':') {
-                Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.trim().to_owned())),
-                None => return Head { status, headers },
-            }
-        }
+        self.try_head().expect("a head in time")
     }
 
-    /// The whole answer.
+    fn try_head(&mut self) -> io::Result<Head> {
+        let first = self.line()?;
+        let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| odd("no status", first.as_bytes()))?;
+        let mut headers = Vec::new();
+        while let Some((name, value)) = self.line()?.split_once(':') {
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        Ok(Head { status, headers })
+    }
+
+    /// Reads the complete response.
     #[track_caller]
     pub fn answer(&mut self) -> Answer {
-        let head = self.head();
+        self.try_answer().expect("an answer in time")
+    }
+
+    /// Reads the complete response, or an error if the daemon is gone or too slow.
+    pub fn try_answer(&mut self) -> io::Result<Answer> {
+        let head = self.try_head()?;
         let body = match head.header("content-length").and_then(|length| length.parse().ok()) {
-            Some(length) => self.take(length),
+            Some(length) => self.try_take(length)?,
             None if head.header("transfer-encoding") == Some("chunked") => {
-                std::iter::from_fn(|| self.chunk()).collect::<Vec<_>>().concat()
+                std::iter::from_fn(|| self.chunk().transpose()).collect::<io::Result<Vec<_>>>()?.concat()
             }
             None if matches!(head.status, 101 | 204 | 304) => Vec::new(),
-            None => self.take(usize::MAX),
+            None => self.try_take(usize::MAX)?,
         };
-        Answer { head, body }
+        Ok(Answer { head, body })
     }
 
-    /// The next chunk; `None` after the last.
-    #[track_caller]
-    fn chunk(&mut self) -> Option<Vec<u8>> {
-        let size = self.line();
-        let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("no chunk size: {size:?}"));
-        let bytes = self.take(size);
-        assert_eq!(bytes.len(), size, "a chunk was cut off");
-        assert_eq!(self.line(), "");
-        (size > 0).then_some(bytes)
+    /// Reads the next chunk; `None` after the last.
+    fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let size = self.line()?;
+        let size = usize::from_str_radix(&size, 16).map_err(|_| odd("no chunk size", size.as_bytes()))?;
+        let bytes = self.try_take(size)?;
+        if bytes.len() < size || !self.line()?.is_empty() {
+            return Err(odd("a chunk was cut off", &bytes));
+        }
+        Ok((size > 0).then_some(bytes))
     }
 
-    /// How many bytes have come that nobody has read.
+    /// Number of received bytes that are unread.
     pub fn unread(&self) -> u64 {
         let waiting = match &self.stream {
             Stream::Unix(stream) => rustix::io::ioctl_fionread(stream),
@@ -267,7 +294,7 @@ impl Wire {
         rustix::net::sockopt::socket_send_buffer_size(stream).expect("a socket") as u64
     }
 
-    /// Whether the other end has closed, in time.
+    /// Waits until the other end has closed; false after the time limit.
     pub fn is_closed(&mut self) -> bool {
         loop {
             match self.fill() {
@@ -311,7 +338,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON; null if it is something else.
+    /// The body as JSON, or null if it is not JSON.
     pub fn json_or_null(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -323,7 +350,7 @@ impl Answer {
     }
 }
 
-/// A body that comes piece by piece.
+/// A body that is read piece by piece.
 #[derive(Debug)]
 pub struct Body {
     wire: Wire,
@@ -333,24 +360,24 @@ pub struct Body {
 }
 
 impl Body {
-    /// The next piece; `None` after the last.
+    /// Reads the next piece; `None` after the last.
     #[track_caller]
     pub fn next_piece(&mut self) -> Option<Vec<u8>> {
         if self.over {
             return None;
         }
-        let piece = self.wire.chunk();
+        let piece = self.wire.chunk().expect("a piece in time");
         self.over = piece.is_none();
         piece
     }
 
-    /// All that is to come.
+    /// Reads to the end.
     #[track_caller]
     pub fn rest(mut self) -> Vec<u8> {
         std::iter::from_fn(|| self.next_piece()).collect::<Vec<_>>().concat()
     }
 
-    /// Reads until this text has come.
+    /// Reads until this text has arrived.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> Vec<u8> {
         let mut seen = Vec::new();

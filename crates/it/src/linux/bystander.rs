@@ -1,17 +1,17 @@
-//! A tree that looks like a run and is none: the same command line, the same user, the same names in its
-//! environment, but another lease. It blocks every signal, so each one that anybody sends it stays to be seen.
+//! A tree that looks like a run and is none: the same command line, the same user, the same names in its environment,
+//! but another lease. It blocks every signal, so each one that it gets stays visible.
 
+use crate::held_process::HeldProcess;
 use crate::install::{Install, actor};
-use crate::known::Known;
 use crate::{eventually, proc};
 use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
 
-/// Processes that nobody but the test may signal.
+/// Processes that only the test may signal.
 #[derive(Debug)]
 pub struct Bystander {
     child: Child,
-    processes: Vec<Known>,
+    processes: Vec<HeldProcess>,
     _dir: Option<Install>,
 }
 
@@ -31,11 +31,11 @@ impl Bystander {
         eventually("a bystander", || has_role(&pids, role).then_some(()));
         let top = child.id().cast_signed();
         let all = [top].into_iter().chain(proc::descendants(top));
-        let processes = all.map(|pid| Known::hold(pid).expect("a bystander lives")).collect();
+        let processes = all.map(|pid| HeldProcess::hold(pid).expect("a bystander lives")).collect();
         Self { child, processes, _dir: Some(dir) }
     }
 
-    /// Starts a command that goes on while its input is open, and waits until it is executed.
+    /// Starts a command that runs while its input is open, and waits until it executes.
     #[track_caller]
     #[expect(clippy::disallowed_methods, reason = "a process that is not Tenure's")]
     pub fn of(words: &[&str]) -> Self {
@@ -44,7 +44,7 @@ impl Bystander {
         let child = command.spawn().expect("env starts");
         let top = child.id().cast_signed();
         eventually("the command of a bystander", || (proc::command(top) == words).then_some(()));
-        let processes = vec![Known::hold(top).expect("a bystander lives")];
+        let processes = vec![HeldProcess::hold(top).expect("a bystander lives")];
         Self { child, processes, _dir: None }
     }
 
@@ -53,7 +53,7 @@ impl Bystander {
         self.child.id().cast_signed()
     }
 
-    /// Nobody has signalled any of its processes.
+    /// Asserts that none of its processes was signalled.
     #[track_caller]
     pub fn assert_untouched(&self) {
         for process in &self.processes {
@@ -72,7 +72,7 @@ impl Drop for Bystander {
     }
 }
 
-/// Whether an actor's list of pids has a line of this role.
+/// True if an actor's list of pids has a line of this role.
 pub fn has_role(pids: &std::path::Path, role: &str) -> bool {
     let text = std::fs::read_to_string(pids).unwrap_or_default();
     text.lines().any(|line| line.split(' ').next() == Some(role))

@@ -1,18 +1,18 @@
 //! Exit codes as a shell counts them.
 
-use crate::PATIENCE;
-use crate::started::Started;
+use crate::WAIT_LIMIT;
+use crate::child_program::ChildProgram;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-impl Started {
-    /// Waits until it has ended and returns its exit code; a signal counts as 128 and its number.
+impl ChildProgram {
+    /// Waits until it has ended and returns its exit code; a signal counts as 128 plus its number.
     #[track_caller]
     pub fn code(&mut self) -> i32 {
-        self.code_within(PATIENCE)
+        self.code_within(WAIT_LIMIT)
     }
 
-    /// The same of one that takes longer than most.
+    /// [`Self::code`] with another limit.
     #[track_caller]
     pub fn code_within(&mut self, limit: Duration) -> i32 {
         let status = self.end_within(limit);

@@ -1,6 +1,6 @@
-//! One installation of Tenure for one test: its own state root, perhaps its own user, with or without cgroups.
+//! An installation of Tenure for one test: its own state root, optionally its own user, with or without cgroups.
 
-use crate::started::Started;
+use crate::child_program::ChildProgram;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use tenure_core::record::Boundary;
 use tenure_keeper::rundir::RunDir;
 
-/// An installation; its state root goes when this is dropped. What a failed test left running is cancelled then.
+/// An installation. Dropped, it removes its state root, and cancels the runs of a failed test.
 #[derive(Debug)]
 pub struct Install {
     dir: tempfile::TempDir,
@@ -20,11 +20,11 @@ pub struct Install {
     env: Vec<(OsString, OsString)>,
 }
 
-/// The user without rights that tests run as beside root.
+/// The unprivileged user that tests use beside root.
 const NOBODY: u32 = 65534;
 
 impl Install {
-    /// An installation of this user, with cgroups where they can be had.
+    /// An installation of this user, with cgroups where they are available.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("tenure-it-").tempdir().expect("a temporary directory");
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).expect("chmod");
@@ -33,35 +33,35 @@ impl Install {
         Self { dir, state, cgroup: true, unprivileged: false, daemon: false, env: Vec::new() }
     }
 
-    /// The same without cgroups.
+    /// Disables cgroups.
     #[must_use]
     pub fn without_cgroup(mut self) -> Self {
         self.cgroup = false;
         self
     }
 
-    /// The same with a daemon that starts on first use; others do without one.
+    /// Enables a daemon that starts on first use; without this there is none.
     #[must_use]
     pub fn with_daemon(mut self) -> Self {
         self.daemon = true;
         self
     }
 
-    /// The same as a user without rights. Tests run as root; others are unprivileged already.
+    /// Uses an unprivileged user. Tests run as root; others are unprivileged already.
     #[must_use]
     pub fn unprivileged(mut self) -> Self {
         self.unprivileged = rustix::process::geteuid().is_root();
         self
     }
 
-    /// The same with another state root.
+    /// Uses another state root.
     #[must_use]
     pub fn with_state(mut self, state: PathBuf) -> Self {
         self.state = state;
         self
     }
 
-    /// The same with a variable in Tenure's environment.
+    /// Sets a variable in Tenure's environment.
     #[must_use]
     pub fn with_env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.into(), value.into()));
@@ -83,7 +83,7 @@ impl Install {
         self.dir.path().join("config.toml")
     }
 
-    /// Whether its runs get a cgroup; `None` where that depends on the system.
+    /// True if its runs must get a cgroup; `None` if that depends on the system.
     pub fn expects_cgroup(&self) -> Option<bool> {
         let is_root = rustix::process::geteuid().is_root() && !self.unprivileged;
         if self.cgroup && !is_root { None } else { Some(self.cgroup) }
@@ -111,7 +111,7 @@ impl Install {
             command.env("TENURE_NO_AUTOSTART", "1");
         }
         command.env("TENURE_CGROUP", if self.cgroup { "on" } else { "off" });
-        // Not that of whoever runs the tests.
+        // Not that of the user who runs the tests.
         command.env("TENURE_CONFIG", self.config());
         command.envs(self.env.iter().cloned());
         command.stdin(Stdio::null());
@@ -121,13 +121,13 @@ impl Install {
     /// Runs `tenure` to its end and collects what it printed.
     #[track_caller]
     pub fn tenure(&self, args: &[&str]) -> Output {
-        Started::new(self.command(args)).output()
+        ChildProgram::new(self.command(args)).output()
     }
 
     /// Runs a shell script with this installation's environment, to its end.
     #[track_caller]
     pub fn shell(&self, script: &str) -> Output {
-        Started::new(self.shell_command(script)).output()
+        ChildProgram::new(self.shell_command(script)).output()
     }
 
     /// A shell script with this installation's environment that is not started yet; `$TENURE` is the program.
@@ -146,10 +146,10 @@ impl Install {
         command
     }
 
-    /// Starts `tenure` with its output captured, and goes on.
+    /// Starts `tenure` with its output captured, without waiting.
     #[track_caller]
-    pub fn start(&self, args: &[&str]) -> Started {
-        Started::new(self.command(args))
+    pub fn start(&self, args: &[&str]) -> ChildProgram {
+        ChildProgram::new(self.command(args))
     }
 
     /// Starts a command in the background; returns its run.
@@ -167,9 +167,9 @@ impl Install {
         self.tenure(&["wait", id]);
     }
 
-    /// A copy of a program where the unprivileged user can reach it, or the program itself.
+    /// A copy of a program where the unprivileged user can execute it, or the program itself.
     pub fn program(&self, program: &Path) -> PathBuf {
-        if !self.unprivileged || anybody_may_execute(program) {
+        if !self.unprivileged || is_executable_by_all(program) {
             return program.to_owned();
         }
         let copy = self.dir.path().join(program.file_name().expect("a program has a name"));
@@ -185,7 +185,7 @@ impl Install {
         self.program(actor()).to_str().expect("a path in UTF-8").to_owned()
     }
 
-    /// One run's record.
+    /// The record of a run.
     #[track_caller]
     pub fn show(&self, id: &str) -> Value {
         let output = self.tenure(&["show", "--json", id]);
@@ -205,7 +205,7 @@ impl Install {
         self.start(&["logs", "-f", id]).wait_for(text);
     }
 
-    /// A run's output as it is kept.
+    /// The stored output of a run.
     #[track_caller]
     pub fn logs(&self, args: &[&str]) -> Vec<u8> {
         let output = self.tenure(&[&["logs"], args].concat());
@@ -213,26 +213,26 @@ impl Install {
         output.stdout
     }
 
-    /// Waits for a run's end, and returns the exit code that `tenure wait` makes of it.
+    /// Waits for a run's end, and returns the exit code of `tenure wait`.
     #[track_caller]
     pub fn wait(&self, id: &str) -> i32 {
         self.start(&["wait", id]).code()
     }
 
-    /// Asks for a run's end, and does not wait for it.
+    /// Requests a run's end without waiting for it.
     #[track_caller]
     pub fn ask_to_cancel(&self, args: &[&str]) {
         let output = self.tenure(&[&["cancel"], args].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The ids of all runs there are directories of.
+    /// The ids of all run directories.
     pub fn runs(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.state.join("runs")) else { return Vec::new() };
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
-    /// The only run there is.
+    /// The only run.
     #[track_caller]
     pub fn only_run(&self) -> String {
         let runs = self.runs();
@@ -240,21 +240,21 @@ impl Install {
         runs.into_iter().next().expect("one")
     }
 
-    /// What nurseries and keepers had to complain about.
-    pub fn complaints(&self) -> String {
+    /// The log of nurseries and keepers.
+    pub fn nursery_log(&self) -> String {
         std::fs::read_to_string(self.state.join("nursery.log")).unwrap_or_default()
     }
 }
 
 impl Install {
-    /// Removes the cgroup that an installation keeps for its runs' own; a test's has no later use.
+    /// Removes the installation's own cgroup, which Tenure keeps for later runs.
     fn remove_cgroup(&self) {
         for id in self.runs() {
             let note = RunDir::open(&self.state.join("runs").join(id))
                 .ok()
                 .and_then(|dir| dir.note().ok().flatten());
             if let Some(Boundary::Cgroup { path }) = note.map(|note| note.boundary) {
-                // One that is occupied stays: the test has failed.
+                // An occupied one stays: the test has failed.
                 let _ = Path::new(&path).parent().map(std::fs::remove_dir);
             }
         }
@@ -267,11 +267,11 @@ impl Drop for Install {
             let runs = self.runs();
             let args =
                 [&["cancel", "--now"], &runs.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
-            // The test has failed already, and says why.
+            // The test has failed already, and has its message.
             let _ = self.command(&args).output();
         }
         if self.daemon {
-            // The daemon that was started on first use goes with the installation, and what it holds goes with it.
+            // The daemon of this installation, and its runs, end with the installation.
             let _ = self.command(&["daemon", "stop", "--cancel-runs"]).output();
         }
         self.remove_cgroup();
@@ -286,32 +286,32 @@ impl Default for Install {
 
 /// The `tenure` program that the tests were built with.
 pub fn tenure() -> &'static Path {
-    beside("tenure-it")
+    built_program("tenure-it")
 }
 
 /// The program with the nasty behaviours.
 pub fn actor() -> &'static Path {
-    beside("actor")
+    built_program("actor")
 }
 
-/// The agent that does what its prompt says.
+/// The scripted agent with a command line.
 pub fn scripted() -> &'static Path {
-    beside("scripted")
+    built_program("scripted")
 }
 
-/// The same over the Agent Client Protocol.
+/// The scripted ACP agent.
 pub fn scripted_acp() -> &'static Path {
-    beside("scripted-acp")
+    built_program("scripted-acp")
 }
 
-/// Whether everybody can reach and execute a program where it is.
-fn anybody_may_execute(program: &Path) -> bool {
+/// True if every user can reach and execute a program at its place.
+fn is_executable_by_all(program: &Path) -> bool {
     let allows =
         |path: &Path, bits| std::fs::metadata(path).is_ok_and(|it| it.permissions().mode() & bits == bits);
     allows(program, 0o005) && program.ancestors().skip(1).all(|dir| allows(dir, 0o001))
 }
 
-/// A program of this package, for as long as the tests run.
-pub(crate) fn beside(name: &str) -> &'static Path {
+/// A program of this package, found once per test process.
+pub(crate) fn built_program(name: &str) -> &'static Path {
     Box::leak(crate::program(name).into_boxed_path())
 }

@@ -1,12 +1,12 @@
-//! A pid namespace of the test's own, with few pids: what happens in it can reach nobody outside, and all of it is
-//! gone when the test is.
+//! A pid namespace of the test's own, with few pids: processes in it can reach none outside, and all of them are gone
+//! when the test is.
 
-use crate::install::beside;
-use crate::started::Started;
+use crate::child_program::ChildProgram;
+use crate::install::built_program;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Runs a verb of `lab` in a new pid namespace where pids go from 300 up to `pid_max`, and expects that it succeeds.
+/// Runs a verb of `lab` in a new pid namespace where pids go from 300 up to `pid_max`, and expects success.
 #[track_caller]
 #[expect(clippy::disallowed_methods, reason = "a test starts its own laboratory")]
 pub fn play(pid_max: u32, words: &[&str]) {
@@ -19,15 +19,15 @@ pub fn play(pid_max: u32, words: &[&str]) {
         command.args(["--user", "--map-root-user"]);
     }
     command.args(["--pid", "--fork", "--mount-proc", "--kill-child", "--"]);
-    command.arg(beside("lab")).arg("init").arg(pid_max.to_string()).args(words).stdin(Stdio::null());
+    command.arg(built_program("lab")).arg("init").arg(pid_max.to_string()).args(words).stdin(Stdio::null());
     for name in ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID"] {
-        // Who is forked there looks like a process of some run, but of none that is judged.
+        // A process that is forked there looks like one of some run, but of none that is judged.
         command.env(name, "0123456789abcdef0123456789abcdef");
     }
     succeed(command, words);
 }
 
-/// Runs a verb of `lab` in this namespace, and expects that it succeeds.
+/// Runs a verb of `lab` in this namespace, and expects success.
 #[track_caller]
 pub fn play_here(words: &[&str]) {
     succeed(laboratory(words), words);
@@ -36,17 +36,17 @@ pub fn play_here(words: &[&str]) {
 /// A verb of `lab` that is not started yet.
 #[expect(clippy::disallowed_methods, reason = "a test starts its own laboratory")]
 pub fn laboratory(words: &[&str]) -> Command {
-    let mut command = Command::new(beside("lab"));
+    let mut command = Command::new(built_program("lab"));
     command.args(words).stdin(Stdio::null());
     command
 }
 
-/// How long a play of `lab` may take: a chaos of half a minute takes several on a busy machine.
+/// Time limit of a verb of `lab`: a chaos of half a minute takes several on a busy machine.
 const PLAY: Duration = Duration::from_mins(5);
 
 #[track_caller]
 fn succeed(command: Command, words: &[&str]) {
-    let mut lab = Started::new(command);
+    let mut lab = ChildProgram::new(command);
     let code = lab.code_within(PLAY);
     assert_eq!(code, 0, "lab {words:?}\n{}\n{}", lab.out(), lab.err());
     lab.out()

@@ -1,8 +1,8 @@
-//! What `/proc` says of processes that a test knows by pid.
+//! Facts from `/proc` about processes that a test knows by pid.
 
 use std::fs;
 
-/// One process's status fields: state, parent, group, session, start time. `None` if it is gone.
+/// Status fields of a process: state, parent, group, session, start time. `None` if it is gone.
 pub fn stat(pid: i32) -> Option<(char, i32, i32, i32, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let after = &text[text.rfind(')')? + 1..];
@@ -12,15 +12,15 @@ pub fn stat(pid: i32) -> Option<(char, i32, i32, i32, u64)> {
     Some((fields.first()?.chars().next()?, small(1)?, small(2)?, small(3)?, number(19)?.try_into().ok()?))
 }
 
-/// Whether a process runs: it exists and is no zombie.
+/// True if a process runs: it exists and is no zombie.
 pub fn runs(pid: i32) -> bool {
     stat(pid).is_some_and(|(state, ..)| !matches!(state, 'Z' | 'X'))
 }
 
-/// Waits until a shell's terminal is a job's: it says which job it is about to put there before it does.
+/// Waits until a job has a shell's terminal: the shell prints the job before it passes the terminal on.
 #[track_caller]
 pub fn wait_in_background(shell: i32) {
-    crate::eventually("a job in the foreground", || {
+    crate::eventually("a foreground job", || {
         let text = fs::read_to_string(format!("/proc/{shell}/stat")).ok()?;
         let after = &text[text.rfind(')')? + 1..];
         let foreground: i32 = after.split_ascii_whitespace().nth(5)?.parse().ok()?;
@@ -28,7 +28,7 @@ pub fn wait_in_background(shell: i32) {
     });
 }
 
-/// Whether a process is stopped, as at a pause point.
+/// True if a process is stopped, as at a pause point.
 pub fn is_stopped(pid: i32) -> bool {
     stat(pid).is_some_and(|(state, ..)| state == 'T')
 }
@@ -56,7 +56,7 @@ pub fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
-/// The name a process is listed under.
+/// The name of a process.
 pub fn name(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
@@ -68,7 +68,7 @@ pub fn command(pid: i32) -> Vec<String> {
     text.strip_suffix('\0').map_or(Vec::new(), |text| text.split('\0').map(str::to_owned).collect())
 }
 
-/// When a process started, in Unix milliseconds, to the clock's tick.
+/// The start time of a process in Unix milliseconds, to the clock's tick.
 pub fn started_at_ms(pid: i32) -> Option<u64> {
     let (.., ticks) = stat(pid)?;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
@@ -80,7 +80,7 @@ pub fn started_at_ms(pid: i32) -> Option<u64> {
     u64::try_from(now.checked_sub(age)?.as_millis()).ok()
 }
 
-/// The signals that were sent to a process which blocks them.
+/// The pending signals of a process that blocks them.
 pub fn pending(pid: i32) -> Vec<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let masks =
@@ -96,7 +96,7 @@ pub fn all() -> Vec<i32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Every process that was executed with this entry in its environment, as far as we may read.
+/// Every process that was executed with this entry in its environment, as far as readable.
 pub fn carriers(entry: &str) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -107,7 +107,7 @@ pub fn carriers(entry: &str) -> Vec<i32> {
     .collect()
 }
 
-/// Every running process whose command line or environment holds this text, as far as we may read.
+/// Every running process whose command line or environment holds this text, as far as readable.
 pub fn naming(text: &str) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -118,7 +118,7 @@ pub fn naming(text: &str) -> Vec<i32> {
     pids.filter(|&pid| (names(pid, "cmdline") || names(pid, "environ")) && runs(pid)).collect()
 }
 
-/// Kills one process that the test started (or that Tenure started for it), by a descriptor that means no other.
+/// Kills one process that the test started (or that Tenure started for it), by a pidfd.
 pub fn kill(pid: i32) {
     send(pid, rustix::process::Signal::KILL);
 }
@@ -129,7 +129,7 @@ pub fn send(pid: i32, signal: rustix::process::Signal) {
     assert!(pid > 1, "pid {pid} is never signalled");
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return };
     if let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
-        // One that is gone meanwhile is as dead as it was to be.
+        // The process is dead already, as intended.
         let _ = rustix::process::pidfd_send_signal(pidfd, signal);
     }
 }

@@ -1,11 +1,11 @@
-//! An interactive bash whose screen is the same everywhere: its prompt is known, and it keeps no history.
+//! An interactive bash whose screen is the same everywhere: its prompt is fixed, and it keeps no history.
 
 use crate::install::Install;
 
-/// How it is started.
+/// Its command.
 pub const BASH: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
 
-/// An installation in whose terminals it is.
+/// An installation with its prompt.
 pub fn install() -> Install {
     Install::new()
         .with_env("TERM", "xterm")
@@ -14,7 +14,7 @@ pub fn install() -> Install {
         .with_env("HISTFILE", "")
 }
 
-/// Starts one in a terminal, without anybody at it, and waits for its prompt; returns the run.
+/// Starts a bash on a background pty, and waits for its prompt; returns the run.
 #[track_caller]
 pub fn bash(install: &Install) -> String {
     let id = install.start_in_background(&["--grace", "200ms", "--pty"], &BASH);

@@ -1,4 +1,4 @@
-//! Tasks as somebody sees them who asks the daemon, and their notices as the registry's file has them.
+//! Tasks through the daemon's API, and their notices in the registry's file.
 
 use crate::api::{Answer, Api};
 use crate::eventually;
@@ -6,7 +6,7 @@ use crate::install::Install;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
-/// Asks for something to be done with tasks, whatever is answered.
+/// Sends a tasks request and returns any response.
 #[track_caller]
 pub fn ask(api: &Api, action: &str, lookup: &str, more: &Value) -> Answer {
     let mut request = json!({"action": action, "lookup": lookup});
@@ -16,7 +16,7 @@ pub fn ask(api: &Api, action: &str, lookup: &str, more: &Value) -> Answer {
     api.post("/v1/tasks", &request)
 }
 
-/// One task.
+/// A task.
 #[track_caller]
 pub fn show(api: &Api, lookup: &str) -> Value {
     ask(api, "show", lookup, &json!({})).is(200).json()["task"].clone()
@@ -38,13 +38,13 @@ pub fn of_turn(api: &Api, turn: &Value) -> Value {
 
 /// Waits until a task has this status.
 #[track_caller]
-pub fn becomes(api: &Api, lookup: &str, status: &str) -> Value {
-    stands(api, lookup, "status", status)
+pub fn wait_status(api: &Api, lookup: &str, status: &str) -> Value {
+    wait_field(api, lookup, "status", status)
 }
 
-/// Waits until a field of a task says this.
+/// Waits until a field of a task has this value.
 #[track_caller]
-pub fn stands(api: &Api, lookup: &str, field: &str, word: &str) -> Value {
+pub fn wait_field(api: &Api, lookup: &str, field: &str, word: &str) -> Value {
     eventually(&format!("{lookup} has {field} {word}"), || {
         Some(show(api, lookup)).filter(|task| task[field] == word)
     })
@@ -53,13 +53,13 @@ pub fn stands(api: &Api, lookup: &str, field: &str, word: &str) -> Value {
 fn registry(install: &Install) -> Connection {
     let path = install.state().join("tenure.db");
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a registry");
-    db.busy_timeout(crate::PATIENCE).expect("a registry");
+    db.busy_timeout(crate::WAIT_LIMIT).expect("a registry");
     db
 }
 
-/// What the events told of a task on a channel that is these, in its order.
+/// The notices in the events of a task on an `events` channel, in order.
 #[track_caller]
-pub fn heard(install: &Install, task: &str) -> Vec<Value> {
+pub fn events_channel_notices(install: &Install, task: &str) -> Vec<Value> {
     let db = registry(install);
     let mut statement = db
         .prepare("SELECT detail FROM events WHERE kind = 'task-notice' ORDER BY seq")
@@ -70,12 +70,15 @@ pub fn heard(install: &Install, task: &str) -> Vec<Value> {
     told.filter(|detail| detail["taskId"] == task).collect()
 }
 
-/// What became of each notice of a task, the oldest first: what it is for, and its state.
+/// The purpose and state of each notice of a task, the oldest first.
 #[track_caller]
 pub fn notices(install: &Install, task: &Value) -> Vec<(String, String)> {
     let db = registry(install);
-    let mut statement =
-        db.prepare("SELECT purpose, state FROM outbox WHERE task_id = ?1 ORDER BY seq").expect("an outbox");
+    let mut statement = db
+        .prepare(
+            "SELECT purpose, state FROM outbox WHERE task_id = ?1 AND purpose <> 'exec-ended' ORDER BY seq",
+        )
+        .expect("an outbox");
     let rows = statement.query_map([task["taskId"].as_str()], |row| Ok((row.get(0)?, row.get(1)?)));
     rows.and_then(Iterator::collect).expect("an outbox that can be read")
 }

@@ -1,6 +1,6 @@
-//! A terminal that the test sits at: it holds the master, and what it starts has the other end as its own.
+//! A terminal of the test: it holds the master, and the program that it starts has the slave.
 
-use crate::{PATIENCE, eventually};
+use crate::{WAIT_LIMIT, eventually};
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{Termios, Winsize};
 use std::fs::File;
@@ -14,16 +14,16 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub struct Terminal {
     master: File,
-    /// Kept open, so that the terminal's settings can be read when the program is gone.
+    /// Kept open, so that the terminal's settings can be read after the program's exit.
     slave: File,
     child: Child,
     screen: Arc<Mutex<Vec<u8>>>,
-    /// Where [`Terminal::wait_for`] goes on to look.
+    /// Position from which [`Terminal::wait_for`] searches.
     seen: usize,
 }
 
 impl Terminal {
-    /// Starts a command with a new terminal of this size as its own.
+    /// Starts a command with a new terminal of this size as its controlling terminal.
     #[track_caller]
     pub fn start(mut command: Command, cols: u16, rows: u16) -> Self {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -45,7 +45,7 @@ impl Terminal {
         let master = File::from(master);
         let screen = Arc::new(Mutex::new(Vec::new()));
         let (shared, mut from) = (Arc::clone(&screen), master.try_clone().expect("dup"));
-        // The thread ends with the test: the slave that is kept open never hangs up.
+        // The thread ends with the test: the open slave prevents a hang-up.
         std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(n) = from.read(&mut chunk) {
@@ -55,13 +55,13 @@ impl Terminal {
         Self { master, slave, child, screen, seen: 0 }
     }
 
-    /// Everything that came to the terminal so far.
+    /// All output to the terminal so far.
     pub fn screen(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().expect("no reader panics")).into_owned()
     }
 
-    /// Asserts that a terminal emulator that saw all of this is as it was at the start: the main screen with a visible
-    /// cursor, and no mode of the keyboard, the mouse or pasting.
+    /// Asserts that a terminal emulator that got all of this is in its initial state: the main screen with a
+    /// visible cursor, and no mode of the keyboard, the mouse or pasting.
     #[track_caller]
     pub fn assert_put_back(&self) {
         let shown = self.screen();
@@ -71,7 +71,7 @@ impl Terminal {
         let screen = emulator.screen();
         assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.inverse(), "{shown:?}");
         assert_eq!(screen.input_mode_formatted(), fresh, "{shown:?}");
-        let mut tracker = tenure_screen::ModeTracker::default();
+        let mut tracker = tenure_output::screen::ModeTracker::default();
         tracker.feed(shown.as_bytes());
         assert_eq!(tracker.undo(), "", "{shown:?}");
     }
@@ -82,10 +82,10 @@ impl Terminal {
         self.master.write_all(keys.as_bytes()).expect("a terminal takes keys");
     }
 
-    /// Waits until this text comes, after what was waited for before.
+    /// Waits until this text arrives, after the text of the last wait.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + WAIT_LIMIT;
         loop {
             let screen = self.screen.lock().expect("no reader panics").clone();
             let found = screen[self.seen..].windows(text.len()).position(|window| window == text.as_bytes());
@@ -94,12 +94,12 @@ impl Terminal {
                 return;
             }
             let rest = String::from_utf8_lossy(&screen[self.seen..]).into_owned();
-            assert!(std::time::Instant::now() < deadline, "{text:?} does not come: {rest:?}");
+            assert!(std::time::Instant::now() < deadline, "{text:?} does not arrive: {rest:?}");
             std::thread::park_timeout(std::time::Duration::from_millis(3));
         }
     }
 
-    /// Gives the terminal another size, as a window manager would.
+    /// Resizes the terminal, as a window manager would.
     pub fn resize(&self, cols: u16, rows: u16) {
         set_size(&self.master, cols, rows);
     }
@@ -114,7 +114,7 @@ impl Terminal {
         self.child.id().cast_signed()
     }
 
-    /// Waits until the program has ended and returns its exit code; a signal counts as 128 and its number.
+    /// Waits until the program has ended and returns its exit code; a signal counts as 128 plus its number.
     #[track_caller]
     pub fn code(&mut self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
@@ -125,7 +125,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Its run ends with it: it is the caller.
+        // Its run ends with it, its caller.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

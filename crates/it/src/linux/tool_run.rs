@@ -1,9 +1,9 @@
-//! One run that an agent has: its input, its terminal, its end, by `exec` and `process` alone.
+//! A run of an agent: its input, its terminal, its end, by `exec` and `process` alone.
 
 use crate::agent::Agent;
 use crate::api::{Answer, text};
-use crate::shown::lines_of;
-use crate::{PATIENCE, eventually};
+use crate::screen::lines_of;
+use crate::{WAIT_LIMIT, eventually};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ impl Agent {
         self.begin_run(json!({"command": command, "pty": true}))
     }
 
-    /// Starts what goes on in the background.
+    /// Starts a background command.
     #[track_caller]
     pub fn begin_run(&self, request: Value) -> ToolRun {
         ToolRun { agent: self.clone(), id: self.start_with(request) }
@@ -36,48 +36,48 @@ impl Agent {
 }
 
 impl ToolRun {
-    /// Asks `process` about this run, whatever it answers.
+    /// Calls `process` about this run and returns any response.
     #[track_caller]
     pub fn asks(&self, action: &str, rest: &Value) -> Answer {
         self.agent.ask(action, &self.id, rest)
     }
 
-    /// Does something with this run.
+    /// Calls `process` about this run, which must succeed.
     #[track_caller]
-    pub fn does(&self, action: &str, rest: &Value) -> Value {
+    pub fn expect_ok(&self, action: &str, rest: &Value) -> Value {
         self.agent.process(action, &self.id, rest)
     }
 
     /// Writes to its input.
     #[track_caller]
     pub fn write(&self, data: &str) {
-        let reply = self.does("write", &json!({"data": data}));
+        let reply = self.expect_ok("write", &json!({"data": data}));
         assert_eq!(reply["bytesWritten"], data.len(), "{reply}");
     }
 
     /// Presses keys.
     #[track_caller]
     pub fn keys(&self, keys: &[&str]) {
-        self.does("send-keys", &json!({"keys": keys}));
+        self.expect_ok("send-keys", &json!({"keys": keys}));
     }
 
     /// Types a line, and presses Enter.
     #[track_caller]
     pub fn types(&self, line: &str) {
-        self.does("send-keys", &json!({"literal": line, "keys": ["Enter"]}));
+        self.expect_ok("send-keys", &json!({"literal": line, "keys": ["Enter"]}));
     }
 
-    /// What its terminal shows.
+    /// Its terminal's screen.
     #[track_caller]
     pub fn screen(&self) -> Value {
-        self.does("screen", &json!({}))["screen"].clone()
+        self.expect_ok("screen", &json!({}))["screen"].clone()
     }
 
-    /// Waits until its terminal shows something.
+    /// Waits until its screen satisfies `wanted`.
     #[track_caller]
     pub fn wait_for_screen(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_LIMIT;
         while Instant::now() < deadline {
             last = self.screen();
             if wanted(&last) {
@@ -87,13 +87,13 @@ impl ToolRun {
         panic!("no {what} on the screen: {last:#}");
     }
 
-    /// Waits until a line of its terminal is this.
+    /// Waits until a line of its screen equals `line`.
     #[track_caller]
     pub fn wait_for_line(&self, line: &str) -> Value {
         self.wait_for_screen(line, |screen| lines_of(screen).iter().any(|found| found == line))
     }
 
-    /// Waits until the last line that is not empty, where the cursor is, is this.
+    /// Waits until the line with the cursor equals `prompt`.
     #[track_caller]
     pub fn wait_for_prompt(&self, prompt: &str) -> Value {
         self.wait_for_screen(prompt, |screen| {
@@ -102,14 +102,14 @@ impl ToolRun {
         })
     }
 
-    /// How `list` shows it.
+    /// Its entry in `list`.
     #[track_caller]
     pub fn listed(&self) -> Value {
         let runs = self.agent.list();
         runs.into_iter().find(|run| run["runId"] == self.id.as_str()).expect("it is listed")
     }
 
-    /// Waits until `list` says this of its waiting for input.
+    /// Waits until `list` shows this value of `waitingForInput`.
     #[track_caller]
     pub fn wait_until_waiting_is(&self, expected: &Value) {
         let mut last = Value::Null;
@@ -120,13 +120,13 @@ impl ToolRun {
         });
     }
 
-    /// Its whole output as `log` gives it.
+    /// Its complete output from `log`.
     #[track_caller]
     pub fn log(&self) -> String {
-        text(&self.does("log", &json!({"offset": 0}))["output"])
+        text(&self.expect_ok("log", &json!({"offset": 0}))["output"])
     }
 
-    /// Waits until its log holds this.
+    /// Waits until its log contains this.
     #[track_caller]
     pub fn wait_for_log(&self, wanted: &str) {
         self.agent.wait_for(&self.id, wanted);
@@ -138,17 +138,17 @@ impl ToolRun {
         self.agent.poll_to_the_end(&self.id).1
     }
 
-    /// Waits until it has exited by itself, with this code.
+    /// Waits until it has exited by itself with this code.
     #[track_caller]
     pub fn exits(&self, code: i32) {
         let end = self.end();
         assert_eq!((&end["status"], &end["exitCode"]), (&"completed".into(), &code.into()), "{end}");
     }
 
-    /// Ends it, whole.
+    /// Kills its whole tree.
     #[track_caller]
     pub fn kill(&self) -> Value {
-        let reply = self.does("kill", &json!({}));
+        let reply = self.expect_ok("kill", &json!({}));
         assert_ne!(reply["status"], "running", "{reply}");
         reply
     }

@@ -1,4 +1,4 @@
-//! A WebSocket as a client without a library speaks it.
+//! A WebSocket client without a library.
 
 use crate::api::{Api, Wire};
 
@@ -6,20 +6,20 @@ use crate::api::{Api, Wire};
 #[derive(Debug)]
 pub struct WebSocket {
     wire: Wire,
-    /// What came with what was waited for, and after it.
+    /// Bytes that arrived after the text of the last wait.
     rest: Vec<u8>,
 }
 
-/// What came.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// Bytes.
     Bytes(Vec<u8>),
     /// Text.
     Text(String),
-    /// The end: its code and reason.
+    /// The close code and reason.
     Close(u16, String),
-    /// The connection broke without a word.
+    /// The connection broke without a close message.
     Broken,
 }
 
@@ -37,7 +37,7 @@ impl WebSocket {
         wire.request("GET", &format!("/v1/runs/{id}/attach"), &headers, b"");
         let head = wire.head();
         assert_eq!(head.status, 101, "{head:?} {:?}", String::from_utf8_lossy(&wire.take(4096)));
-        // What RFC 6455 says that this key is answered with.
+        // The response to this key by RFC 6455.
         assert_eq!(head.header("sec-websocket-accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
         Self { wire, rest: Vec::new() }
     }
@@ -58,26 +58,26 @@ impl WebSocket {
         let mask = [1, 2, 3, 4];
         frame.extend(mask);
         frame.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
-        // One that was closed meanwhile says why when it is read.
+        // A closed connection reports its reason at the next read.
         let _ = self.wire.send(&frame);
     }
 
-    /// Types bytes.
+    /// Sends keys as bytes.
     pub fn keys(&mut self, keys: &str) {
         self.send(2, keys.as_bytes());
     }
 
-    /// Says text.
+    /// Sends text.
     pub fn text(&mut self, text: &str) {
         self.send(1, text.as_bytes());
     }
 
-    /// Leaves politely.
+    /// Sends a close message.
     pub fn close(&mut self) {
         self.send(8, &1000u16.to_be_bytes());
     }
 
-    /// What comes next; pings are answered.
+    /// Reads the next message; answers pings.
     #[track_caller]
     pub fn hear(&mut self) -> Said {
         loop {
@@ -102,7 +102,7 @@ impl WebSocket {
         }
     }
 
-    /// Reads until this text has come; returns what came until then.
+    /// Reads until this text has arrived; returns the text before it.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
         let mut seen = std::mem::take(&mut self.rest);
@@ -130,7 +130,7 @@ impl WebSocket {
                 Said::Close(code, reason) => {
                     return (String::from_utf8_lossy(&seen).into_owned(), code, reason);
                 }
-                Said::Broken => panic!("no word of the end: {:?}", String::from_utf8_lossy(&seen)),
+                Said::Broken => panic!("no close message: {:?}", String::from_utf8_lossy(&seen)),
             }
         }
     }

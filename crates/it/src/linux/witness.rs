@@ -1,7 +1,7 @@
-//! The exact moment at which the last process of a tree is dead: each holds the writing end of a FIFO, so the
-//! reading end sees a hang-up then, and not before.
+//! The exact moment at which the last process of a tree is dead: each holds the writing end of a FIFO, so the reading
+//! end sees a hang-up then, and not before.
 
-use crate::PATIENCE;
+use crate::WAIT_LIMIT;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Makes the FIFO in a directory; anybody may open it.
+    /// Makes the FIFO in a directory; every user may open it.
     pub fn new(dir: &Path) -> Self {
         use rustix::fs::{FileType, Mode, OFlags};
         let path = dir.join("witness");
@@ -30,21 +30,21 @@ impl Witness {
         &self.path
     }
 
-    /// Whether everybody who ever opened the FIFO is dead. False before the first did.
+    /// True if every process that ever opened the FIFO is dead. False before the first did.
     pub fn all_dead(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits until everybody who opened the FIFO is dead.
+    /// Waits until every process that opened the FIFO is dead.
     #[track_caller]
     pub fn wait_all_dead(&self) {
-        assert!(self.wait(PATIENCE), "a process of the tree is alive after {PATIENCE:?}");
+        assert!(self.wait(WAIT_LIMIT), "a process of the tree is alive after {WAIT_LIMIT:?}");
     }
 
-    /// Waits until nobody has the FIFO open, whether or not anybody ever had. For when nobody can come any more.
+    /// Waits until no process has the FIFO open, even if none ever had. Only for when no more can come.
     #[track_caller]
     pub fn wait_nobody(&self, patience: Duration) {
-        // Once there was a writer, a hang-up means that there is none.
+        // After a writer, a hang-up means that there is none.
         drop(std::fs::OpenOptions::new().write(true).open(&self.path).expect("open the FIFO"));
         assert!(self.wait(patience), "a process of the tree is alive after {patience:?}");
     }

@@ -1,47 +1,48 @@
-//! What must be true of the records of an installation whose runs have all ended, by what Tenure itself tells of them.
+//! Invariants of the records of an installation whose runs have all ended, by Tenure's own output.
 
-use super::home::Home;
+use super::install::MatrixInstall;
 use crate::eventually;
 use serde_json::Value;
 use tenure_core::ending::Reason;
 
-impl Home {
-    /// Every run there ever was.
+impl MatrixInstall {
+    /// Every run.
     #[track_caller]
     pub fn runs(&self) -> Vec<Value> {
-        serde_json::from_str(&self.says(&["ps", "--all", "--json"])).expect("a list of runs")
+        serde_json::from_str(&self.output_of(&["ps", "--all", "--json"])).expect("a list of runs")
     }
 
-    /// Everything that was told, the oldest first.
+    /// All events, the oldest first.
     #[track_caller]
     pub fn events(&self) -> Vec<Value> {
-        let text = self.says(&["events", "--since", "0", "--json"]);
+        let text = self.output_of(&["events", "--since", "0", "--json"]);
         serde_json::Deserializer::from_str(&text).into_iter().map(|event| event.expect("JSON")).collect()
     }
 
-    /// What was told of one run under this name.
+    /// The events of one run of this kind.
     #[track_caller]
-    pub fn told(&self, run: &str, kind: &str) -> Vec<Value> {
+    pub fn events_of(&self, run: &str, kind: &str) -> Vec<Value> {
         let is = |event: &Value| event["runId"] == run && event["kind"] == kind;
         self.events().into_iter().filter(is).collect()
     }
 
-    /// The same once something was.
+    /// Waits for events of one run of this kind.
     #[track_caller]
-    pub fn wait_told(&self, run: &str, kind: &str) -> Vec<Value> {
-        eventually(kind, || Some(self.told(run, kind)).filter(|told| !told.is_empty()))
+    pub fn wait_events_of(&self, run: &str, kind: &str) -> Vec<Value> {
+        eventually(kind, || Some(self.events_of(run, kind)).filter(|told| !told.is_empty()))
     }
 
-    /// One value of the metrics.
+    /// A value of the metrics.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
-        metric(&self.says(&["metrics"]), name)
+        metric(&self.output_of(&["metrics"]), name)
     }
 
-    /// Every run has ended, was told of once, and is closed; returns why each has ended.
+    /// Checks that every run has ended, with one event of its start and end, and is closed; returns the
+    /// reason of each ending.
     #[track_caller]
     pub fn audit(&self) -> Vec<String> {
-        let runs = eventually("that every run is recorded as ended", || {
+        let runs = eventually("every run is recorded as ended", || {
             let runs = self.runs();
             runs.iter().all(|run| run["state"] == "exited").then_some(runs)
         });
@@ -59,10 +60,10 @@ impl Home {
         runs.iter().map(reason).collect()
     }
 
-    /// The counters of the only daemon that there is count these endings, each once.
+    /// Checks that the counters of the only daemon count these endings, each once.
     #[track_caller]
     pub fn audit_metrics(&self, reasons: &[String]) {
-        let text = self.says(&["metrics"]);
+        let text = self.output_of(&["metrics"]);
         let ended = |reason: &str| reasons.iter().filter(|one| *one == reason).count() as u64;
         for reason in Reason::ALL.map(|reason| reason.to_string()) {
             let name = format!("tenure_run_exit_total{{reason=\"{reason}\"}}");

@@ -1,19 +1,19 @@
-//! What a system cannot do. Each entry is skipped by name, says so, and is told in `docs/platforms.md`.
+//! Gaps of a system. Each entry is skipped by name, prints so, and is documented in `docs/platforms.md`.
 
 use std::io::Write;
 
-/// One thing that one system cannot show.
+/// A scenario that one system cannot show.
 #[derive(Debug)]
 pub struct Exception {
     /// The scenario, or the part of it.
     pub scenario: &'static str,
     /// `linux`, `macos`, `windows`, or `wine` where only Wine cannot.
     pub system: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// All of them.
+/// All exceptions.
 pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         scenario: "manual-cancel: leaving when asked",
@@ -27,23 +27,23 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// Whether this is skipped on the system that the test runs on; says so if it is.
+/// Returns true if the scenario is skipped on this system, and prints so.
 pub fn skipped(scenario: &str) -> bool {
     let here = system();
     let found = EXCEPTIONS.iter().find(|one| one.scenario == scenario && is_of(one.system, here));
     if let Some(Exception { system, reason, .. }) = found {
-        // Past the test harness, which keeps what a test prints to itself unless the test fails.
+        // Past the test harness, which hides the output of a passing test.
         let _ = writeln!(std::io::stdout(), "skipped: {scenario} on {system}: {reason}");
     }
     found.is_some()
 }
 
-/// The system that the test runs on.
+/// The system of this test.
 pub fn system() -> &'static str {
     if tenure_os::emulator::is_wine() { "wine" } else { std::env::consts::OS }
 }
 
-/// Whether something that is said of `system` holds on `here`: what Windows cannot do, Wine cannot either.
+/// True if an exception of `system` holds on `here`: Wine has all gaps of Windows.
 fn is_of(system: &str, here: &str) -> bool {
     system == here || (system == "windows" && here == "wine")
 }
@@ -54,7 +54,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn every_exception_is_told_in_the_documentation() {
+    fn every_exception_is_documented() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let entries = std::fs::read_dir(&docs).expect("the documentation").flatten();
         let files = entries.filter(|file| file.file_name().to_string_lossy().starts_with("platforms"));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_windows_cannot_do_wine_cannot_either_and_not_the_other_way_round() {
+    fn windows_exceptions_apply_to_wine_but_not_the_reverse() {
         assert!(is_of("windows", "wine") && is_of("windows", "windows") && is_of("wine", "wine"));
         assert!(!is_of("wine", "windows") && !is_of("macos", "linux"));
     }

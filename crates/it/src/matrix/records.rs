@@ -1,30 +1,30 @@
-//! What Tenure wrote down of a run's processes, and the locks that say which of its own live.
+//! Tenure's records of a run's processes, and the locks of its own live processes.
 
-use super::home::Home;
-use super::known::Known;
+use super::held_process::HeldProcess;
+use super::install::MatrixInstall;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::record::{self, Boundary, KeeperNote};
 use tenure_os::file::Dir;
 use tenure_os::lock::{self, Holder};
 
-/// The file with a run's note, which its keeper holds locked.
+/// The file with a run's note, locked by its keeper.
 const NOTE: &str = "keeper";
 
-impl Home {
-    /// Where a run's records are.
+impl MatrixInstall {
+    /// The directory of a run.
     pub fn run_path(&self, run: &str) -> PathBuf {
         self.state().join("runs").join(run)
     }
 
-    /// What is recorded of a run's processes.
+    /// The recorded processes of a run.
     #[track_caller]
     pub fn note(&self, run: &str) -> KeeperNote {
         let bytes = std::fs::read(self.run_path(run).join(NOTE)).expect("a note");
         record::decode(&bytes).expect("a note")
     }
 
-    /// Changes it. Nobody may hold it.
+    /// Changes the note. No process may hold it.
     #[track_caller]
     pub fn rewrite_note(&self, run: &str, change: impl FnOnce(&mut KeeperNote)) {
         let mut note = self.note(run);
@@ -32,20 +32,20 @@ impl Home {
         std::fs::write(self.run_path(run).join(NOTE), record::encode(&note)).expect("the note is written");
     }
 
-    /// Removes the control group that an installation keeps for those of its runs; a test's has no later use. Only Linux
-    /// has them.
+    /// Removes the cgroup that an installation keeps for later runs; a test's has none. Only Linux has
+    /// cgroups.
     pub(crate) fn remove_groups(&self) {
         for note in self.notes() {
             if let Boundary::Cgroup { path } = note.boundary {
-                // One that is occupied stays: the test has failed.
+                // An occupied one stays: the test has failed.
                 let _ = Path::new(&path).parent().map(std::fs::remove_dir);
             }
         }
     }
 
-    /// Every keeper that lives.
-    pub(crate) fn keepers(&self) -> Vec<Known> {
-        self.notes().iter().filter_map(|note| Known::recorded(&note.keeper)).collect()
+    /// All live keepers.
+    pub(crate) fn keepers(&self) -> Vec<HeldProcess> {
+        self.notes().iter().filter_map(|note| HeldProcess::recorded(&note.keeper)).collect()
     }
 
     fn notes(&self) -> Vec<KeeperNote> {
@@ -54,31 +54,31 @@ impl Home {
         notes.filter_map(|bytes| record::decode(&bytes).ok()).collect()
     }
 
-    /// A run's keeper, alive.
+    /// The live keeper of a run.
     #[track_caller]
-    pub fn keeper(&self, run: &str) -> Known {
-        Known::recorded(&self.note(run).keeper).expect("a keeper that lives")
+    pub fn keeper(&self, run: &str) -> HeldProcess {
+        HeldProcess::recorded(&self.note(run).keeper).expect("a keeper that lives")
     }
 
-    /// A run's root, alive.
+    /// The live root of a run.
     #[track_caller]
-    pub fn root(&self, run: &str) -> Known {
-        Known::recorded(&self.note(run).root).expect("a root that lives")
+    pub fn root(&self, run: &str) -> HeldProcess {
+        HeldProcess::recorded(&self.note(run).root).expect("a root that lives")
     }
 
-    /// The nursery of a run's keeper, alive: whoever started the keeper, and executes the same program.
+    /// The live nursery of a run's keeper: its parent, with the same program.
     #[track_caller]
-    pub fn nursery(&self, run: &str) -> Known {
+    pub fn nursery(&self, run: &str) -> HeldProcess {
         let keeper = self.keeper(run);
         let parent = || tenure_os::process::ancestors(keeper.pid()).get(1).copied().expect("a parent");
-        let nursery = Known::now(parent()).expect("a nursery");
+        let nursery = HeldProcess::now(parent()).expect("a nursery");
         assert_eq!(nursery.exe(), keeper.exe(), "the parent of {run}'s keeper is no nursery");
-        // While both live, a number that is still the parent's is that of the one that is held.
+        // While both live, the parent's pid is that of the held process.
         assert!(parent() == nursery.pid() && !nursery.is_dead() && !keeper.is_dead(), "no nursery of {run}");
         nursery
     }
 
-    /// Whose locks are held: the daemon's, nurseries', keepers'.
+    /// The held locks: of the daemon, nurseries and keepers.
     pub fn locks(&self) -> io::Result<Vec<String>> {
         let below = |name: &str| -> Vec<PathBuf> {
             let entries = std::fs::read_dir(self.state().join(name)).into_iter().flatten().flatten();

@@ -1,7 +1,8 @@
-//! The HTTP API: requests, events, limits, who may ask.
+//! The HTTP API: requests, events, limits, client identity.
 
 mod attach;
 mod bad_input;
+mod client_identity;
 mod events;
 mod facades;
 mod input;
@@ -12,4 +13,3 @@ mod sessions;
 mod story;
 mod tasks;
 mod tcp;
-mod who;

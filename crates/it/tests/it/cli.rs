@@ -1,4 +1,4 @@
-//! The command line as people use it.
+//! The command line in everyday use.
 
 mod acp;
 mod acp_terminal;

@@ -24,5 +24,5 @@ mod restart_reconcile;
 mod state_root;
 mod stop;
 mod supervision_failures;
-mod told_to_leave;
+mod termination_signals;
 mod two_owners;

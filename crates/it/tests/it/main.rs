@@ -9,6 +9,10 @@ mod api;
 mod cli;
 #[cfg(feature = "linux")]
 mod daemon;
+#[cfg(feature = "linux")]
+mod docs;
+#[cfg(feature = "linux")]
+mod examples;
 mod matrix;
 #[cfg(feature = "linux")]
 mod runs;

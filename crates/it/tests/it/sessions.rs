@@ -7,7 +7,7 @@ mod crash;
 mod forgery;
 mod many;
 mod mcp;
+mod odd_turns;
 mod rows;
 mod turn_ends;
-mod turn_odds;
 mod turns;

@@ -3,11 +3,11 @@
 mod cancel;
 mod command;
 mod crash;
-mod crash_ways;
+mod crash_deliveries;
 mod delivery;
 mod drain;
 mod events;
 mod kinds;
-mod seen;
-mod told;
-mod unread;
+mod notices;
+mod texts;
+mod unread_answers;

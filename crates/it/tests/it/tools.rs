@@ -1,13 +1,13 @@
 //! The agent's tools: exec, process, MCP, the exec policy.
 
 mod bad_input;
-mod bad_typing;
-mod end;
+mod bad_keys;
 mod exec;
+mod foreign_runs;
 mod interactive;
+mod kill;
 mod mcp;
 mod notice;
-mod others;
 mod policy;
 mod poll;
-mod waiting;
+mod waiting_for_input;

@@ -1,4 +1,4 @@
-//! What makes, replaces and ends a process. The actor has one thread, so a forked child may go on with any code.
+//! Fork, exec and exit. The actor has one thread, so a forked child can run any code.
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -14,13 +14,13 @@ pub(crate) enum Forked {
 pub(crate) fn fork() -> io::Result<Forked> {
     // SAFETY: the process has one thread, so no lock can be held by a thread that the child lacks.
     match unsafe { libc::fork() } {
-        // First, because `Pid::from_raw` panics on it.
+        // First, because `Pid::from_raw` panics on -1.
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(Pid::from_raw(pid).map_or(Forked::Child, Forked::Parent)),
     }
 }
 
-/// Ends this process without running what was registered for its exit: that belongs to the process it was forked from.
+/// Ends this process without its exit handlers: those belong to the process that it was forked from.
 pub(crate) fn quit(code: i32) -> ! {
     // SAFETY: `_exit` has no precondition.
     unsafe { libc::_exit(code) }
@@ -37,8 +37,8 @@ pub(crate) fn wait(child: Pid) -> io::Result<i32> {
     }
 }
 
-/// Becomes a new actor with `words` as its command line, no environment, and the descriptors of `kept`. Unlike
-/// `Command::exec` this leaves signal mask and dispositions as they are.
+/// Executes a new actor with `words` as its command line, no environment, and the descriptors of `kept`.
+/// Unlike `Command::exec` this leaves signal mask and dispositions unchanged.
 pub(crate) fn exec_bare(words: Vec<String>, kept: &[BorrowedFd<'_>]) -> io::Result<i32> {
     for fd in kept {
         fcntl_setfd(fd, FdFlags::empty())?;

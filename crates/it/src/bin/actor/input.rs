@@ -1,24 +1,24 @@
-//! Ways to treat what comes in by stdin.
+//! Verbs that read stdin.
 
-use crate::life::pause_for_ever;
-use crate::stage::{Stage, say, write_all};
-use crate::words::{Outcome, Words};
+use crate::args::{Args, VerbResult};
+use crate::context::{ActorContext, say, write_all};
+use crate::lifetime::pause_for_ever;
 use rustix::io::{Errno, read, retry_on_intr};
 use rustix::stdio::{stdin, stdout};
 use std::io;
 
-/// Prints nothing of its own: what comes out is what went in.
-pub(crate) fn echo(stage: &mut Stage, words: Words) -> Outcome {
+/// Prints nothing of its own: the output equals the input.
+pub(crate) fn echo(context: &mut ActorContext, words: Args) -> VerbResult {
     words.end()?;
-    stage.begin("echo")?;
+    context.begin("echo")?;
     each_piece(|piece| write_all(stdout(), piece))?;
     Ok(0)
 }
 
 /// Prints `BYTES HASH`, the hash being 64-bit FNV-1a in sixteen hex digits.
-pub(crate) fn count_stdin(stage: &mut Stage, words: Words) -> Outcome {
+pub(crate) fn count_stdin(context: &mut ActorContext, words: Args) -> VerbResult {
     words.end()?;
-    stage.ready("count-stdin")?;
+    context.ready("count-stdin")?;
     let (mut count, mut hash) = (0, 0xcbf2_9ce4_8422_2325u64);
     each_piece(|piece| {
         count += piece.len();
@@ -29,13 +29,13 @@ pub(crate) fn count_stdin(stage: &mut Stage, words: Words) -> Outcome {
     Ok(0)
 }
 
-pub(crate) fn never_read(stage: &mut Stage, words: Words) -> Outcome {
+pub(crate) fn never_read(context: &mut ActorContext, words: Args) -> VerbResult {
     words.end()?;
-    stage.ready("never-read")?;
+    context.ready("never-read")?;
     pause_for_ever()
 }
 
-/// Reads until the end of input, which for a terminal that was hung up is EIO.
+/// Reads until the end of input. On a terminal that was hung up that is EIO.
 fn each_piece(mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -1,8 +1,8 @@
-//! Ways to write that a reader of the output may get wrong.
+//! Output that a reader may get wrong.
 
-use crate::life::nap;
-use crate::stage::{Stage, say, write_all};
-use crate::words::{Fault, Outcome, Words};
+use crate::args::{Args, VerbError, VerbResult};
+use crate::context::{ActorContext, say, write_all};
+use crate::lifetime::nap;
 use rustix::io::{read, retry_on_intr};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::stdio::{stderr, stdin, stdout};
@@ -12,39 +12,40 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How many lines differ before the pattern comes again: a prime, so that no lost or swapped block of 2^n fits.
+/// Number of different lines before the pattern repeats: a prime, so that no lost or swapped block of 2^n
+/// fits.
 const DISTINCT_LINES: usize = 89;
 
-/// Byte `at` of what `fill` and `flood` write, in lines of `line` bytes with their newline.
+/// Byte `at` of the pattern of `fill` and `flood`, in lines of `line` bytes including their newline.
 #[allow(clippy::cast_possible_truncation, reason = "what is added to `!` is less than 89")]
 fn pattern(at: usize, line: usize) -> u8 {
     let (row, column) = (at / line % DISTINCT_LINES, at % line);
     if column == line - 1 { b'\n' } else { b'!' + ((row + column) % DISTINCT_LINES) as u8 }
 }
 
-pub(crate) fn fill(stage: &mut Stage, mut words: Words) -> Outcome {
+pub(crate) fn fill(context: &mut ActorContext, mut words: Args) -> VerbResult {
     let bytes = words.next("BYTES")?;
-    let pour = Pour::take(words, bytes)?;
-    stage.begin("fill")?;
+    let pour = PatternWriter::take(words, bytes)?;
+    context.begin("fill")?;
     pour.run()
 }
 
-pub(crate) fn flood(stage: &mut Stage, words: Words) -> Outcome {
-    let pour = Pour::take(words, usize::MAX)?;
-    stage.begin("flood")?;
+pub(crate) fn flood(context: &mut ActorContext, words: Args) -> VerbResult {
+    let pour = PatternWriter::take(words, usize::MAX)?;
+    context.begin("flood")?;
     pour.run()
 }
 
-/// `bytes` of the pattern to each of the streams, which take turns by `chunk`.
-struct Pour {
+/// Writes `bytes` of the pattern to each stream, in turns of `chunk` bytes.
+struct PatternWriter {
     streams: Vec<BorrowedFd<'static>>,
     bytes: usize,
     line: usize,
     chunk: usize,
 }
 
-impl Pour {
-    fn take(mut words: Words, bytes: usize) -> Result<Self, Fault> {
+impl PatternWriter {
+    fn take(mut words: Args, bytes: usize) -> Result<Self, VerbError> {
         let streams = match (words.flag("--stderr"), words.flag("--both")) {
             (_, true) => vec![stdout(), stderr()],
             (true, false) => vec![stderr()],
@@ -54,12 +55,12 @@ impl Pour {
         let chunk = words.option("--chunk")?.unwrap_or(64 * 1024);
         words.end()?;
         if line == 0 || chunk == 0 {
-            return Err(Fault::Usage("LEN is at least 1".to_owned()));
+            return Err(VerbError::Usage("LEN is at least 1".to_owned()));
         }
         Ok(Self { streams, bytes, line, chunk })
     }
 
-    fn run(&self) -> Outcome {
+    fn run(&self) -> VerbResult {
         let period = self.line.saturating_mul(DISTINCT_LINES);
         let needed = period.saturating_add(self.chunk).min(self.bytes);
         let text: Vec<u8> = (0..needed).map(|at| pattern(at, self.line)).collect();
@@ -75,12 +76,12 @@ impl Pour {
     }
 }
 
-/// Four bytes, one crab; the second half when a line comes in or N milliseconds have passed.
-pub(crate) fn half_utf8(stage: &mut Stage, mut words: Words) -> Outcome {
+/// Prints the four bytes of one crab emoji, the second half after a line of input or after N milliseconds.
+pub(crate) fn half_utf8(context: &mut ActorContext, mut words: Args) -> VerbResult {
     let wait = words.option("--ms")?.map(Duration::from_millis);
     words.end()?;
     let (half, rest) = "🦀".as_bytes().split_at(2);
-    stage.begin("half-utf8")?;
+    context.begin("half-utf8")?;
     write_all(stdout(), half)?;
     match wait {
         Some(time) => nap(time),
@@ -96,11 +97,11 @@ fn skip_line() -> io::Result<()> {
     Ok(())
 }
 
-/// Lines 0, 2, 4… as `out N` on stdout, 1, 3, 5… as `err N` on stderr, each by one write.
-pub(crate) fn interleave(stage: &mut Stage, mut words: Words) -> Outcome {
+/// Prints lines 0, 2, 4… as `out N` on stdout and 1, 3, 5… as `err N` on stderr, each by one write.
+pub(crate) fn interleave(context: &mut ActorContext, mut words: Args) -> VerbResult {
     let lines: u64 = words.next("N")?;
     words.end()?;
-    stage.begin("interleave")?;
+    context.begin("interleave")?;
     for number in 0..lines {
         let (stream, name) = if number % 2 == 0 { (stdout(), "out") } else { (stderr(), "err") };
         write_all(stream, format!("{name} {number}\n").as_bytes())?;
@@ -108,12 +109,12 @@ pub(crate) fn interleave(stage: &mut Stage, mut words: Words) -> Outcome {
     Ok(0)
 }
 
-/// The first tick comes at once.
-pub(crate) fn tick(stage: &mut Stage, mut words: Words) -> Outcome {
+/// Prints the first tick at once.
+pub(crate) fn tick(context: &mut ActorContext, mut words: Args) -> VerbResult {
     let time = Duration::from_millis(words.next("MS")?);
     let count = if words.is_empty() { u64::MAX } else { words.next("COUNT")? };
     words.end()?;
-    stage.begin("tick")?;
+    context.begin("tick")?;
     for number in 1..=count {
         say(&format!("tick {number}\n"))?;
         nap(time);
@@ -121,8 +122,8 @@ pub(crate) fn tick(stage: &mut Stage, mut words: Words) -> Outcome {
     Ok(0)
 }
 
-/// A stranger who listens at the path then holds this stdout, for as long as he likes.
-pub(crate) fn pass_output(stage: &mut Stage, mut words: Words) -> Outcome {
+/// Passes this stdout to a stranger who listens at the path and holds it as long as it likes.
+pub(crate) fn pass_output(context: &mut ActorContext, mut words: Args) -> VerbResult {
     let path: String = words.next("SOCKETPATH")?;
     words.end()?;
     let stranger = UnixStream::connect(path)?;
@@ -131,6 +132,6 @@ pub(crate) fn pass_output(stage: &mut Stage, mut words: Words) -> Outcome {
     let passed = [stdout()];
     message.push(SendAncillaryMessage::ScmRights(&passed));
     sendmsg(&stranger, &[IoSlice::new(b".")], &mut message, SendFlags::empty())?;
-    stage.ready("pass-output")?;
+    context.ready("pass-output")?;
     Ok(0)
 }

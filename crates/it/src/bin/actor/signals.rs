@@ -1,11 +1,11 @@
-//! What this process does about signals that come to it, and the only signals that it sends: to itself.
+//! Signal dispositions and masks of this process, and the only signals that it sends: to itself.
 
 use libc::{SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_UNBLOCK, sighandler_t, sigset_t};
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Every signal number. SIGKILL, SIGSTOP and glibc's own two refuse to be changed, which is no error here.
+/// Every signal number. SIGKILL, SIGSTOP and glibc's own two cannot be changed, which is no error here.
 pub(crate) const ALL: std::ops::RangeInclusive<c_int> = 1..=64;
 
 pub(crate) fn ignore(signal: c_int) {
@@ -16,7 +16,7 @@ pub(crate) fn block(signals: impl IntoIterator<Item = c_int>) {
     change_mask(SIG_BLOCK, &set_of(signals));
 }
 
-/// Takes a blocked `signal` as soon as it is pending.
+/// Waits for a blocked `signal` and takes it.
 pub(crate) fn take(signal: c_int) {
     let set = set_of([signal]);
     let mut taken = 0;
@@ -24,7 +24,7 @@ pub(crate) fn take(signal: c_int) {
     unsafe { libc::sigwait(&raw const set, &raw mut taken) };
 }
 
-/// Sends `signal` to this process, which does about it what a fresh process would.
+/// Sends `signal` to this process with the default disposition restored.
 pub(crate) fn raise_by_default(signal: c_int) -> io::Result<()> {
     dispose(signal, SIG_DFL);
     change_mask(SIG_UNBLOCK, &set_of([signal]));

@@ -1,14 +1,14 @@
-//! What an ACP agent costs that is held by Tenure, against the same agent on a pipe of one's own: a prompt to one that is
-//! warm, and two hundred of them at once; and a page of a session's long history.
+//! Cost of an ACP agent under Tenure, against the same agent on a plain pipe: a prompt to a warm agent, and two hundred
+//! of them at once; and a page of a session's long history.
 
 pub(crate) mod agent;
 
+use crate::api_client::ApiClient;
+use crate::bench_daemon::BenchDaemon;
 use crate::samples::{Samples, in_turns};
-use crate::served::Served;
 use crate::subject::Subject;
 use crate::table::Row;
-use crate::talk::Talk;
-use agent::Piped;
+use agent::PipedAgent;
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const PROMPTS: usize = 500;
-/// What a prompt may take longer than over a pipe.
+/// Time that a prompt may take longer than over a pipe.
 const BAR: Duration = Duration::from_millis(2);
 const SESSIONS: usize = 200;
 const PAGES: usize = 1000;
@@ -24,21 +24,21 @@ const FEW: u64 = 1_000;
 const MANY: u64 = 1_000_000;
 const PAGE: Duration = Duration::from_millis(5);
 
-/// A daemon that knows the agent.
-fn served(state: &Path) -> io::Result<Served> {
+/// Starts a daemon that knows the agent.
+fn served(state: &Path) -> io::Result<BenchDaemon> {
     std::fs::create_dir_all(state)?;
     let own = std::env::current_exe()?;
     let describes =
         format!("[agents.bench.acp]\ncommand = {:?}\nargs = [\"agent\"]\n", own.display().to_string());
     std::fs::write(state.join("config.toml"), describes)?;
-    Served::start(state, false)
+    BenchDaemon::start(state, false)
 }
 
 pub(crate) fn measure_prompt(subject: &Subject) -> io::Result<Vec<Row>> {
     let memory = tempfile::Builder::new().prefix("bench-").tempdir_in("/dev/shm")?;
     let (fast, slow) = (memory.path().join("state"), subject.dir().join("prompt"));
     let (in_memory, on_disk) = (served(&fast)?, served(&slow)?);
-    let mut piped = Piped::start()?;
+    let mut piped = PipedAgent::start()?;
     let (mut fast, mut slow) = (in_memory.talk()?, on_disk.talk()?);
     for talk in [&mut fast, &mut slow] {
         spawn(talk, "agent:bench:0")?;
@@ -55,7 +55,7 @@ pub(crate) fn measure_prompt(subject: &Subject) -> io::Result<Vec<Row>> {
 
 pub(crate) fn measure_sessions(subject: &Subject) -> io::Result<Vec<Row>> {
     let daemon = served(&subject.dir().join("sessions"))?;
-    let piped: Vec<Piped> = (0..SESSIONS).map(|_| Piped::start()).collect::<io::Result<_>>()?;
+    let piped: Vec<PipedAgent> = (0..SESSIONS).map(|_| PipedAgent::start()).collect::<io::Result<_>>()?;
     let from = Instant::now();
     at_once(piped, |mut agent| agent.prompt("hello"))?;
     let raw = Samples::new(vec![from.elapsed()]);
@@ -63,7 +63,7 @@ pub(crate) fn measure_sessions(subject: &Subject) -> io::Result<Vec<Row>> {
     for number in 0..SESSIONS {
         spawn(&mut talk, &format!("agent:bench:{number}"))?;
     }
-    let talks: Vec<(usize, Talk)> =
+    let talks: Vec<(usize, ApiClient)> =
         (0..SESSIONS).map(|number| Ok((number, daemon.talk()?))).collect::<io::Result<_>>()?;
     let from = Instant::now();
     at_once(talks, |(number, mut talk)| prompt(&mut talk, &format!("agent:bench:{number}")))?;
@@ -71,7 +71,7 @@ pub(crate) fn measure_sessions(subject: &Subject) -> io::Result<Vec<Row>> {
     Ok(vec![Row::ratio(&format!("a prompt to each of {SESSIONS} warm agents at once"), &raw, &kept, None)])
 }
 
-/// Does something with each, all at the same time.
+/// Runs `each` for all items at the same time.
 fn at_once<T: Send>(all: Vec<T>, each: impl Fn(T) -> io::Result<()> + Sync) -> io::Result<()> {
     thread::scope(|scope| {
         let lanes: Vec<_> = all.into_iter().map(|one| scope.spawn(|| each(one))).collect();
@@ -95,8 +95,8 @@ pub(crate) fn measure_entries(subject: &Subject) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The next page, each time; after the last comes the first.
-fn pages(talk: &mut Talk, newest: bool) -> impl FnMut() -> io::Result<Duration> + '_ {
+/// Requests the next page each time; after the last comes the first.
+fn pages(talk: &mut ApiClient, newest: bool) -> impl FnMut() -> io::Result<Duration> + '_ {
     let mut after = String::new();
     move || {
         let path = format!("/v1/sessions/agent:bench:0/entries?newestFirst={newest}{after}");
@@ -109,7 +109,7 @@ fn pages(talk: &mut Talk, newest: bool) -> impl FnMut() -> io::Result<Duration> 
     }
 }
 
-/// Makes a session with so many entries: copies of true ones, made straight in the table.
+/// Makes a session with this many entries: copies of real ones, inserted straight into the table.
 fn fill(state: &Path, entries: u64) -> io::Result<()> {
     let daemon = served(state)?;
     spawn(&mut daemon.talk()?, "agent:bench:0")?;
@@ -127,14 +127,14 @@ fn fill(state: &Path, entries: u64) -> io::Result<()> {
 }
 
 /// Makes a session and has its agent answer once.
-fn spawn(talk: &mut Talk, key: &str) -> io::Result<()> {
+fn spawn(talk: &mut ApiClient, key: &str) -> io::Result<()> {
     let body = json!({"action": "spawn", "agent": "bench", "backend": "acp", "sessionKey": key, "cwd": "/"});
     talk.call("POST", "/v1/sessions", &body.to_string())?;
     prompt(talk, key)
 }
 
-/// Says something to a session and waits for the answer.
-fn prompt(talk: &mut Talk, key: &str) -> io::Result<()> {
+/// Sends a message to a session and waits for the answer.
+fn prompt(talk: &mut ApiClient, key: &str) -> io::Result<()> {
     talk.call("POST", &format!("/v1/sessions/{key}/send"), "{\"text\":\"hello\"}")?;
     let turn = talk.call("POST", &format!("/v1/sessions/{key}/wait"), "{}")?;
     let turn: Value = serde_json::from_slice(&turn)?;

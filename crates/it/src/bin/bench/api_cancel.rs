@@ -1,8 +1,8 @@
-//! From the request to cancel a tree of three processes to the death of the last.
+//! Time from the request to cancel a tree of three processes to the death of the last.
 
+use crate::bench_daemon::{BenchDaemon, request};
 use crate::raw::Spawner;
-use crate::samples::{Once, in_turns};
-use crate::served::{Served, request};
+use crate::samples::{TimedStep, in_turns};
 use crate::stop::{all_dead, all_there, stop_raw};
 use crate::subject::{Fifo, Subject};
 use crate::table::Row;
@@ -20,7 +20,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     let spawner = Spawner::new(subject, &args)?;
     let request = request(subject, &args);
     let kept = |cgroup: bool| {
-        let daemon = Served::start(&subject.dir().join(format!("cancel-{cgroup}")), cgroup)?;
+        let daemon = BenchDaemon::start(&subject.dir().join(format!("cancel-{cgroup}")), cgroup)?;
         let mut talk = daemon.talk()?;
         let (fifo, request) = (&fifo, &request);
         io::Result::Ok(move || {
@@ -38,7 +38,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     };
     let mut raw = || stop_raw(&spawner, &fifo, libc::SIGTERM);
     let (mut plain, mut cgroup) = (kept(false)?, kept(true)?);
-    let ways: [Once<'_>; 3] = [&mut raw, &mut plain, &mut cgroup];
+    let ways: [TimedStep<'_>; 3] = [&mut raw, &mut plain, &mut cgroup];
     let [raw, plain, cgroup] = in_turns(ROUNDS, ways)?;
     Ok(vec![
         Row::within("API cancel to a tree of three dead", Some(&raw), &plain, Some(BAR)),

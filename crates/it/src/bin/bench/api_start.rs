@@ -1,8 +1,9 @@
-//! From a request to `main` of the command, and to the answer: by then the run, and that it executes, are committed.
+//! Time from a request to `main` of the command, and to the response: by then the run, and that it executes, are
+//! committed.
 
+use crate::bench_daemon::{BenchDaemon, request};
 use crate::raw::Spawner;
-use crate::samples::{Once, Samples, in_turns};
-use crate::served::{Served, request};
+use crate::samples::{Samples, TimedStep, in_turns};
 use crate::start::stamp;
 use crate::subject::{Fifo, Subject};
 use crate::table::Row;
@@ -28,7 +29,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     let answers = RefCell::new([const { Vec::new() }; 4]);
     let way = |at: usize| {
         let (place, cgroup) = (if at < 2 { memory.path() } else { subject.dir() }, at % 2 == 1);
-        let daemon = Served::start(&place.join(format!("api{at}")), cgroup)?;
+        let daemon = BenchDaemon::start(&place.join(format!("api{at}")), cgroup)?;
         let mut talk = daemon.talk()?;
         let (fifo, request, answers) = (&fifo, &request, &answers);
         io::Result::Ok(move || {
@@ -43,7 +44,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
         })
     };
     let (mut plain, mut cgroup, mut on_disk, mut cgroup_on_disk) = (way(0)?, way(1)?, way(2)?, way(3)?);
-    let ways: [Once<'_>; 5] = [&mut raw, &mut plain, &mut cgroup, &mut on_disk, &mut cgroup_on_disk];
+    let ways: [TimedStep<'_>; 5] = [&mut raw, &mut plain, &mut cgroup, &mut on_disk, &mut cgroup_on_disk];
     let [raw, mains @ ..] = in_turns(ROUNDS, ways)?;
     let answers = answers.into_inner().map(|all: Vec<_>| Samples::new(all.into_iter().skip(1).collect()));
     let names = ["state on tmpfs", "state on tmpfs, cgroup", "state on disk", "state on disk, cgroup"];

@@ -1,7 +1,7 @@
-//! What a daemon holds and does while a thousand runs do nothing.
+//! Memory and wake-ups of a daemon while a thousand runs are idle.
 
+use crate::bench_daemon::{BenchDaemon, request};
 use crate::memory::{field, pss_kib, wait};
-use crate::served::{Served, request};
 use crate::subject::Subject;
 use crate::table::Row;
 use std::fs;
@@ -9,16 +9,17 @@ use std::io;
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 1000;
-/// The daemon tidies up once after its start, and closes connections that are not used; then nothing is due.
+/// Time after which an idle daemon has nothing due: it cleans up once after its start, and closes unused
+/// connections.
 const SETTLE: Duration = Duration::from_secs(25);
 const WATCH: Duration = Duration::from_secs(20);
-/// So often a heartbeat, which is all that may wake it.
+/// Interval of the heartbeat, the only thing that may wake the daemon.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Threads that wake each other within this are one wake-up.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Threads that wake each other within this time count as one wake-up.
+const WAKE_WINDOW: Duration = Duration::from_millis(50);
 
 pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
-    let daemon = Served::start(&subject.dir().join("daemon-memory"), false)?;
+    let daemon = BenchDaemon::start(&subject.dir().join("daemon-memory"), false)?;
     let request = request(subject, &["idle"]);
     let empty = pss_kib(daemon.pid())?;
     let mut talk = daemon.talk()?;
@@ -42,7 +43,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     ])
 }
 
-/// How often all threads together gave up the processor because they had nothing to do.
+/// Number of voluntary context switches of all threads.
 fn switches(pid: i32) -> io::Result<u64> {
     let mut all = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -56,7 +57,7 @@ fn count_wake_ups(pid: i32) -> io::Result<u64> {
     let until = Instant::now() + WATCH;
     let (mut last, mut awake, mut wake_ups) = (switches(pid)?, false, 0);
     while Instant::now() < until {
-        wait(GLANCE);
+        wait(WAKE_WINDOW);
         let now = switches(pid)?;
         wake_ups += u64::from(now != last && !awake);
         awake = now != last;

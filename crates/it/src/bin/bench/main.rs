@@ -1,26 +1,26 @@
-//! What Tenure costs, as ratios to the same thing done raw in the same run: each raw sample is followed by a
-//! kept one, so that a busy machine burdens both. Speed never fails: a row over its bar says so.
+//! Cost of Tenure, as ratios to the same work done raw in the same benchmark: each raw sample is followed by one under
+//! Tenure, so that a busy machine burdens both. Speed never fails: a row over its bar says so.
 //!
 //! `bench [NAME]…`; without a name, all of them. The names are in the table below.
 
 mod acp;
 mod api_cancel;
+mod api_client;
 mod api_start;
+mod bench_daemon;
 mod daemon_memory;
-mod kept;
 mod memory;
 mod output;
 mod raw;
 mod registry;
 mod samples;
-mod served;
 mod start;
 mod stop;
 mod subject;
 mod table;
-mod talk;
 mod task_start;
 mod tasks;
+mod tenure_runs;
 mod throughput;
 
 use std::io;
@@ -28,11 +28,12 @@ use std::process::ExitCode;
 use subject::Subject;
 use table::Row;
 
-/// One of the measurements.
+/// A measurement.
 struct Bench {
     name: &'static str,
     measure: fn(&Subject) -> io::Result<Vec<Row>>,
-    /// Whether it may keep everybody else waiting: latencies are short, and a neighbour in between is not ours.
+    /// True if it may run ahead of other processes: latencies are short, and a neighbour in between is not
+    /// ours.
     ahead: bool,
 }
 
@@ -57,11 +58,11 @@ const BENCHES: [Bench; 16] = [
 
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
-    // Daemons and nurseries are this program executed again, and so is the command line that one row goes through.
+    // Daemons and nurseries are this program executed again, and so is the command line of one row.
     if names.first().is_some_and(|name| ["daemon", "nursery", "run"].contains(&name.as_str())) {
         return tenure_cli::main();
     }
-    // And so is the agent.
+    // So is the agent.
     let done =
         if names.first().is_some_and(|name| name == "agent") { acp::agent::speak() } else { measure(&names) };
     match done {

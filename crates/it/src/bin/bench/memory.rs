@@ -1,31 +1,31 @@
-//! What keepers hold and use while their runs do nothing.
+//! Memory and CPU time of keepers while their runs are idle.
 
-use crate::kept::{self, How, Kept, Run};
 use crate::subject::Subject;
 use crate::table::Row;
+use crate::tenure_runs::{self, LaunchOptions, Run, TenureRuns};
 use std::fs;
 use std::io;
 use std::time::Duration;
 
 const RUNS: usize = 1000;
-/// How long the keepers may take to have nothing to do, and how long they are watched then.
+/// Time until the keepers are idle, and then the time of the measurement.
 const SETTLE: Duration = Duration::from_secs(2);
 const WATCH: Duration = Duration::from_secs(5);
 
 pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
-    // One connection a run is ours.
+    // Each run needs one connection of ours.
     tenure_os::descriptors::raise_limit();
-    let nursery = Kept::open(&subject.dir().join("memory"))?;
-    let spec = kept::spec(subject, &["idle"], How::plain())?;
+    let nursery = TenureRuns::open(&subject.dir().join("memory"))?;
+    let spec = tenure_runs::spec(subject, &["idle"], LaunchOptions::plain())?;
     let mut runs = Vec::new();
     let mut keepers = Vec::new();
     for _ in 0..RUNS {
-        let mut run = nursery.launch(&spec, How::plain())?;
+        let mut run = nursery.launch(&spec)?;
         keepers.push(run.started()?.keeper.pid);
         runs.push(run);
     }
     let found = look(&keepers, nursery.nursery());
-    // Were this not reached, the connections would end with this program, and the runs a second later.
+    // Without this, the connections would end with this program, and the runs a second later.
     runs.iter_mut().for_each(Run::cancel);
     for mut run in runs {
         run.wait()?;
@@ -35,9 +35,11 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
 
 fn look(keepers: &[i32], nursery: i32) -> io::Result<Vec<Row>> {
     wait(SETTLE);
-    let before: Vec<Used> = keepers.iter().map(|&pid| Used::by(pid)).collect::<io::Result<_>>()?;
+    let before: Vec<ResourceUse> =
+        keepers.iter().map(|&pid| ResourceUse::by(pid)).collect::<io::Result<_>>()?;
     wait(WATCH);
-    let after: Vec<Used> = keepers.iter().map(|&pid| Used::by(pid)).collect::<io::Result<_>>()?;
+    let after: Vec<ResourceUse> =
+        keepers.iter().map(|&pid| ResourceUse::by(pid)).collect::<io::Result<_>>()?;
     let pairs = || before.iter().zip(&after);
     let ticks: u64 = pairs().map(|(before, after)| after.ticks - before.ticks).sum();
     let switches: u64 = pairs().map(|(before, after)| after.switches - before.switches).sum();
@@ -53,17 +55,17 @@ fn look(keepers: &[i32], nursery: i32) -> io::Result<Vec<Row>> {
     ])
 }
 
-/// What a process has used so far.
-struct Used {
+/// Resource use of a process so far.
+struct ResourceUse {
     ticks: u64,
     switches: u64,
 }
 
-impl Used {
+impl ResourceUse {
     fn by(pid: i32) -> io::Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         let after_name = stat.rsplit(')').next().unwrap_or_default();
-        // The fields that proc(5) numbers 14 and 15; the third comes first here.
+        // proc(5) numbers these fields 14 and 15; the third comes first here.
         let times = after_name.split_ascii_whitespace().skip(11).take(2);
         let ticks = times.filter_map(|field| field.parse::<u64>().ok()).sum();
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;

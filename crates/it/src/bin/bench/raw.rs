@@ -1,4 +1,4 @@
-//! The raw way: `posix_spawn`, `kill`, `waitpid`; and what is asked of the scheduler for both ways.
+//! Raw processes: `posix_spawn`, `kill`, `waitpid`; and the scheduler settings for both sides.
 #![expect(unsafe_code, reason = "the baseline is the system's own call, not a library's idea of it")]
 
 use crate::subject::{Subject, c_strings};
@@ -9,11 +9,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
-/// The libc crate does not know it.
+/// The libc crate lacks it.
 const POSIX_SPAWN_SETSID: libc::c_short = 0x80;
 
-/// Runs this process, and whatever it starts from now on, before everybody else's (or, with `false`, no more), so
-/// that neighbours do not count. Where the system does not let us, they do. Returns whether it does.
+/// Raises (or, with `false`, resets) the priority of this process and of its future children above all
+/// others, so that neighbours do not count. Returns false if the system refuses.
 pub(crate) fn ahead_of_neighbours(ahead: bool) -> bool {
     let (class, priority) = if ahead { (libc::SCHED_RR, 1) } else { (libc::SCHED_OTHER, 0) };
     let param = libc::sched_param { sched_priority: priority };
@@ -21,7 +21,7 @@ pub(crate) fn ahead_of_neighbours(ahead: bool) -> bool {
     unsafe { libc::sched_setscheduler(0, class, &raw const param) == 0 }
 }
 
-/// A command that is ready to be spawned again and again.
+/// A command that is prepared for repeated spawning.
 pub(crate) struct Spawner {
     argv: Vec<CString>,
     env: Vec<CString>,
@@ -32,8 +32,8 @@ impl Spawner {
         Ok(Self { argv: c_strings(&subject.words(args))?, env: c_strings(&subject.env)? })
     }
 
-    /// Spawns it into a session of its own, as the kernel may give each session its share of the machine, with
-    /// `stdout` for standard output if one is given.
+    /// Spawns the command into a session of its own, as the kernel may give each session its share of the
+    /// machine, with `stdout` for standard output if one is given.
     pub(crate) fn spawn(&self, stdout: Option<BorrowedFd<'_>>) -> io::Result<Child> {
         let pointers = |list: &[CString]| -> Vec<*mut libc::c_char> {
             list.iter().map(|text| text.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
@@ -65,14 +65,14 @@ impl Spawner {
     }
 }
 
-/// A spawned child; if it was not waited for, its group is killed.
+/// A spawned child; dropped unwaited, it kills its group.
 pub(crate) struct Child {
     pid: Pid,
     reaped: bool,
 }
 
 impl Child {
-    /// Signals its group. The unreaped child makes the number safe.
+    /// Signals the child's group. The unreaped child keeps the number valid.
     #[expect(clippy::disallowed_methods, reason = "the baseline of a stop is the system's own call")]
     pub(crate) fn signal_group(&self, signal: i32) {
         let group = self.pid.as_raw_nonzero().get();
@@ -81,7 +81,7 @@ impl Child {
         unsafe { libc::kill(-group, signal) };
     }
 
-    /// Waits until it has ended.
+    /// Waits until the child has ended.
     pub(crate) fn wait(mut self) -> io::Result<()> {
         waitpid(Some(self.pid), WaitOptions::empty())?;
         self.reaped = true;

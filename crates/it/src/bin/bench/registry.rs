@@ -1,8 +1,8 @@
-//! Registries with many records, and what they cost: how long a daemon takes to be ready, and a page of `ps`.
-//! They are copies of a true record, made straight in the tables: a million runs would take hours.
+//! Registries with many records, and their cost: the time until a daemon is ready, and a page of `ps`. The rows are
+//! copies of a real record, inserted straight into the tables: a million runs would take hours.
 
+use crate::bench_daemon::{BenchDaemon, request};
 use crate::samples::in_turns;
-use crate::served::{Served, request};
 use crate::subject::Subject;
 use crate::table::Row;
 use std::io;
@@ -21,7 +21,7 @@ const PAGE: Duration = Duration::from_millis(5);
 pub(crate) fn measure_ready(subject: &Subject) -> io::Result<Vec<Row>> {
     let state = subject.dir().join("ready");
     fill(subject, &state, ENDED)?;
-    let mut daemon = Served::start(&state, false)?;
+    let mut daemon = BenchDaemon::start(&state, false)?;
     let request = request(subject, &["idle"]);
     let mut talk = daemon.talk()?;
     for _ in 0..LIVE {
@@ -36,7 +36,7 @@ pub(crate) fn measure_ready(subject: &Subject) -> io::Result<Vec<Row>> {
 pub(crate) fn measure_page(subject: &Subject) -> io::Result<Vec<Row>> {
     let state = subject.dir().join("page");
     fill(subject, &state, RECORDS)?;
-    let daemon = Served::start(&state, false)?;
+    let daemon = BenchDaemon::start(&state, false)?;
     let mut rows = Vec::new();
     for (limit, bar) in [(50, Some(PAGE)), (200, Some(PAGE))] {
         let mut talk = daemon.talk()?;
@@ -58,9 +58,9 @@ pub(crate) fn measure_page(subject: &Subject) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Makes a registry with so many records of ended runs.
+/// Makes a registry with this many records of ended runs.
 fn fill(subject: &Subject, state: &Path, records: u64) -> io::Result<()> {
-    let daemon = Served::start(state, false)?;
+    let daemon = BenchDaemon::start(state, false)?;
     let mut talk = daemon.talk()?;
     let run = talk.start(&request(subject, &["nothing"]))?;
     talk.wait(&run)?;
@@ -72,7 +72,7 @@ fn fill(subject: &Subject, state: &Path, records: u64) -> io::Result<()> {
 fn copy(registry: &Path, records: u64) -> rusqlite::Result<()> {
     let db = rusqlite::Connection::open(registry)?;
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")?;
-    // Ids are random in life, not in the order of time.
+    // Real ids are random, not in the order of time.
     db.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1),
               new AS MATERIALIZED (SELECT i, lower(hex(randomblob(length(run_id) / 2))) AS id, runs.*

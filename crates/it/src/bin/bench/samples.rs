@@ -1,4 +1,4 @@
-//! Samples of one quantity, and how they are taken in turns with others.
+//! Samples of one quantity, taken in turns with others.
 
 use std::io;
 use std::time::Duration;
@@ -35,11 +35,14 @@ impl Samples {
     }
 }
 
-/// One way to do something once, and how long it took.
-pub(crate) type Once<'a> = &'a mut dyn FnMut() -> io::Result<Duration>;
+/// Does something once and returns the time it took.
+pub(crate) type TimedStep<'a> = &'a mut dyn FnMut() -> io::Result<Duration>;
 
-/// Does each of these in turn, `rounds` times after one round that does not count.
-pub(crate) fn in_turns<const N: usize>(rounds: usize, mut ways: [Once<'_>; N]) -> io::Result<[Samples; N]> {
+/// Runs each of these in turn, `rounds` times after one round that does not count.
+pub(crate) fn in_turns<const N: usize>(
+    rounds: usize,
+    mut ways: [TimedStep<'_>; N],
+) -> io::Result<[Samples; N]> {
     let mut samples = [const { Vec::new() }; N];
     for round in 0..=rounds {
         for (way, samples) in ways.iter_mut().zip(&mut samples) {

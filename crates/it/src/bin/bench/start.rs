@@ -1,12 +1,12 @@
-//! From the call to `main` of the command. Five files and directories are made on the way, so the rows on tmpfs say
-//! what Tenure costs, and those on disk what the disk adds: ext4 without a journal looks at every file that was
-//! removed in the last minutes before it makes one.
+//! Time from the call to `main` of the command. Five files and directories are made on the way, so the rows on tmpfs
+//! show the cost of Tenure, and those on disk the cost that the disk adds: ext4 without a journal checks every file
+//! that was removed in the last minutes before it makes one.
 
-use crate::kept::{self, How, Kept};
 use crate::raw::Spawner;
-use crate::samples::{Once, in_turns};
+use crate::samples::{TimedStep, in_turns};
 use crate::subject::{Fifo, Subject};
 use crate::table::Row;
+use crate::tenure_runs::{self, LaunchOptions, TenureRuns};
 use std::io::{self, Read};
 use std::time::Duration;
 use tenure_os::clock;
@@ -17,9 +17,9 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     let fifo = Fifo::make(subject.dir(), "stamp", true)?;
     let args = ["stamp", fifo.path.as_str()];
     let spawner = Spawner::new(subject, &args)?;
-    let disk = Kept::open(&subject.dir().join("start"))?;
+    let disk = TenureRuns::open(&subject.dir().join("start"))?;
     let memory = tempfile::Builder::new().prefix("bench-").tempdir_in("/dev/shm")?;
-    let in_memory = Kept::open(memory.path())?;
+    let in_memory = TenureRuns::open(memory.path())?;
     let mut raw = || {
         let from = clock::awake();
         let child = spawner.spawn(None)?;
@@ -28,13 +28,13 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
         Ok(to.saturating_sub(from))
     };
     let kept = |nursery, cgroup| {
-        let how = How { cgroup, ..How::plain() };
-        let spec = kept::spec(subject, &args, how);
-        let (nursery, fifo): (&Kept, _) = (nursery, &fifo);
+        let how = LaunchOptions { cgroup, ..LaunchOptions::plain() };
+        let spec = tenure_runs::spec(subject, &args, how);
+        let (nursery, fifo): (&TenureRuns, _) = (nursery, &fifo);
         move || {
             let spec = spec.as_ref().map_err(|error| io::Error::other(error.to_string()))?;
             let from = clock::awake();
-            let mut run = nursery.launch(spec, how)?;
+            let mut run = nursery.launch(spec)?;
             let to = stamp(fifo)?;
             run.wait()?;
             Ok(to.saturating_sub(from))
@@ -42,7 +42,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     };
     let (mut plain, mut cgroup) = (kept(&disk, false), kept(&disk, true));
     let (mut plain_memory, mut cgroup_memory) = (kept(&in_memory, false), kept(&in_memory, true));
-    let ways: [Once<'_>; 5] = [&mut raw, &mut plain, &mut cgroup, &mut plain_memory, &mut cgroup_memory];
+    let ways: [TimedStep<'_>; 5] = [&mut raw, &mut plain, &mut cgroup, &mut plain_memory, &mut cgroup_memory];
     let [raw, plain, cgroup, plain_memory, cgroup_memory] = in_turns(ROUNDS, ways)?;
     Ok(vec![
         Row::ratio("start to main", &raw, &plain, Some(2.0)),
@@ -52,7 +52,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     ])
 }
 
-/// The moment that the command wrote down first of all.
+/// Reads the time that the command wrote first of all.
 pub(crate) fn stamp(fifo: &Fifo) -> io::Result<Duration> {
     let mut bytes = [0; 16];
     (&fifo.end).read_exact(&mut bytes)?;

@@ -1,11 +1,11 @@
-//! From the wish to end a tree of three processes to the death of the last: each holds a FIFO open, which hangs
+//! Time from the request to end a tree of three processes to the death of the last: each holds a FIFO open, which hangs
 //! up at that very moment.
 
-use crate::kept::{self, How, Kept, Run};
 use crate::raw::Spawner;
 use crate::samples::in_turns;
 use crate::subject::{Fifo, Subject};
 use crate::table::Row;
+use crate::tenure_runs::{self, LaunchOptions, Run, TenureRuns};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
@@ -20,15 +20,15 @@ const BAR: Duration = Duration::from_millis(1);
 const DEAF_BAR: Duration = Duration::from_millis(5);
 
 pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
-    // The raw tree's children come back to us, and not to whoever reaps them when it likes.
+    // Children of the raw tree come back to us, and not to a reaper that takes its time.
     reaper::become_subreaper()?;
     let fifo = Fifo::make(subject.dir(), "witness", false)?;
-    let nursery = Kept::open(&subject.dir().join("stop"))?;
+    let nursery = TenureRuns::open(&subject.dir().join("stop"))?;
     let (tree, deaf) = (["tree", fifo.path.as_str()], ["deaf-tree", fifo.path.as_str()]);
-    let how = |cgroup, grace| How { cgroup, grace, ..How::plain() };
+    let how = |cgroup, grace| LaunchOptions { cgroup, grace, ..LaunchOptions::plain() };
     let kept = |args: [&str; 2], cgroup, grace| {
         let how = how(cgroup, grace);
-        let run = nursery.launch(&kept::spec(subject, &args, how)?, how)?;
+        let run = nursery.launch(&tenure_runs::spec(subject, &args, how)?)?;
         stop_kept(run, &fifo)
     };
     let long = Duration::from_secs(10);
@@ -63,7 +63,7 @@ pub(crate) fn stop_raw(spawner: &Spawner, fifo: &Fifo, signal: i32) -> io::Resul
     all_dead(fifo)?;
     let took = from.elapsed();
     child.wait()?;
-    // Those below it came to us with its death; the nursery, the only other child, lives.
+    // The processes below it came to us with its death; the nursery, the only other child, lives.
     reaper::reap_now();
     Ok(took)
 }
@@ -107,7 +107,7 @@ fn wait_for(fifo: &Fifo, flags: PollFlags) -> io::Result<()> {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the tree does not do as it should"));
             }
             Ok(_) if fds[0].revents().contains(flags) => return Ok(()),
-            // A hang-up from before the tree was there.
+            // A hang-up from before the tree started.
             Ok(_) => std::thread::yield_now(),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

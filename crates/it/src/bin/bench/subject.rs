@@ -1,6 +1,6 @@
-//! The static program that is measured, compiled when the benchmark runs, and a directory to work in: raw and kept
-//! output go to the same file system. It lies apart from where programs are built: ext4 without a journal looks at
-//! every file that was removed nearby in the last minutes before it makes one, 50 times as long as it else takes.
+//! The static program that is measured, compiled when the benchmark runs, and a directory to work in: raw and
+//! supervised output go to the same file system. It lies apart from the build directory: ext4 without a journal checks
+//! every file that was removed nearby in the last minutes before it makes one, 50 times slower than usual.
 
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::CString;
@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program, the directory, and the environment that both ways of starting it pass on.
+/// The program, the directory, and the environment for both ways of starting it.
 pub(crate) struct Subject {
     pub(crate) program: PathBuf,
     pub(crate) env: Vec<Vec<u8>>,
@@ -18,7 +18,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Compiles it.
+    /// Compiles the program.
     #[expect(clippy::disallowed_methods, reason = "the compiler, once, before anything is measured")]
     pub(crate) fn build() -> io::Result<Self> {
         let dir = tempfile::Builder::new().prefix("bench-").tempdir()?;
@@ -34,7 +34,7 @@ impl Subject {
         Ok(Self { program, env: std::env::vars_os().map(entry).collect(), dir })
     }
 
-    /// Where to put files.
+    /// The directory for files.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -46,14 +46,14 @@ impl Subject {
     }
 }
 
-/// A FIFO and its reading end, which never waits.
+/// A FIFO and its non-blocking reading end.
 pub(crate) struct Fifo {
     pub(crate) path: String,
     pub(crate) end: File,
 }
 
 impl Fifo {
-    /// Makes one. With `held`, a writing end stays open with it, so that it never hangs up.
+    /// Makes a FIFO. With `held`, a writing end stays open with it, so that it never hangs up.
     pub(crate) fn make(dir: &Path, name: &str, held: bool) -> io::Result<Self> {
         let path = dir.join(name);
         rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
@@ -64,7 +64,7 @@ impl Fifo {
     }
 }
 
-/// Words as the system takes them.
+/// Converts words to C strings.
 pub(crate) fn c_strings(words: &[Vec<u8>]) -> io::Result<Vec<CString>> {
     words.iter().map(|word| CString::new(word.clone()).map_err(io::Error::other)).collect()
 }

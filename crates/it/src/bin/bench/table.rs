@@ -1,9 +1,9 @@
-//! The one table that comes out.
+//! The table of results.
 
 use crate::samples::Samples;
 use std::time::Duration;
 
-/// One line.
+/// A row.
 #[derive(Debug)]
 pub(crate) struct Row {
     what: String,
@@ -15,7 +15,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Something that may take `bar` times as long as raw; without a bar it is for information.
+    /// A row that may take `bar` times as long as raw; without a bar it is for information.
     pub(crate) fn ratio(what: &str, raw: &Samples, kept: &Samples, bar: Option<f64>) -> Self {
         let ratio = kept.median().as_secs_f64() / raw.median().as_secs_f64().max(1e-9);
         Self {
@@ -28,7 +28,7 @@ impl Row {
         }
     }
 
-    /// Something that may take `bar` longer than raw.
+    /// A row that may take `bar` longer than raw.
     pub(crate) fn beyond(what: &str, raw: &Samples, kept: &Samples, bar: Duration) -> Self {
         let beyond = kept.median().saturating_sub(raw.median());
         Self {
@@ -41,7 +41,7 @@ impl Row {
         }
     }
 
-    /// Something that may be `bar` at most, and that has nothing raw beside it.
+    /// A row that may be `bar` at most, without a raw counterpart.
     pub(crate) fn amount(what: &str, found: u64, unit: &str, bar: Option<u64>) -> Self {
         Self {
             what: what.to_owned(),
@@ -53,7 +53,7 @@ impl Row {
         }
     }
 
-    /// Something of which the median may take `bar`, whatever it takes raw.
+    /// A row whose median may take `bar`, whatever raw takes.
     pub(crate) fn within(what: &str, raw: Option<&Samples>, kept: &Samples, bar: Option<Duration>) -> Self {
         Self {
             what: format!("{what} (N={})", kept.count()),
@@ -65,7 +65,7 @@ impl Row {
         }
     }
 
-    /// Something of which one in a hundred may take longer than `bar`.
+    /// A row whose 99th percentile may take `bar`.
     pub(crate) fn within_p99(
         what: &str,
         raw: Option<&Samples>,
@@ -81,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Something that is done `runs` times in each sample, at `bar` percent of the raw rate at least.
+    /// A row that does `runs` runs per sample, at `bar` percent of the raw rate at least.
     pub(crate) fn rate(what: &str, runs: usize, raw: &Samples, kept: &Samples, bar: Option<u32>) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "runs are counted by the hundred")]
         let rate = |samples: &Samples| runs as f64 / samples.median().as_secs_f64().max(1e-9);
@@ -118,7 +118,7 @@ fn length(length: Duration) -> String {
     }
 }
 
-/// Prints the rows under one another.
+/// Prints the rows.
 pub(crate) fn print(rows: &[Row]) {
     let head = ["what", "raw p50 / p90", "tenure p50 / p90", "cost", "bar", ""];
     let lines: Vec<[&str; 6]> = [head].into_iter().chain(rows.iter().map(Row::cells)).collect();

@@ -1,35 +1,36 @@
-//! What a task adds to the start of a run. Every run that a request starts has one, so the registry itself is asked to
-//! record a run and that it executes, with a task and without; the difference is set against a whole start.
+//! Cost that a task adds to the start of a run. Every run of a request has one, so the registry itself is asked to
+//! record a run and that it executes, with a task and without; the difference is set against a complete start.
 
-use crate::kept::{self, How, Kept};
-use crate::samples::{Once, Samples, in_turns};
-use crate::served::{Served, request};
+use crate::bench_daemon::{BenchDaemon, request};
+use crate::samples::{Samples, TimedStep, in_turns};
 use crate::subject::Subject;
 use crate::table::Row;
+use crate::tenure_runs::{self, LaunchOptions, TenureRuns};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::record::KeeperNote;
+use tenure_core::session::Backend;
 use tenure_core::spec::Spec;
 use tenure_core::task::NotifyPolicy;
-use tenure_keeper::launch::{Lease, Terms};
+use tenure_keeper::launch::new_ticket;
 use tenure_os::{clock, random};
 use tenure_store::sqlite::Sqlite;
 use tenure_store::{Change, Hold, NewRun, NewTask, Registry};
 use tokio::runtime::Runtime;
 
 const ROUNDS: usize = 300;
-/// How much longer a whole start may take for its task.
+/// Factor by which a complete start may take longer for its task.
 const BAR: f64 = 1.1;
 
 pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     let memory = tempfile::Builder::new().prefix("bench-").tempdir_in("/dev/shm")?;
     let mut rows = Vec::new();
     for (name, place) in [("state on tmpfs", memory.path()), ("state on disk", subject.dir())] {
-        let records = Records::open(subject, &place.join("task-start"))?;
-        let daemon = Served::start(&place.join("task-start-api"), false)?;
+        let records = StartRecords::open(subject, &place.join("task-start"))?;
+        let daemon = BenchDaemon::start(&place.join("task-start-api"), false)?;
         let (mut talk, request) = (daemon.talk()?, request(subject, &["nothing"]));
         let mut whole = || {
             let from = Instant::now();
@@ -39,7 +40,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
             Ok(took)
         };
         let (mut without, mut with) = (|| records.start(false), || records.start(true));
-        let ways: [Once<'_>; 3] = [&mut whole, &mut without, &mut with];
+        let ways: [TimedStep<'_>; 3] = [&mut whole, &mut without, &mut with];
         let [whole, without, with] = in_turns(ROUNDS, ways)?;
         rows.push(Row::ratio(
             &format!("a start recorded, raw without a task, {name}"),
@@ -54,8 +55,8 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A registry, and what is recorded in it again and again.
-struct Records {
+/// A registry, and the rows that are recorded in it again and again.
+struct StartRecords {
     registry: Arc<dyn Registry>,
     runtime: Runtime,
     instance: InstanceId,
@@ -63,10 +64,10 @@ struct Records {
     note: KeeperNote,
 }
 
-impl Records {
+impl StartRecords {
     fn open(subject: &Subject, state: &Path) -> io::Result<Self> {
-        let spec = kept::spec(subject, &["nothing"], How::plain())?;
-        let mut run = Kept::open(state)?.launch(&spec, How::plain())?;
+        let spec = tenure_runs::spec(subject, &["nothing"], LaunchOptions::plain())?;
+        let mut run = TenureRuns::open(state)?.launch(&spec)?;
         let note = run.started()?;
         run.wait()?;
         let registry: Arc<dyn Registry> =
@@ -78,10 +79,9 @@ impl Records {
         Ok(Self { registry, runtime, instance, spec, note })
     }
 
-    /// Records a run and that its command executes, as a start does before it is answered.
+    /// Records a run and that its command executes, as a start does before its response.
     fn start(&self, is_tracked: bool) -> io::Result<Duration> {
-        let terms = Terms { backend: "run", cgroup: false, keep: How::plain().keep };
-        let ticket = Lease::new(self.instance.clone())?.ticket(&self.spec, &terms);
+        let ticket = new_ticket(self.instance.clone(), Backend::Run, &self.spec)?;
         let id = ticket.run_id.clone();
         let hold = Hold { instance: self.instance.clone(), epoch: ticket.lease_epoch };
         let task = NewTask {

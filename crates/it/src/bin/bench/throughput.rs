@@ -1,9 +1,9 @@
 //! Runs per second of a command that does nothing, two in flight: each is started, ends, and its ending is recorded
 //! before the next.
 
+use crate::bench_daemon::{BenchDaemon, request};
 use crate::raw::Spawner;
-use crate::samples::{Once, in_turns};
-use crate::served::{Served, request};
+use crate::samples::{TimedStep, in_turns};
 use crate::subject::Subject;
 use crate::table::Row;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 9;
 const IN_FLIGHT: usize = 2;
-/// Runs of each lane in a round.
+/// Runs per lane in a round.
 const RUNS: usize = 100;
 const FLUSHES: usize = 50;
 
@@ -23,9 +23,9 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     let request = request(subject, &["nothing"]);
     let memory = tempfile::Builder::new().prefix("bench-").tempdir_in("/dev/shm")?;
     let (fast, slow) = (memory.path().join("state"), subject.dir().join("throughput"));
-    let (in_memory, on_disk) = (Served::start(&fast, false)?, Served::start(&slow, false)?);
+    let (in_memory, on_disk) = (BenchDaemon::start(&fast, false)?, BenchDaemon::start(&slow, false)?);
     let mut raw = || lanes(|| (0..RUNS).try_for_each(|_| spawner.spawn(None)?.wait()));
-    let kept = |daemon: &Served| {
+    let kept = |daemon: &BenchDaemon| {
         lanes(|| {
             let mut talk = daemon.talk()?;
             (0..RUNS).try_for_each(|_| {
@@ -35,7 +35,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
         })
     };
     let (mut fast, mut slow) = (|| kept(&in_memory), || kept(&on_disk));
-    let ways: [Once<'_>; 3] = [&mut raw, &mut fast, &mut slow];
+    let ways: [TimedStep<'_>; 3] = [&mut raw, &mut fast, &mut slow];
     let [raw, fast, slow] = in_turns(ROUNDS, ways)?;
     let runs = IN_FLIGHT * RUNS;
     let mut flush = || flush(subject.dir());
@@ -47,7 +47,7 @@ pub(crate) fn measure(subject: &Subject) -> io::Result<Vec<Row>> {
     ])
 }
 
-/// How long all lanes take together.
+/// Time that all lanes take together.
 fn lanes(lane: impl Fn() -> io::Result<()> + Sync) -> io::Result<Duration> {
     let from = Instant::now();
     thread::scope(|scope| {
@@ -57,7 +57,7 @@ fn lanes(lane: impl Fn() -> io::Result<()> + Sync) -> io::Result<Duration> {
     Ok(from.elapsed())
 }
 
-/// What the record of each ending waits for on disk.
+/// The flush to disk that each ending's record waits for.
 fn flush(dir: &Path) -> io::Result<Duration> {
     let mut file = File::options().create(true).append(true).open(dir.join("flush"))?;
     file.write_all(&[0; 4096])?;

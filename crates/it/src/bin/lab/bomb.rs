@@ -1,4 +1,4 @@
-//! A bomb that nothing bounds but the namespace's pids: it has used them all up when its time is over.
+//! A fork bomb that only the namespace's pids bound: it has used them all up at its end.
 
 use tenure_it::install::Install;
 use tenure_it::proc;
@@ -15,6 +15,6 @@ pub(crate) fn main() {
         let own = std::process::id().cast_signed();
         let left: Vec<i32> =
             proc::all().into_iter().filter(|&pid| pid != own && pid != 1 && proc::runs(pid)).collect();
-        assert_eq!(left, Vec::<i32>::new(), "they live on");
+        assert_eq!(left, Vec::<i32>::new(), "processes are alive");
     }
 }

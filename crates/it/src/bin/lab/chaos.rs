@@ -1,26 +1,28 @@
-//! Many runs at once, and random deaths among those who hold them. The seed decides everything but the scheduler.
+//! Many runs at once, and random kills among the processes that hold them. The seed decides everything but the
+//! scheduler.
 
 use rustix::process::Signal;
 use std::fs;
 use std::time::Duration;
 use tenure_it::bystander::Bystander;
+use tenure_it::child_program::ChildProgram;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::started::Started;
 use tenure_it::witness::Witness;
-use tenure_it::{proc, remains, within};
-use tenure_keeper::forsaken::Forsaken;
+use tenure_it::{leftovers, proc, within};
+use tenure_keeper::orphaned;
+use tenure_keeper::orphaned::by_daemon::OrphanedRun;
 use tenure_keeper::rundir::RunDir;
-use tenure_keeper::salvage;
 
 const ROUNDS: u32 = 30;
 const RUNS: u64 = 5;
 
-/// Within what everything is gone: the graces, and whatever a busy machine needs. Less than a hopper goes on for.
-const LIMIT: Duration = Duration::from_secs(15);
+/// Time limit until everything is gone: the graces, and the slowness of a busy machine. Less than a hopper's
+/// lifetime.
+const END_LIMIT: Duration = Duration::from_secs(15);
 
-/// What a command may be, and whether everybody whom it starts can be found by the lease. A hopper cannot: it is
-/// another process before its environment is read.
+/// The possible commands, and whether all of their processes can be found by the lease. A hopper's cannot: it
+/// is another process before its environment is read.
 const TREES: [(&[&str], bool); 8] = [
     (&["tree"], true),
     (&["exit", "3"], true),
@@ -51,8 +53,8 @@ impl Dice {
 struct Run {
     install: Install,
     witness: Witness,
-    cli: Started,
-    cli_held: Option<Known>,
+    cli: ChildProgram,
+    cli_held: Option<HeldProcess>,
     what: String,
 }
 
@@ -77,7 +79,7 @@ pub(crate) fn main(seed: &str) {
 fn start(dice: &mut Dice) -> Run {
     let tree = TREES[usize::try_from(dice.roll(TREES.len() as u64)).expect("small")];
     let (words, marked) = tree;
-    // Without either evidence nobody could find the rest after the last holder's death.
+    // Without either evidence the leftovers could not be found after the last holder's death.
     let install = if marked && dice.coin() { Install::new().without_cgroup() } else { Install::new() };
     let witness = Witness::new(install.dir());
     let actor = install.actor();
@@ -90,15 +92,15 @@ fn start(dice: &mut Dice) -> Run {
     let what = args[7..].join(" ");
     let mut command = install.command(&args);
     command.env("ACTOR_WITNESS", witness.path());
-    let cli = Started::new(command);
-    let cli_held = Known::hold(cli.pid());
+    let cli = ChildProgram::new(command);
+    let cli_held = HeldProcess::hold(cli.pid());
     Run { install, witness, cli, cli_held, what }
 }
 
-/// Kills some of those who hold the run, at moments of chance.
+/// Kills some of the processes that hold the run, at random moments.
 fn wreck(dice: &mut Dice, run: &mut Run) {
     for _ in 0..dice.roll(4) {
-        // This is no synchronisation: any moment is as good as another.
+        // This is no synchronisation: any moment will do.
         std::thread::park_timeout(Duration::from_micros(dice.roll(15_000)));
         let (nurseries, keepers) = holders(&run.install);
         let (kind, victims) = match dice.roll(3) {
@@ -114,21 +116,21 @@ fn wreck(dice: &mut Dice, run: &mut Run) {
 }
 
 /// The nursery and the keeper of an installation: they share a command line, and one is the other's parent.
-fn holders(install: &Install) -> (Vec<Known>, Vec<Known>) {
+fn holders(install: &Install) -> (Vec<HeldProcess>, Vec<HeldProcess>) {
     let is_holder = |pid: i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split(|&b| b == 0).nth(1) == Some(b"nursery")
     };
-    let all: Vec<i32> = remains::processes(install).into_iter().filter(|&pid| is_holder(pid)).collect();
+    let all: Vec<i32> = leftovers::processes(install).into_iter().filter(|&pid| is_holder(pid)).collect();
     let is_keeper = |pid: &i32| proc::stat(*pid).is_some_and(|(_, parent, ..)| all.contains(&parent));
     let (keepers, nurseries): (Vec<i32>, Vec<i32>) = all.iter().partition(|pid| is_keeper(pid));
-    let hold = |pids: Vec<i32>| pids.into_iter().filter_map(Known::hold).collect();
+    let hold = |pids: Vec<i32>| pids.into_iter().filter_map(HeldProcess::hold).collect();
     (hold(nurseries), hold(keepers))
 }
 
-/// Whatever is left of the run ends within its grace, and leaves nothing but records.
+/// Waits until the rest of the run has ended within its grace, and checks that only records are left.
 fn settle(mut run: Run) {
-    // A foreground run that nobody has hurt may go on for ever.
+    // A foreground run without any kill may go on for ever.
     if let Some(cli) = &run.cli_held {
         cli.send(Signal::TERM);
     }
@@ -137,7 +139,7 @@ fn settle(mut run: Run) {
         let (nurseries, keepers) = holders(&run.install);
         (nurseries.is_empty() && keepers.is_empty()).then_some(())
     };
-    within(LIMIT, &format!("the end of who holds {}", run.what), nobody_holds);
+    within(END_LIMIT, &format!("the end of the holder of {}", run.what), nobody_holds);
     for id in run.install.runs() {
         let dir = RunDir::open(&run.install.state().join("runs").join(id)).expect("a run's directory");
         later_look(&dir, &run.what);
@@ -146,22 +148,22 @@ fn settle(mut run: Run) {
         let endings = endings.filter(|entry| entry.file_name() == "ending").count();
         assert!(endings <= 1, "{}", run.what);
     }
-    within(LIMIT, &format!("the end of {}", run.what), || {
-        remains::processes(&run.install).is_empty().then_some(())
+    within(END_LIMIT, &format!("the end of {}", run.what), || {
+        leftovers::processes(&run.install).is_empty().then_some(())
     });
-    run.witness.wait_nobody(LIMIT);
-    assert_eq!(remains::locks(&run.install), Vec::<String>::new(), "{}", run.what);
-    assert_eq!(remains::groups(&run.install), Vec::<std::path::PathBuf>::new(), "{}", run.what);
-    remains::forget(&run.install);
+    run.witness.wait_nobody(END_LIMIT);
+    assert_eq!(leftovers::locks(&run.install), Vec::<String>::new(), "{}", run.what);
+    assert_eq!(leftovers::groups(&run.install), Vec::<std::path::PathBuf>::new(), "{}", run.what);
+    leftovers::forget(&run.install);
 }
 
-/// What only a later look can end, it ends.
+/// Reconciles the run, which ends the processes that only a later look can end.
 fn later_look(dir: &RunDir, what: &str) {
     let Ok(ticket) = dir.ticket() else { return };
     if !matches!(dir.ending(), Ok(Some(_))) {
-        let forsaken = Forsaken::read(RunDir::open(dir.path()).expect("a run"), ticket).expect("records");
-        let how = forsaken.keeper_killed();
-        forsaken.close(how).unwrap_or_else(|error| panic!("{error}: {what}"));
+        let run = OrphanedRun::read(RunDir::open(dir.path()).expect("a run"), &ticket).expect("records");
+        let how = run.keeper_killed();
+        run.close(how).unwrap_or_else(|error| panic!("{error}: {what}"));
     }
-    salvage::tidy(dir.path());
+    orphaned::clean_up(dir.path());
 }

@@ -1,23 +1,23 @@
 //! Many runs of every kind through one daemon that is killed again and again. The seed decides everything but the
-//! scheduler. Whoever was given an id was given a run that ends as its command says; who was told that something went
-//! wrong may find the run all the same, and then it ends as truly.
+//! scheduler. A caller with an id has a run that ends as its command says. A caller with an error may still have
+//! started a run, which then ends as truly.
 
 use crate::chaos::Dice;
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tenure_it::home::Home;
-use tenure_it::ledger::{Entry, Ledger};
-use tenure_it::{PATIENCE, eventually, install};
+use tenure_it::daemon_fixture::DaemonFixture;
+use tenure_it::registry_file::{RegistryFile, RunRow};
+use tenure_it::{WAIT_LIMIT, eventually, install};
 
 const RUNS: usize = 200;
-const DEATHS: usize = 50;
+const DAEMON_KILLS: usize = 50;
 const STARTERS: usize = 4;
-/// How often a start is tried again that fell into a death.
-const TRIES: usize = 10;
+/// Number of retries of a start that fell into a crash.
+const START_RETRIES: usize = 10;
 
-/// What a command is, and how its run must end.
+/// A command, and the ending that its run must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     Exits(u64),
@@ -92,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// What it writes, where that is known.
+    /// Its output, where that is known.
     fn output(&self) -> Option<Vec<u8>> {
         let pty = match self {
             Kind::Writes { pty, .. } | Kind::Ticks { pty } => *pty,
@@ -105,7 +105,7 @@ impl Kind {
     }
 }
 
-/// What the actor writes with nobody around it.
+/// Output of the actor without Tenure.
 #[expect(clippy::disallowed_methods, reason = "the same command without Tenure")]
 fn alone(words: &[String]) -> Vec<u8> {
     let mut command = Command::new(install::actor());
@@ -113,83 +113,83 @@ fn alone(words: &[String]) -> Vec<u8> {
     command.env_remove("ACTOR_WITNESS").output().expect("the actor starts").stdout
 }
 
-/// A run that was asked for.
+/// A requested run.
 #[derive(Debug)]
-struct Asked {
+struct RequestedRun {
     label: String,
     kind: Kind,
-    /// Its id, if the caller was told.
+    /// The id, if the caller got one.
     id: Option<String>,
-    /// What the caller printed and ended with, if it waited for the end.
+    /// Exit code and output of a caller that waited for the end.
     in_front: Option<(i32, Vec<u8>)>,
 }
 
 pub(crate) fn main(seed: &str) {
     let seed: u64 = seed.parse().expect("a seed");
-    let home = Home::watched();
+    let fixture = DaemonFixture::with_warden();
     let began = Instant::now();
     let done = AtomicBool::new(false);
     let asked = std::thread::scope(|scope| {
-        let deaths = scope.spawn(|| kill_again_and_again(&home, Dice(seed), &done));
+        let deaths = scope.spawn(|| kill_again_and_again(&fixture, Dice(seed), &done));
         let starters: Vec<_> = (0..STARTERS)
             .map(|n| {
                 scope.spawn({
-                    let home = &home;
-                    move || start_all(home, seed, n)
+                    let fixture = &fixture;
+                    move || start_all(fixture, seed, n)
                 })
             })
             .collect();
-        let asked: Vec<Asked> =
+        let asked: Vec<RequestedRun> =
             starters.into_iter().flat_map(|one| one.join().expect("no starter panics")).collect();
         done.store(true, Ordering::Relaxed);
         deaths.join().expect("the killer does not panic");
         asked
     });
     println!("{} asked for in {:?}", asked.len(), began.elapsed());
-    home.begin();
-    end_what_stays(&home, &asked);
+    fixture.start_daemon();
+    cancel_remaining(&fixture, &asked);
     for one in &asked {
-        settle(&home, one);
+        settle(&fixture, one);
     }
     let ledger = eventually("every ending is recorded", || {
-        let ledger = Ledger::read(&home);
+        let ledger = RegistryFile::read(&fixture);
         ledger.runs.iter().all(|run| run.ending.is_some()).then_some(ledger)
     });
     for one in &asked {
         judge(one, &ledger);
     }
     println!("{} rows, settled in {:?}", ledger.runs.len(), began.elapsed());
-    home.finish();
+    fixture.finish();
 }
 
-/// Kills the daemon at random moments, and has the next one started by whoever is there.
-fn kill_again_and_again(home: &Home, mut dice: Dice, done: &AtomicBool) {
-    for death in 0..DEATHS {
-        // This is no synchronisation: any moment is as good as another.
+/// Kills the daemon at random moments, and lets any client start the next one.
+fn kill_again_and_again(fixture: &DaemonFixture, mut dice: Dice, done: &AtomicBool) {
+    for death in 0..DAEMON_KILLS {
+        // This is no synchronisation: any moment will do.
         let most = if done.load(Ordering::Relaxed) { 60_000 } else { 700_000 };
         std::thread::park_timeout(Duration::from_micros(dice.roll(most)));
-        let Some(daemon) = home.locked() else {
-            home.start_freely(&["daemon", "start"]).code();
+        let Some(daemon) = fixture.lock_holder() else {
+            fixture.start_with_autostart(&["daemon", "start"]).code();
             continue;
         };
         daemon.send(Signal::KILL);
-        daemon.wait_dead(PATIENCE);
+        daemon.wait_dead(WAIT_LIMIT);
         if dice.roll(4) > 0 {
-            let mut start = home.start_freely(&["daemon", "start"]);
-            // One that is killed while it starts, or found running, is no matter here.
+            let mut start = fixture.start_with_autostart(&["daemon", "start"]);
+            // A start that is killed, or that finds a daemon running, does not matter here.
             start.code();
         }
         println!("death {death}: {}", daemon.pid);
     }
 }
 
-fn start_all(home: &Home, seed: u64, starter: usize) -> Vec<Asked> {
+fn start_all(fixture: &DaemonFixture, seed: u64, starter: usize) -> Vec<RequestedRun> {
     let mut dice = Dice(seed ^ (0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(starter as u64 + 1)) | 1);
     let mut asked = Vec::new();
     for n in (0..RUNS).filter(|n| n % STARTERS == starter) {
         let kind = Kind::roll(&mut dice);
-        for attempt in 0..TRIES {
-            let one = start(home, &kind, format!("{n}.{attempt}"));
+        for attempt in 0..START_RETRIES {
+            let one = start(fixture, &kind, format!("{n}.{attempt}"));
             let told = one.id.is_some() || one.in_front.as_ref().is_some_and(|(code, _)| *code != 125);
             asked.push(one);
             if told {
@@ -200,37 +200,37 @@ fn start_all(home: &Home, seed: u64, starter: usize) -> Vec<Asked> {
     asked
 }
 
-fn start(home: &Home, kind: &Kind, label: String) -> Asked {
-    let (actor, words) = (home.actor(), kind.words());
+fn start(fixture: &DaemonFixture, kind: &Kind, label: String) -> RequestedRun {
+    let (actor, words) = (fixture.actor(), kind.words());
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let flags = ["run", "--quiet", "--grace", "100ms", "--label", &label];
-    let output = home.tenure(&[&flags, kind.flags(), &["--", &actor], &words].concat());
+    let output = fixture.tenure(&[&flags, kind.flags(), &["--", &actor], &words].concat());
     let code = output.status.code().unwrap_or(-1);
     if let Kind::InFront(_) = kind {
-        return Asked { label, kind: kind.clone(), id: None, in_front: Some((code, output.stdout)) };
+        return RequestedRun { label, kind: kind.clone(), id: None, in_front: Some((code, output.stdout)) };
     }
     assert!(code == 0 || code == 125, "{code} {kind:?}: {}", String::from_utf8_lossy(&output.stderr));
     let id = (code == 0).then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     if let (Kind::Cancelled { .. }, Some(id)) = (kind, &id) {
-        // A request that fell into a death is made again.
-        eventually("a cancel that was heard", || home.tenure(&["cancel", id]).status.success().then_some(()));
+        // A request that fell into a crash is repeated.
+        eventually("an accepted cancel", || fixture.tenure(&["cancel", id]).status.success().then_some(()));
     }
-    Asked { label, kind: kind.clone(), id, in_front: None }
+    RequestedRun { label, kind: kind.clone(), id, in_front: None }
 }
 
-/// Runs that stay until they are cancelled, and whose caller was not told their ids.
-fn end_what_stays(home: &Home, asked: &[Asked]) {
-    let ledger = Ledger::read(home);
+/// Cancels the runs that stay and whose caller did not get their ids.
+fn cancel_remaining(fixture: &DaemonFixture, asked: &[RequestedRun]) {
+    let ledger = RegistryFile::read(fixture);
     for run in ledger.runs.iter().filter(|run| run.ending.is_none()) {
         let kind = asked.iter().find(|one| run.label.as_deref() == Some(&one.label)).map(|one| &one.kind);
         if matches!(kind, Some(Kind::Cancelled { .. })) {
-            home.ask_to_cancel(&[&run.id]);
+            fixture.ask_to_cancel(&[&run.id]);
         }
     }
 }
 
-/// What the caller can learn of its run is right.
-fn settle(home: &Home, one: &Asked) {
+/// Checks the caller's view of its run.
+fn settle(fixture: &DaemonFixture, one: &RequestedRun) {
     if let Some((code, printed)) = &one.in_front {
         assert!([0, 125].contains(code), "{one:?}");
         assert!(
@@ -241,23 +241,24 @@ fn settle(home: &Home, one: &Asked) {
         );
     }
     let Some(id) = &one.id else { return };
-    assert_eq!(home.wait(id), one.kind.code(), "{one:?}: {}", home.show(id)["termination"]);
+    assert_eq!(fixture.wait(id), one.kind.code(), "{one:?}: {}", fixture.show(id)["termination"]);
     if let Some(expected) = one.kind.output() {
-        let kept = home.logs(&[id]);
+        let kept = fixture.logs(&[id]);
         assert!(kept == expected, "{one:?}: {} bytes of {}", kept.len(), expected.len());
     }
 }
 
-/// Asked for once, started at most once, and ended as it must; one whose start was cut off may never have begun.
-fn judge(one: &Asked, ledger: &Ledger) {
-    let rows: Vec<&Entry> =
+/// Checks that a run was started at most once and ended as it must; one whose start was cut off may not
+/// exist.
+fn judge(one: &RequestedRun, ledger: &RegistryFile) {
+    let rows: Vec<&RunRow> =
         ledger.runs.iter().filter(|run| run.label.as_deref() == Some(&one.label)).collect();
     assert!(rows.len() <= 1, "{one:?}: {rows:?}");
     let told = one.id.is_some() || one.in_front.as_ref().is_some_and(|(code, _)| *code == 0);
     assert!(!told || rows.len() == 1, "{one:?} has no row");
     for row in rows {
         let cut_off = !told && row.reason() == Some("spawn-error");
-        // A foreground caller that was told of a failure has left, and its run with it.
+        // A foreground caller that got an error has exited, and its run with it.
         let left = !told && one.in_front.is_some() && row.reason() == Some("owner-lost");
         assert!(cut_off || left || row.reason() == Some(one.kind.reason()), "{one:?}: {row:?}");
     }

@@ -1,4 +1,4 @@
-//! What stays open.
+//! Descriptors that stay open.
 
 use crate::stranger::fork_to_do;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -7,7 +7,7 @@ use tenure_os::descriptors::{close_all_but, take_only};
 use tenure_os::fork::Alone;
 use tenure_os::socket::Conn;
 
-/// Each at the first free number from `from`.
+/// Opens a descriptor at the first free number from `from`.
 fn open_at(from: i32) -> OwnedFd {
     let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).expect("open");
     rustix::io::fcntl_dupfd_cloexec(null, from).expect("dup")
@@ -28,7 +28,7 @@ fn open() -> Vec<i32> {
     numbers
 }
 
-pub(crate) fn all_but_the_wanted_are_closed() {
+pub(crate) fn all_but_the_passed_are_closed() {
     let alone = Alone::check().expect("one thread");
     let kept = [3, 4, 7, 50, 200, 201, 1000].map(|at| Conn::from_fd(open_at(at)).expect("a descriptor"));
     for wanted in &kept {

@@ -1,4 +1,4 @@
-//! Stopping everything that forks, faster than it forks.
+//! Freezing a forking tree faster than it forks.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ fn actor(words: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
     let ready = format!("ready {}", words[0]);
     assert!(out.by_ref().lines().map_while(Result::ok).any(|line| line == ready), "{words:?}");
-    // It would not outlive the other end of its output.
+    // The child ends with the other end of its output.
     (child, out)
 }
 
@@ -30,8 +30,9 @@ fn living(spared: i32) -> Vec<i32> {
     pids
 }
 
-/// A superuser's keeper runs ahead of what it hunts; another must outrun it as its equal.
-pub(crate) fn stops_everything_and_outruns_who_forks(hurried: bool) {
+/// A superuser's keeper has a higher priority than its targets; without that, the freeze must outrun them as
+/// an equal.
+pub(crate) fn stops_everything_and_outruns_forks(hurried: bool) {
     reaper::become_subreaper().expect("a subreaper");
     let (idler, _out) = actor(&["sleep"]);
     let spared = idler.id().cast_signed();
@@ -46,24 +47,24 @@ pub(crate) fn stops_everything_and_outruns_who_forks(hurried: bool) {
     if hurried {
         tree::hurry();
     }
-    // Far less than the forkers would go on for.
+    // Far less than the lifetime of the forkers.
     let patience = Duration::from_secs(20);
     let begun = clock::awake();
     let frozen = tree::freeze(&spared_set, &[], begun + patience, &mut |_, _| {});
     if clock::awake() >= begun + patience {
-        // On a busy machine an equal may lose the race; what counts is that it does not claim to have won.
+        // On a busy machine an equal may lose the race, but it must not claim success.
         assert!(!hurried, "it gave up");
         return println!("given up after {patience:?}");
     }
-    eventually("everybody stopped", || living(spared).into_iter().all(proc::is_stopped).then_some(()));
+    eventually("every process is stopped", || living(spared).into_iter().all(proc::is_stopped).then_some(()));
     let mut pids: Vec<i32> = frozen.iter().map(Member::pid).filter(|&pid| proc::runs(pid)).collect();
     pids.sort_unstable();
-    assert_eq!(living(spared), pids, "everybody who lives was listed");
+    assert_eq!(living(spared), pids, "every live process was listed");
     assert!(!proc::is_stopped(spared) && proc::runs(spared));
     for member in &frozen {
         member.signal(Signal::KILL);
     }
-    eventually("nobody but the spared one", || {
+    eventually("only the spared process", || {
         reaper::reap_now();
         (tree::own_children() == [spared]).then_some(())
     });

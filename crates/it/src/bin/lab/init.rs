@@ -8,7 +8,7 @@ use tenure_os::poll::{self, Interest};
 use tenure_os::reaper;
 use tenure_os::signals::{self, Signals};
 
-/// Below this number no pid is used twice: the kernel keeps the first 300 for whoever came first.
+/// Below this number no pid is reused: the kernel keeps the first 300 for the first processes.
 const RESERVED: i32 = 300;
 
 #[expect(clippy::zombie_processes, reason = "everybody is reaped below")]
@@ -33,7 +33,7 @@ pub(crate) fn main(pid_max: &str, words: &[&str]) -> ExitCode {
     }
 }
 
-/// Uses pids up until only those are left that come round.
+/// Uses up pids until only reused ones are left.
 pub(crate) fn use_up_pids(alone: &Alone) {
-    while crate::stranger::fork_and_bury(alone) < RESERVED {}
+    while crate::stranger::fork_and_reap(alone) < RESERVED {}
 }

@@ -1,6 +1,6 @@
 //! Locks that are held until death.
 
-use crate::stranger::{bury, fork_idle_after, fork_to_do, idle_until_orphaned_by};
+use crate::stranger::{fork_idle_after, fork_to_do, idle_until_orphaned_by, reap};
 use rustix::process::Signal;
 use tenure_os::file::Dir;
 use tenure_os::fork::Alone;
@@ -22,19 +22,19 @@ pub(crate) fn dies_with_its_holder() {
         let lock = Lock::take(&dir, NAME).expect("a lock").expect("it is free");
         lock.write(b"a note").expect("a note");
         std::mem::forget(lock);
-        // Whoever it forks has the descriptor and not the lock.
+        // A forked child has the descriptor and not the lock.
         let own = rustix::process::getpid();
         alone.fork(|| idle_until_orphaned_by(own)).expect("a fork");
     });
     for _ in 0..3 {
-        assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Somebody, "asking does not take it");
+        assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Somebody, "a query does not take it");
     }
-    assert!(Lock::take(&dir, NAME).expect("a try").is_none(), "nor does trying");
+    assert!(Lock::take(&dir, NAME).expect("a try").is_none(), "nor does a failed attempt");
     assert_eq!(dir.read(NAME).expect("a note").as_deref(), Some(&b"a note"[..]));
     assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Somebody, "nor does reading");
     keeper.send(Signal::KILL);
-    bury(keeper.pid);
-    assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Nobody, "free means dead");
+    reap(keeper.pid);
+    assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Nobody, "a free lock means a dead holder");
     assert!(Lock::take(&dir, NAME).expect("a lock").is_some());
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn is_not_inherited() {
     for _ in 0..2 {
         let seen = fork_to_do(&alone, || {
             assert_eq!(holder(&dir, NAME).expect("a look"), Holder::Somebody, "its parent holds it");
-            assert!(Lock::take(&dir, NAME).expect("a try").is_none(), "a child has not inherited it");
+            assert!(Lock::take(&dir, NAME).expect("a try").is_none(), "a child has inherited it");
         });
         assert_eq!(seen, 0, "and its end does not free it");
     }

@@ -1,5 +1,5 @@
 //! The laboratory: experiments that need a process of one thread, or a pid namespace of their own. Each verb is one
-//! experiment; it ends with zero if everything was as promised.
+//! experiment; it exits with zero if every promise held.
 
 mod bomb;
 mod chaos;
@@ -29,18 +29,18 @@ fn main() -> ExitCode {
         ["bomb"] => bomb::main(),
         ["lock-dies-with-its-holder"] => lock::dies_with_its_holder(),
         ["lock-is-not-inherited"] => lock::is_not_inherited(),
-        ["descriptors"] => descriptors::all_but_the_wanted_are_closed(),
+        ["descriptors"] => descriptors::all_but_the_passed_are_closed(),
         ["spawn-failures"] => spawn::failures_have_their_reasons(),
         ["spawn-gate"] => spawn::an_unopened_gate_lets_nobody_through(),
         ["spawn-ended-root"] => spawn::an_ended_root_keeps_its_number(),
         ["spawn-group"] => spawn::a_group_signal_reaches_the_whole_group_and_nobody_else(),
         ["spawn-cgroup"] => spawn::a_root_is_in_its_cgroup_before_it_executes(),
-        ["freeze"] => freeze::stops_everything_and_outruns_who_forks(false),
-        ["freeze-hurried"] => freeze::stops_everything_and_outruns_who_forks(true),
+        ["freeze"] => freeze::stops_everything_and_outruns_forks(false),
+        ["freeze-hurried"] => freeze::stops_everything_and_outruns_forks(true),
         ["chaos", seed] => chaos::main(seed),
         ["daemon-chaos", seed] => daemon_chaos::main(seed),
         ["sweep", directory] => reuse::sweep(directory),
-        ["hunt", directory] => reuse::hunt(directory),
+        ["hunt", directory] => reuse::reconcile_as_nursery(directory),
         _ => {
             eprintln!("lab: no such experiment: {words:?}");
             return ExitCode::from(2);

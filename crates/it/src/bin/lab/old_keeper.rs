@@ -1,6 +1,6 @@
-//! A keeper of the first version of the wire, as it was shipped: it holds the lock, speaks what that version had, word
-//! for word, and cuts off whoever says anything else. It writes down everything that it is asked. It is a fixture: what
-//! later versions learn is not added here.
+//! A keeper of the first protocol version, as it was shipped: it holds the lock, speaks that version word for word, and
+//! disconnects a client that sends anything else. It records each request. It is a fixture: features of later versions
+//! are not added here.
 
 use serde_json::Value;
 use std::fs::OpenOptions;
@@ -18,7 +18,7 @@ use tenure_os::lock::Lock;
 use tenure_os::process::{Process, own};
 use tenure_output::Writer;
 
-struct Kept {
+struct OldKeeper {
     directory: PathBuf,
     run: RunId,
     record: PathBuf,
@@ -26,7 +26,7 @@ struct Kept {
     epoch: Mutex<u64>,
     cause: Mutex<Option<&'static str>>,
     output: Mutex<Writer>,
-    /// Those who hear of growth and of the ending.
+    /// Connections that get growth and the ending.
     peers: Mutex<Vec<UnixStream>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn main(directory: &str, record: &str) {
     };
     lock.write(&record::encode(&note)).expect("a note");
     let listener = UnixListener::bind(directory.join("ctl.sock")).expect("a socket");
-    let kept = Arc::new(Kept {
+    let kept = Arc::new(OldKeeper {
         output: Mutex::new(Writer::create(&directory.join("output"), Keep::default())),
         record: record.into(),
         root: pid,
@@ -77,7 +77,7 @@ pub(crate) fn main(directory: &str, record: &str) {
     drop(lock);
 }
 
-impl Kept {
+impl OldKeeper {
     fn say(&self, text: &str) {
         let mut output = self.output.lock().expect("no panic");
         output.append(Stream::Stdout, text.as_bytes(), tenure_os::clock::unix_ms());
@@ -106,7 +106,7 @@ impl Kept {
         self.tell_all(&format!(r#"{{"tell":"ended","ending":{text}}}"#));
     }
 
-    /// One connection, until it says what this version does not know.
+    /// Serves one connection until it sends a message that this version does not know.
     fn serve(&self, mut stream: UnixStream) {
         let mut greeted = false;
         while let Ok(head) = receive(&mut stream) {

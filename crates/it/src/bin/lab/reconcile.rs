@@ -1,35 +1,35 @@
-//! A daemon that comes back to a run whose processes are all dead, and whose pids are others' now.
+//! A daemon that returns to a run whose processes are all dead, and whose pids are reused.
 
 use crate::reuse::{begin, end_stranger};
-use crate::stranger::{Stranger, bury};
+use crate::stranger::{Stranger, reap};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
-use tenure_it::background::Background;
+use tenure_it::background_run::BackgroundRun;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
 use tenure_it::{eventually, proc};
 
-/// A daemon in the foreground; one that is told by nobody has no threads of ours.
+/// Starts a daemon in the foreground, which has no threads of ours.
 #[expect(clippy::zombie_processes, reason = "it is buried by pid")]
-fn daemon(install: &Install) -> Known {
+fn daemon(install: &Install) -> HeldProcess {
     let mut command = install.command(&["daemon", "run"]);
     let child: Child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a daemon starts");
     let socket = install.state().join("daemon.sock");
     eventually("a daemon", || UnixStream::connect(&socket).is_ok().then_some(()));
-    Known::hold(child.id().cast_signed()).expect("a daemon")
+    HeldProcess::hold(child.id().cast_signed()).expect("a daemon")
 }
 
-fn end(daemon: &Known) {
+fn end(daemon: &HeldProcess) {
     daemon.send(Signal::KILL);
-    bury(daemon.pid);
+    reap(daemon.pid);
 }
 
 pub(crate) fn strangers_with_the_pids_of_a_run_are_left_alone() {
     let alone = begin();
     for install in [Install::new(), Install::new().without_cgroup()] {
         let first = daemon(&install);
-        let run = Background::start(&install, &[], &["child", "setsid", "sleep"]);
+        let run = BackgroundRun::start(&install, &[], &["child", "setsid", "sleep"]);
         let pids: Vec<i32> =
             [&run.nursery, &run.keeper].into_iter().chain(&run.members).map(|one| one.pid).collect();
         end(&first);
@@ -54,9 +54,9 @@ pub(crate) fn strangers_with_the_pids_of_a_run_are_left_alone() {
         let nursery = proc::children(second.pid);
         end(&second);
         for pid in nursery {
-            eventually("an end of its nursery", || proc::stat(pid).is_none().then_some(()));
+            eventually("the end of its nursery", || proc::stat(pid).is_none().then_some(()));
         }
-        tenure_it::remains::forget(&install);
+        tenure_it::leftovers::forget(&install);
         pids.into_iter().for_each(end_stranger);
     }
 }

@@ -1,7 +1,7 @@
-//! Pids that come round: what was recorded of one process is never taken for another (I1).
+//! Reused pids: a record of one process never matches another (I1).
 
 use crate::init::use_up_pids;
-use crate::stranger::{Stranger, block_all, bury, fork_idle};
+use crate::stranger::{Stranger, block_all, fork_idle, reap};
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,13 +10,13 @@ use std::process::Command;
 use tenure_core::ending::Reason;
 use tenure_core::identity::{Evidence, Identity, Sighting, judge};
 use tenure_core::signal;
-use tenure_it::background::Background;
+use tenure_it::background_run::BackgroundRun;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::{PATIENCE, eventually, proc, within};
-use tenure_keeper::forsaken::Forsaken;
+use tenure_it::{WAIT_LIMIT, eventually, proc, within};
+use tenure_keeper::orphaned::by_daemon::OrphanedRun;
+use tenure_keeper::orphaned::by_parent::{self, FallenRun};
 use tenure_keeper::rundir::RunDir;
-use tenure_keeper::salvage::{self, Fallen};
 use tenure_os::fork::Alone;
 use tenure_os::kin::Kin;
 use tenure_os::process::{Process, Sent, here, look};
@@ -29,12 +29,12 @@ pub(crate) fn begin() -> Alone {
     alone
 }
 
-fn end(process: &Known) {
+fn end(process: &HeldProcess) {
     process.send(Signal::KILL);
-    bury(process.pid);
+    reap(process.pid);
 }
 
-/// Pid and start time are the same again and again; the kernel's own number of the process is not.
+/// Pid and start time repeat; the kernel's own number of the process does not.
 pub(crate) fn in_one_tick() {
     let alone = begin();
     let mut collisions = 0;
@@ -58,22 +58,22 @@ pub(crate) fn in_one_tick() {
                 "only the inode tells them apart"
             );
         }
-        // An old proof opens nothing, and the old descriptor means the dead one still.
+        // An old proof opens nothing, and the old descriptor still means the dead process.
         assert_eq!(opened.signal(&held, signal::Signal::KILL), Sent::Gone);
         let abused = catch_unwind(AssertUnwindSafe(|| found.signal(&held, signal::Signal::KILL)));
         assert!(abused.is_err(), "a proof about another process was taken");
         stranger.assert_untouched();
         end_stranger(first.pid);
     }
-    assert!(collisions > 0, "no pid came round within one tick of the clock: nothing was shown");
+    assert!(collisions > 0, "no pid was reused within one clock tick: nothing was tested");
     println!("{collisions} of 100 came round within one tick");
 }
 
 pub(crate) fn end_stranger(pid: i32) {
-    end(&Known::hold(pid).expect("a stranger"));
+    end(&HeldProcess::hold(pid).expect("a stranger"));
 }
 
-/// A list that was made before its members died.
+/// A list of members that died after it was made.
 pub(crate) fn of_a_member() {
     let alone = begin();
     let first = fork_idle(&alone);
@@ -89,12 +89,12 @@ pub(crate) fn of_a_member() {
     stranger.assert_untouched();
 }
 
-/// The directory of a run whose processes are all dead, and whose pids are others' now.
+/// The directory of a run whose processes are all dead, and whose pids are reused.
 pub(crate) fn of_a_run() {
     let alone = begin();
     for later in ["sweep", "hunt"] {
         for install in [Install::new(), Install::new().without_cgroup()] {
-            let run = Background::start(&install, &[], &["child", "setsid", "sleep"]);
+            let run = BackgroundRun::start(&install, &[], &["child", "setsid", "sleep"]);
             let pids: Vec<i32> =
                 [&run.nursery, &run.keeper].into_iter().chain(&run.members).map(|one| one.pid).collect();
             run.kill(&[&run.nursery, &run.keeper]);
@@ -111,7 +111,7 @@ pub(crate) fn of_a_run() {
             strangers.iter().for_each(Stranger::assert_untouched);
             let ending = run.dir.ending().expect("an ending that is whole").expect("an ending").termination;
             assert_eq!(ending.reason, Reason::OwnerLost);
-            tenure_it::remains::forget(&install);
+            tenure_it::leftovers::forget(&install);
             for pid in pids {
                 end_stranger(pid);
             }
@@ -119,37 +119,37 @@ pub(crate) fn of_a_run() {
     }
 }
 
-/// All that a person or a later look can do to a stale run.
+/// Tries every command and every reconcile on a stale run.
 #[expect(clippy::disallowed_methods, reason = "a laboratory starts its own experiment")]
-fn try_everything(install: &Install, run: &Background, later: &str) {
+fn try_everything(install: &Install, run: &BackgroundRun, later: &str) {
     let id = run.dir.id().as_str();
     for words in
         [&["cancel", id][..], &["cancel", "--now", id], &["show", id], &["ps", "--all"], &["tree", id]]
     {
         install.tenure(words);
     }
-    assert_eq!(install.tenure(&["cancel", id]).status.code(), Some(1), "there is nobody to cancel it");
+    assert_eq!(install.tenure(&["cancel", id]).status.code(), Some(1), "there is no process to cancel it");
     let status = Command::new("/proc/self/exe").arg(later).arg(run.dir.path()).status().expect("lab starts");
     assert!(status.success());
     install.tenure(&["cancel", id]);
 }
 
-/// A later look by somebody who is nobody's parent.
+/// Reconciles as a process without children.
 pub(crate) fn sweep(directory: &str) {
     let dir = RunDir::open(Path::new(directory)).expect("a run");
     assert_eq!(dir.ending().expect("no torn ending"), None);
     let ticket = dir.ticket().expect("a ticket");
-    let forsaken = Forsaken::read(dir, ticket).expect("records");
-    let how = forsaken.keeper_killed();
-    forsaken.close(how).expect("an ending");
+    let run = OrphanedRun::read(dir, &ticket).expect("records");
+    let how = run.keeper_killed();
+    run.close(how).expect("an ending");
 }
 
-/// A later look by a parent of last resort, which has no children.
-pub(crate) fn hunt(directory: &str) {
-    let mut fallen = Fallen::read(Path::new(directory));
+/// Reconciles as a parent of last resort without children.
+pub(crate) fn reconcile_as_nursery(directory: &str) {
+    let mut fallen = FallenRun::read(Path::new(directory));
     assert_eq!(fallen.len(), 1, "a run without an ending");
-    within(PATIENCE, "a hunted run", || {
-        salvage::hunt(&HashSet::new(), &mut fallen);
+    within(WAIT_LIMIT, "a reconciled run", || {
+        by_parent::stop_round(&HashSet::new(), &mut fallen);
         fallen.is_empty().then_some(())
     });
 }

@@ -1,6 +1,6 @@
 //! Roots between their fork and their end.
 
-use crate::stranger::bury;
+use crate::stranger::reap;
 use rustix::process::getppid;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -69,12 +69,12 @@ pub(crate) fn failures_have_their_reasons() {
     check(&["true"], "/etc/hostname", false, "cannot enter the working directory");
     let long = "x".repeat(3 << 20);
     check(&["true", &long], "/", false, "too long");
-    // A script without an interpreter line is the shell's, as everywhere.
+    // As everywhere, the shell runs a script without an interpreter line.
     let root = start(&[&write("bare", "exit 9\n", 0o755)]);
     assert_eq!(eventually("its end", || root.exit()), Exit::Code(9));
 }
 
-/// Nothing but the gate keeps a root from executing; without it, it ends.
+/// Only the gate keeps a root from executing; without it, the root ends.
 pub(crate) fn an_unopened_gate_lets_nobody_through() {
     let base = tempfile::tempdir().expect("a directory");
     let file = base.path().join("executed");
@@ -87,9 +87,9 @@ pub(crate) fn an_unopened_gate_lets_nobody_through() {
     assert_eq!(proc::stat(pid).map(|stat| stat.1), Some(std::process::id().cast_signed()));
     assert!(gated.root().exit().is_none() && !file.exists());
     drop(gated);
-    bury(pid);
+    reap(pid);
     assert!(!file.exists());
-    // The same, awaited.
+    // The same, with a wait.
     fork(&plan(&words, "/")).abandon();
     assert!(reaper::childless(), "it was reaped");
     assert!(!file.exists());
@@ -105,7 +105,7 @@ pub(crate) fn an_ended_root_keeps_its_number() {
     let pid = root.pid();
     let root = root.reap().expect_err("it has not ended");
     assert_eq!(eventually("its end", || root.exit()), Exit::Code(7));
-    assert_eq!(root.exit(), Some(Exit::Code(7)), "to look is not to take");
+    assert_eq!(root.exit(), Some(Exit::Code(7)), "a query does not reap it");
     eventually("only the root is left", || {
         let reaped = reaper::reap(Some(pid), clock::awake() + std::time::Duration::from_millis(50));
         assert!(reaped.iter().all(|ended| ended.pid != pid), "the root was reaped");
@@ -113,7 +113,7 @@ pub(crate) fn an_ended_root_keeps_its_number() {
     });
     assert_eq!(proc::stat(pid).map(|stat| stat.0), Some('Z'));
     assert!(!reaper::childless());
-    // Its group is still its own, and empty but for itself.
+    // Its group still exists, and holds only itself.
     assert!(matches!(root.signal_group(Signal::KILL), Sent::Yes | Sent::Gone));
     assert_eq!(root.reap().expect("it has ended"), Exit::Code(7));
     assert!(reaper::childless() && proc::stat(pid).is_none());
@@ -124,7 +124,7 @@ pub(crate) fn a_group_signal_reaches_the_whole_group_and_nobody_else() {
     let root = start(&["sh", "-c", "sleep 60 & sleep 60 & setsid sleep 60 & wait"]);
     let everybody = || proc::descendants(root.pid());
     eventually("three children", || (everybody().len() == 3).then_some(()));
-    let outside = eventually("one in its own session", || {
+    let outside = eventually("a process in its own session", || {
         everybody().into_iter().find(|&pid| proc::stat(pid).is_some_and(|stat| stat.3 == pid))
     });
     let inside: Vec<i32> = everybody().into_iter().filter(|&pid| pid != outside).collect();

@@ -1,5 +1,5 @@
-//! Where a player speaks and listens on Windows: its standard streams, or its console if it was given none. Wine gives none
-//! to who is born in a pseudo-console.
+//! Input and output of a player on Windows: its standard streams, or its console if it has none. Wine gives no streams
+//! to a process in a pseudo-console.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

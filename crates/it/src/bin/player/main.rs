@@ -1,14 +1,14 @@
-//! A command for the scenarios: `player VERB…`. It enters itself in the test's book, then does what it is told.
+//! A command for the scenarios: `player VERB…`. It enters itself in the test's player log, then carries out its verb.
 //!
-//! | verb | what it does |
+//! | verb | behaviour |
 //! |---|---|
 //! | `exit CODE` | says `leaving` and exits |
-//! | `tree DEPTH` | starts `player tree DEPTH-1`, as far as there is one, says `level DEPTH`, and goes on for ever |
-//! | `speak EVERY TIMES` | says `word N` every so many milliseconds, so often, and exits with 0 |
-//! | `hold` | says `ready` and goes on for ever |
-//! | `echo` | says `heard LINE` of every line that it reads, and exits with 0 at `end` or at the end of its input |
-//! | `ignore-term VERB…` | does not leave when it is asked to, then goes on with the verb |
-//! | `obey CODE` | says `ready` and goes on until it is asked to leave, then exits |
+//! | `tree DEPTH` | starts `player tree DEPTH-1` while DEPTH is above 1, says `level DEPTH`, and runs for ever |
+//! | `speak EVERY TIMES` | says `word N` every EVERY milliseconds, TIMES times, and exits with 0 |
+//! | `hold` | says `ready` and runs for ever |
+//! | `echo` | says `heard LINE` for every line that it reads, and exits with 0 at `end` or at the end of its input |
+//! | `ignore-term VERB…` | ignores requests to exit, then continues with the verb |
+//! | `obey CODE` | says `ready` and runs until it is asked to exit, then exits |
 //! | `leave VERB…` | starts `player VERB…`, waits until that plays, and exits with 4 |
 
 use std::io::{BufRead, Write};
@@ -23,14 +23,14 @@ mod voice;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    tenure_it::matrix::book::enter(&words);
+    tenure_it::matrix::player_log::enter(&words);
     match play(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
         Some(code) => end_with(code),
         None => ExitCode::from(2),
     }
 }
 
-/// Plays; returns the exit code, or nothing if the words are not understood.
+/// Plays; returns the exit code, or `None` if the words are not understood.
 fn play(words: &[&str]) -> Option<i32> {
     match words {
         ["exit", code] => {
@@ -70,7 +70,7 @@ fn tree(depth: u32) -> Option<i32> {
     let below = (depth > 1).then(|| start(&["tree", &(depth - 1).to_string()]));
     say(&format!("level {depth}"));
     match below {
-        // It never ends by itself.
+        // The wait never ends by itself.
         Some(mut below) => below.wait().ok()?.code(),
         None => for_ever(),
     }
@@ -104,11 +104,11 @@ fn obey() {
 }
 
 fn leave(words: &[&str]) -> Option<i32> {
-    let path = std::env::var_os(tenure_it::matrix::book::VARIABLE)?;
-    let book = tenure_it::matrix::book::Book::new(std::path::Path::new(&path).parent()?);
+    let path = std::env::var_os(tenure_it::matrix::player_log::VARIABLE)?;
+    let book = tenure_it::matrix::player_log::PlayerLog::new(std::path::Path::new(&path).parent()?);
     let mut child = start(words);
     let pid = child.id().cast_signed();
-    tenure_it::eventually("the one that is left", || {
+    tenure_it::eventually("the remaining one", || {
         assert!(matches!(child.try_wait(), Ok(None)), "it has ended");
         book.entries().iter().any(|one| one.identity.pid == pid).then_some(())
     });
@@ -122,7 +122,7 @@ fn start(words: &[&str]) -> std::process::Child {
 }
 
 fn say(line: &str) {
-    // Whoever listened may be gone.
+    // The reader may be gone.
     let _ = voice::output().write_all(format!("{line}\n").as_bytes());
 }
 

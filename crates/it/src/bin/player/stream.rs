@@ -1,9 +1,9 @@
-//! Where a player speaks and listens: its standard streams.
+//! Input and output of a player: its standard streams.
 
 use std::io::{BufRead, BufReader, Write};
 
 pub(crate) fn output() -> impl Write {
-    // Written line by line, whatever it is connected to.
+    // Line-buffered on any kind of output.
     std::io::LineWriter::new(std::io::stdout())
 }
 

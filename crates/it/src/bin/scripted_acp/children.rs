@@ -1,13 +1,14 @@
-//! The processes that an agent's tools leave behind.
+//! Leftover processes of an agent's tools.
 
 use std::process::{Command, Stdio};
 use tenure_it::eventually;
 use tenure_it::install::actor;
 
-/// Where each of them notes its pid.
+/// File with the pid of each of them.
 const PIDS: &str = "children";
 
-/// Starts one: `HOW VERB…` of the actor, and waits until it is there. One with a cleaned environment is a witness as well.
+/// Starts a child, `HOW VERB…` of the actor, and waits until it is ready. One with a cleaned environment
+/// holds the witness as well.
 pub(crate) fn start(rest: &str) {
     let (how, verbs) = rest.split_once(' ').unwrap_or((rest, "sleep"));
     let witness =
@@ -19,7 +20,7 @@ pub(crate) fn start(rest: &str) {
         "nohup" => format!("nohup {line} &"),
         "setsid" => format!("setsid -f {line}"),
         "bare" => format!("env -i setsid -f {line}"),
-        _ => panic!("no way to start a child: {how}"),
+        _ => panic!("unknown way to start a child: {how}"),
     };
     let before = noted();
     let mut shell = Command::new("sh");
@@ -27,7 +28,7 @@ pub(crate) fn start(rest: &str) {
     let status = shell.status().expect("a shell");
     assert!(status.success(), "{line}: {status}");
     let wanted = before + verbs.split(' ').count();
-    eventually("a child that is there", || (noted() >= wanted).then_some(()));
+    eventually("a child", || (noted() >= wanted).then_some(()));
 }
 
 fn noted() -> usize {

@@ -1,43 +1,43 @@
-//! What the agent can do and how it misbehaves, as its command line says.
+//! Abilities and misbehaviours of the agent, from its command line.
 
 use std::collections::HashSet;
 
-/// What can be said in one word.
+/// Flags without a value.
 const WORDS: [&str; 11] = [
-    // It can load, resume, close and list sessions, and has modes and options.
+    // Load, resume, close and list of sessions; modes and options.
     "--load",
     "--resume",
     "--close",
     "--list",
     "--modes",
     "--options",
-    // No session without having logged in.
+    // No session without a login.
     "--needs-auth",
-    // It goes on when its input has ended.
+    // Keeps running after the end of its input.
     "--ignore-eof",
-    // It blocks the signals that ask it to end.
+    // Blocks the signals that ask it to exit.
     "--ignore-term",
-    // It answers `session/load` first and replays the session afterwards, piece by piece.
+    // Answers `session/load` first and replays the session afterwards, piece by piece.
     "--late",
-    // It answers `initialize` when there is a file `started`.
+    // Answers `initialize` once there is a file `started`.
     "--slow",
 ];
 
-/// Everything that a command line can say.
+/// All flags of the command line.
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
     words: HashSet<String>,
-    /// Its ways to log in.
+    /// Login methods.
     pub(crate) auth: Vec<String>,
-    /// It never answers this method.
+    /// Method that is never answered.
     pub(crate) mute: Option<String>,
-    /// It answers this method with an error.
+    /// Method that is answered with an error.
     pub(crate) refuse: Option<String>,
-    /// It ends with code 6 when it is asked this.
+    /// Method at which it exits with code 6.
     pub(crate) dies_of: Option<String>,
-    /// It ends with this code at its start.
+    /// Exit code at its start.
     pub(crate) crash: Option<u8>,
-    /// The version of the protocol that it speaks.
+    /// Version of the protocol.
     pub(crate) protocol: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Flags {
         flags
     }
 
-    /// Whether this was said.
+    /// Returns true if the flag was given.
     pub(crate) fn has(&self, word: &str) -> bool {
         assert!(WORDS.contains(&word), "no flag {word}");
         self.words.contains(word)

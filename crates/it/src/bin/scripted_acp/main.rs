@@ -1,7 +1,7 @@
-//! An ACP agent of our own: it speaks the protocol on its standard input and output, and does what lines of the prompt that
-//! begin with `!` say, in their order. Flags say what it can do and how it misbehaves beside that. It knows nothing of
-//! the product's own protocol code, so it is a witness: every message that it gets is noted in the directory where it
-//! works, as are its starts, what it was answered, and its sessions.
+//! A scripted ACP agent: it speaks the protocol on its standard input and output, and carries out the lines of the
+//! prompt that begin with `!`, in order. Flags set its abilities and misbehaviours. It shares no protocol code with the
+//! product, so it is an independent witness: it records every message that it gets, its starts, the answers to its
+//! requests, and its sessions in its working directory.
 
 #![allow(clippy::disallowed_methods, reason = "an agent starts programs of its own")]
 
@@ -23,7 +23,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use tenure_it::{eventually, proc};
 
-/// While there is a file of this name, nothing is read.
+/// While a file of this name exists, no input is read.
 const HOLD: &str = "hold";
 
 fn main() -> ExitCode {
@@ -31,13 +31,13 @@ fn main() -> ExitCode {
     let argv: Vec<String> = std::env::args().skip(1).collect();
     let flags = Flags::read(&argv);
     if flags.has("--ignore-term") && std::env::var_os("SIGNALS_BLOCKED").is_none() {
-        // Who blocks a signal is not ended by it, and it stays to be seen.
+        // A blocked signal does not end the process, and stays visible.
         let own = std::env::current_exe().expect("own path");
         let mut command = Command::new("env");
         command.args(["--block-signal=TERM,INT,HUP", "SIGNALS_BLOCKED=1"]).arg(own).args(&argv);
         panic!("no env: {}", command.exec());
     }
-    // Whoever waits for the end of all processes of a test waits for this one.
+    // The witness of a test must wait for this process.
     let _witness = std::env::var_os("ACTOR_WITNESS")
         .map(|fifo| std::fs::OpenOptions::new().write(true).open(fifo).expect("the witness"));
     wire::note("starts", &json!({"pid": std::process::id(), "argv": argv, "alive": alive()}));
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     exits.recv().expect("it is told to exit")
 }
 
-/// The processes of earlier starts that live.
+/// Live processes of earlier starts.
 fn alive() -> Vec<i32> {
     let starts = std::fs::read_to_string("starts").unwrap_or_default();
     let starts = starts.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -59,18 +59,18 @@ fn alive() -> Vec<i32> {
     pids.filter(|pid| proc::runs(*pid)).collect()
 }
 
-/// Reads messages until there are no more.
+/// Reads messages until the end of input.
 fn read(agent: &Arc<Agent>) {
     let mut input = std::io::BufReader::with_capacity(1 << 12, std::io::stdin());
     loop {
-        eventually("nothing holds the input", || (!Path::new(HOLD).exists()).then_some(()));
+        eventually("no process holds stdin", || (!Path::new(HOLD).exists()).then_some(()));
         let mut line = String::new();
         if input.read_line(&mut line).expect("text") == 0 {
             break;
         }
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
         wire::note("heard", &json!({"pid": std::process::id(), "message": message}));
-        Agent::hear(agent, &message);
+        Agent::handle(agent, &message);
     }
     wire::note("heard", &json!({"pid": std::process::id(), "eof": true}));
     if !agent.flags.has("--ignore-eof") {

@@ -1,4 +1,4 @@
-//! What the agent does with the messages that it gets: everything but a turn is answered at once.
+//! Requests and notifications of the client: everything but a turn is answered at once.
 
 use crate::flags::Flags;
 use crate::turn::Turn;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_it::{PATIENCE, eventually};
+use tenure_it::{WAIT_LIMIT, eventually};
 
-/// What the protocol calls a method that is not known, and a session that is not.
+/// JSON-RPC error codes for an unknown method and an unknown session.
 const UNKNOWN_METHOD: i64 = -32601;
 const UNKNOWN_SESSION: i64 = -32002;
 const NEEDS_AUTH: i64 = -32000;
@@ -23,14 +23,14 @@ const REFUSED: i64 = -32603;
 pub(crate) struct Agent {
     pub(crate) flags: Flags,
     exit: Sender<ExitCode>,
-    /// Who waits for the answer to which of our requests.
+    /// Senders by the id of the request whose answer they wait for.
     waiting: Mutex<HashMap<u64, Sender<Value>>>,
     last_id: AtomicU64,
     cancelled: AtomicBool,
     authenticated: AtomicBool,
-    /// How many turns this process has had.
+    /// Number of turns of this process.
     turns: AtomicU64,
-    /// Whether the session was there before this process.
+    /// True if the session existed before this process.
     loaded: AtomicBool,
     mode: Mutex<String>,
     options: Mutex<HashMap<String, String>>,
@@ -60,13 +60,13 @@ impl Agent {
         let _ = self.exit.send(ExitCode::from(code));
     }
 
-    /// Whether the turn is to end.
+    /// True if the turn was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// What a plain answer tells of this process.
-    pub(crate) fn told(&self, session: &str) -> Value {
+    /// Description of this process in a plain answer.
+    pub(crate) fn description(&self, session: &str) -> Value {
         json!({
             "session": session, "pid": std::process::id(), "turn": self.turns.load(Ordering::SeqCst),
             "loaded": self.loaded.load(Ordering::SeqCst), "mode": *self.mode.lock().expect("a mode"),
@@ -75,23 +75,23 @@ impl Agent {
         })
     }
 
-    /// Asks the client something; its answer is noted under a name.
+    /// Sends the client a request; its answer is recorded under a name.
     pub(crate) fn ask(&self, name: &str, method: &str, params: &Value) -> Value {
         let id = self.last_id.fetch_add(1, Ordering::SeqCst) + 1;
         let (sender, answer) = channel();
         self.waiting.lock().expect("no asker panics").insert(id, sender);
         wire::say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        let answer = answer.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no answer to {method}"));
+        let answer = answer.recv_timeout(WAIT_LIMIT).unwrap_or_else(|_| panic!("no answer to {method}"));
         wire::note("answers", &json!({"name": name, "answer": answer}));
         answer
     }
 
-    /// Takes a message of the client.
-    pub(crate) fn hear(agent: &Arc<Self>, message: &Value) {
+    /// Handles a message of the client.
+    pub(crate) fn handle(agent: &Arc<Self>, message: &Value) {
         let params = &message["params"];
         match (message["method"].as_str(), message.get("id")) {
             (Some("session/cancel"), None) => agent.cancelled.store(true, Ordering::SeqCst),
-            (Some(method), Some(id)) if agent.is_odd(id, method) => {}
+            (Some(method), Some(id)) if agent.handle_by_flag(id, method) => {}
             (Some("session/prompt"), Some(id)) => {
                 agent.cancelled.store(false, Ordering::SeqCst);
                 agent.turns.fetch_add(1, Ordering::SeqCst);
@@ -99,22 +99,22 @@ impl Agent {
                 std::thread::spawn(move || turn.carry_out());
             }
             (Some(method), Some(id)) => agent.serve(id, method, params),
-            (None, Some(id)) => agent.is_answered(id, message),
+            (None, Some(id)) => agent.pass_answer(id, message),
             (Some(_) | None, None) => {}
         }
     }
 
-    /// Gives an answer to who waits for it. One that nobody waits for was given twice.
-    fn is_answered(&self, id: &Value, message: &Value) {
+    /// Passes an answer to its waiting request. An unexpected one was sent twice.
+    fn pass_answer(&self, id: &Value, message: &Value) {
         let waiting = id.as_u64().and_then(|id| self.waiting.lock().expect("no asker panics").remove(&id));
-        let waiting = waiting.unwrap_or_else(|| panic!("nobody asked: {message}"));
+        let waiting = waiting.unwrap_or_else(|| panic!("no pending request: {message}"));
         let mut answer = message.clone();
         answer.as_object_mut().expect("an object").retain(|name, _| name == "result" || name == "error");
         let _ = waiting.send(answer);
     }
 
-    /// Whether a flag says what becomes of a method, and it has become of it.
-    fn is_odd(&self, id: &Value, method: &str) -> bool {
+    /// Handles a method that a flag makes fail; returns false for others.
+    fn handle_by_flag(&self, id: &Value, method: &str) -> bool {
         let is = |odd: &Option<String>| odd.as_deref() == Some(method);
         if is(&self.flags.refuse) {
             wire::fail(id, REFUSED, "the agent refuses");
@@ -189,7 +189,7 @@ impl Agent {
         })
     }
 
-    /// Begins a session, or goes on with one. One that is loaded is told from its beginning.
+    /// Starts, resumes or loads a session. A loaded one is replayed from its beginning.
     fn open(&self, id: &Value, method: &str, session: &str) {
         if self.flags.has("--needs-auth") && !self.authenticated.load(Ordering::SeqCst) {
             return wire::fail(id, NEEDS_AUTH, "Authentication required");
@@ -207,7 +207,7 @@ impl Agent {
                 return wire::fail(id, UNKNOWN_METHOD, "Method not found");
             }
             _ => {
-                let Some(kept) = sessions::kept(session) else {
+                let Some(kept) = sessions::updates(session) else {
                     return wire::fail(id, UNKNOWN_SESSION, "Resource not found");
                 };
                 self.loaded.store(true, Ordering::SeqCst);

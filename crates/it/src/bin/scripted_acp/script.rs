@@ -1,6 +1,6 @@
 //! The verbs of a prompt's lines.
 
-use crate::turn::{Then, Turn, chunk};
+use crate::turn::{LineOutcome, Turn, chunk};
 use crate::{children, wire};
 use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
@@ -11,19 +11,19 @@ use tenure_it::eventually;
 use tenure_it::install::actor;
 
 impl Turn {
-    /// Does what a line says.
-    pub(crate) fn obey(&mut self, verb: &str, rest: &str) -> Then {
+    /// Carries out a line.
+    pub(crate) fn run_line(&mut self, verb: &str, rest: &str) -> LineOutcome {
         match verb {
-            "tell" => self.tell_of_itself(),
-            "say" => self.says(rest),
+            "tell" => self.describe_itself(),
+            "say" => self.send_text(rest),
             "pieces" | "count" | "chatter" | "huge" | "picture" => self.stream(verb, rest),
-            "thought" => self.tells(&chunk("agent_thought_chunk", rest)),
+            "thought" => self.send_update(&chunk("agent_thought_chunk", rest)),
             "tool" | "tool-text" | "tool-diff" | "tool-end" => self.tool(verb, rest),
             "plan" | "usage" | "mode" | "title" => self.state(verb, rest),
-            "ask" => self.asks(rest),
-            "update" => self.tells(&serde_json::from_str(rest).expect("an update")),
-            "send" => self.sends(rest),
-            "later" => self.tells_later(rest),
+            "ask" => self.request_permission(rest),
+            "update" => self.send_update(&serde_json::from_str(rest).expect("an update")),
+            "send" => self.send_request(rest),
+            "later" => self.send_later(rest),
             "read" | "write" => self.file(verb, rest),
             "write-huge" => {
                 let (path, size) = rest.split_once(' ').expect("a path and a size");
@@ -31,7 +31,7 @@ impl Turn {
             }
             "terminal" | "output" | "exited" | "kill" | "release" => self.command(verb, rest),
             "private" => drop(self.agent.ask(rest, rest, &json!({"sessionId": self.session}))),
-            "await" => self.awaits(rest),
+            "await" => self.wait_for_file(rest),
             "touch" => std::fs::write(rest, "").expect("a file"),
             "env" => {
                 let env: Value = std::env::vars().map(|(name, value)| (name, Value::from(value))).collect();
@@ -42,33 +42,33 @@ impl Turn {
             "become" => panic!("no actor: {}", Command::new(actor()).args(rest.split(' ')).exec()),
             _ => return self.odd(verb, rest),
         }
-        Then::GoOn
+        LineOutcome::GoOn
     }
 
-    /// The ways in which a turn is not simply answered.
-    fn odd(&mut self, verb: &str, rest: &str) -> Then {
+    /// Verbs that end or answer the turn in unusual ways.
+    fn odd(&mut self, verb: &str, rest: &str) -> LineOutcome {
         match verb {
-            "hang" => self.hangs(),
-            // It answers neither the prompt nor a cancel.
-            "deaf" => return Then::Silence,
-            // It takes no notice of a cancel until there is a file of this name, and answers as if there was none.
+            "hang" => self.wait_for_cancel(),
+            // Ignores the prompt and any cancel.
+            "deaf" => return LineOutcome::Silence,
+            // Ignores a cancel until there is a file of this name, then answers as if there was none.
             "late" => {
-                eventually("what it is late for", || Path::new(rest).exists().then_some(()));
-                return Then::Stop("end_turn".to_owned());
+                eventually("the late start", || Path::new(rest).exists().then_some(()));
+                return LineOutcome::Stop("end_turn".to_owned());
             }
             "twice" => self.twice = true,
-            // It answers, and has more to do.
-            "answered" => self.answer(&Then::Stop("end_turn".to_owned())),
+            // Answers before its work is done.
+            "answered" => self.answer(&LineOutcome::Stop("end_turn".to_owned())),
             "text-id" => self.id = self.id.to_string().into(),
-            "stop" => return Then::Stop(rest.to_owned()),
+            "stop" => return LineOutcome::Stop(rest.to_owned()),
             "error" => {
                 let (code, words) = rest.split_once(' ').expect("a code and words");
-                return Then::Fail(code.parse().expect("a code"), words.to_owned());
+                return LineOutcome::Fail(code.parse().expect("a code"), words.to_owned());
             }
             "junk" => wire::print(
                 b"Warning: \xff\xfe\x00\n{\"jsonrpc\": \"2.0\", \"id\n[1, 2]\n\n\"text\"\n\x1b[31m{}\n{\"id\": null}\n",
             ),
-            // An answer that nobody asked for, and a notification that nobody knows.
+            // A response without a request, and an unknown notification.
             "unasked" => {
                 wire::answer(&json!(99_999), &json!({"stopReason": "refusal"}));
                 wire::say(&json!({"jsonrpc": "2.0", "method": "private/notice", "params": {"any": 1}}));
@@ -80,11 +80,11 @@ impl Turn {
                 }
                 eprintln!("{words}");
                 self.agent.exit(code.parse().expect("a code"));
-                return Then::Silence;
+                return LineOutcome::Silence;
             }
             _ => panic!("no verb {verb}"),
         }
-        Then::GoOn
+        LineOutcome::GoOn
     }
 
     /// Messages of more than one piece, or of an unusual size.
@@ -95,29 +95,29 @@ impl Turn {
                 let letters: Vec<char> = more.chars().collect();
                 let count: usize = first.parse().expect("a count");
                 for piece in letters.chunks(letters.len().div_ceil(count).max(1)) {
-                    self.says(&piece.iter().collect::<String>());
+                    self.send_text(&piece.iter().collect::<String>());
                 }
             }
-            // Numbers, one a piece, with a little time between them.
+            // Numbers, one a piece, with a short pause between them.
             "count" => {
                 let (from, to): (u64, u64) =
                     (first.parse().expect("a number"), more.parse().expect("a number"));
                 for number in (from..=to).take_while(|_| !self.agent.is_cancelled()) {
-                    self.says(&format!("{number} "));
+                    self.send_text(&format!("{number} "));
                     std::thread::park_timeout(Duration::from_millis(1));
                 }
             }
             // Until it is cancelled.
             "chatter" => {
                 while !self.agent.is_cancelled() {
-                    self.says("and so on ");
+                    self.send_text("and so on ");
                     std::thread::park_timeout(Duration::from_millis(5));
                 }
             }
-            "huge" => self.says(&"x".repeat(first.parse().expect("a size"))),
+            "huge" => self.send_text(&"x".repeat(first.parse().expect("a size"))),
             _ => {
                 let content = json!({"type": "image", "mimeType": "image/png", "data": "aGVsbG8="});
-                self.tells(&json!({"sessionUpdate": "agent_message_chunk", "content": content}));
+                self.send_update(&json!({"sessionUpdate": "agent_message_chunk", "content": content}));
             }
         }
     }
@@ -145,10 +145,10 @@ impl Turn {
             }
             _ => update["status"] = word().into(),
         }
-        self.tells(&update);
+        self.send_update(&update);
     }
 
-    /// How the agent is: `plan STATUS:WORDS|…`, `usage USED SIZE`, `mode ID`, `title WORDS`.
+    /// State of the agent: `plan STATUS:WORDS|…`, `usage USED SIZE`, `mode ID`, `title WORDS`.
     fn state(&self, verb: &str, rest: &str) {
         let update = match verb {
             "plan" => {
@@ -166,11 +166,11 @@ impl Turn {
             "mode" => json!({"sessionUpdate": "current_mode_update", "currentModeId": rest}),
             _ => json!({"sessionUpdate": "session_info_update", "title": rest}),
         };
-        self.tells(&update);
+        self.send_update(&update);
     }
 
-    /// Asks whether it may: `ask KIND TITLE|OPTION:KIND|…`.
-    fn asks(&self, rest: &str) {
+    /// Requests permission: `ask KIND TITLE|OPTION:KIND|…`.
+    fn request_permission(&self, rest: &str) {
         let mut parts = rest.split('|');
         let (kind, title) = parts.next().and_then(|tool| tool.split_once(' ')).expect("a kind and a title");
         let options = parts.map(|option| {
@@ -184,8 +184,8 @@ impl Turn {
         let _ = self.agent.ask(title, "session/request_permission", &params);
     }
 
-    /// Sends any request: `send METHOD PARAMS`. Adds the session, and notes the answer under the method.
-    fn sends(&self, rest: &str) {
+    /// Sends any request: `send METHOD PARAMS`. Adds the session, and records the answer under the method.
+    fn send_request(&self, rest: &str) {
         let (method, params) = rest.split_once(' ').expect("a method and its parameters");
         let mut params: Value = serde_json::from_str(params).expect("JSON");
         params["sessionId"] = self.session.clone().into();
@@ -193,14 +193,14 @@ impl Turn {
     }
 
     /// Sends an update once this file exists, even while the script waits for an answer: `later FILE UPDATE`.
-    fn tells_later(&self, rest: &str) {
+    fn send_later(&self, rest: &str) {
         let (file, update) = rest.split_once(' ').expect("a file and an update");
         let update: Value = serde_json::from_str(update).expect("JSON");
         let told = json!({"jsonrpc": "2.0", "method": "session/update",
             "params": {"sessionId": self.session, "update": update}});
         let file = file.to_owned();
         std::thread::spawn(move || {
-            eventually("what it waits for", || Path::new(&file).exists().then_some(()));
+            eventually("the awaited value", || Path::new(&file).exists().then_some(()));
             wire::say(&told);
         });
     }
@@ -209,7 +209,7 @@ impl Turn {
     fn file(&self, verb: &str, rest: &str) {
         let mut words = rest.splitn(if verb == "write" { 2 } else { 3 }, ' ');
         let path = words.next().unwrap_or_default();
-        // What is no absolute path is one below the directory where the agent works, as it is written.
+        // A relative path is below the agent's working directory, without normalisation.
         let whole = if path.starts_with('/') {
             path.to_owned()
         } else {
@@ -225,7 +225,7 @@ impl Turn {
         let _ = self.agent.ask(&format!("{verb} {path}"), &format!("fs/{verb}_text_file"), &params);
     }
 
-    /// Has the client run a command, which the later verbs are about: `terminal LINE`, `output`, `exited`, `kill`, `release`.
+    /// Has the client run a command: `terminal LINE`; the verbs `output`, `exited`, `kill`, `release` use it.
     fn command(&mut self, verb: &str, rest: &str) {
         if verb == "terminal" {
             let params = json!({

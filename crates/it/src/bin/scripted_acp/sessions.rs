@@ -1,5 +1,5 @@
-//! The agent's sessions, each a file in the directory where it works: one update a line. So another process of it can go
-//! on with them.
+//! The agent's sessions, each a file in its working directory with one update a line, so that another process of it can
+//! continue them.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ pub(crate) fn make(session: &str) {
     std::fs::write(path(session), "").expect("a session");
 }
 
-/// Adds what happened in a session.
-pub(crate) fn keep(session: &str, update: &Value) {
+/// Appends an update to a session.
+pub(crate) fn append(session: &str, update: &Value) {
     crate::wire::note(path(session).to_str().expect("UTF-8"), update);
 }
 
-/// What happened in a session; none, if there is no such session.
-pub(crate) fn kept(session: &str) -> Option<Vec<Value>> {
+/// The updates of a session; `None` if it does not exist.
+pub(crate) fn updates(session: &str) -> Option<Vec<Value>> {
     let text = std::fs::read_to_string(path(session)).ok()?;
     Some(text.lines().map(|line| serde_json::from_str(line).expect("an update")).collect())
 }
 
-/// The sessions there are.
+/// All sessions.
 pub(crate) fn all() -> Vec<String> {
     let entries = std::fs::read_dir(".").expect("a directory").flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,4 +1,4 @@
-//! One turn: the lines of its prompt, what is told of it, and how it is answered.
+//! A turn: the lines of its prompt, its updates, and its answer.
 
 use crate::requests::Agent;
 use crate::{sessions, wire};
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_it::eventually;
 
-/// How a line of the prompt leaves the turn.
-pub(crate) enum Then {
+/// State of the turn after a line of the prompt.
+pub(crate) enum LineOutcome {
     GoOn,
-    /// It is answered with this reason.
+    /// Ends with this stop reason.
     Stop(String),
-    /// It is answered with this error.
+    /// Ends with this error.
     Fail(i64, String),
-    /// It is never answered.
+    /// Never ends.
     Silence,
 }
 
@@ -25,9 +25,9 @@ pub(crate) struct Turn {
     pub(crate) session: String,
     pub(crate) prompt: String,
     pub(crate) id: Value,
-    /// The command that it had the client start last.
+    /// The last command that the client started for it.
     pub(crate) terminal: Value,
-    /// Whether the answer is given once more.
+    /// True if the answer is sent twice.
     pub(crate) twice: bool,
 }
 
@@ -39,62 +39,65 @@ impl Turn {
         Self { agent, session, prompt: prompt.join("\n"), id, terminal: Value::Null, twice: false }
     }
 
-    /// Does what the prompt says, and answers it. A prompt that says nothing of the kind is told what it was.
+    /// Carries out the prompt, and answers it. A prompt without a script gets a description of itself and
+    /// this process.
     pub(crate) fn carry_out(mut self) {
-        sessions::keep(&self.session, &chunk("user_message_chunk", &self.prompt));
+        sessions::append(&self.session, &chunk("user_message_chunk", &self.prompt));
         let prompt = self.prompt.clone();
         let mut lines = prompt.lines().filter_map(|line| line.strip_prefix('!')).peekable();
         if lines.peek().is_none() {
-            self.tell_of_itself();
+            self.describe_itself();
         }
         let then = lines.find_map(|line| {
             let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
-            match self.obey(verb, rest) {
-                Then::GoOn if self.agent.is_cancelled() => Some(Then::Stop("cancelled".to_owned())),
-                Then::GoOn => None,
+            match self.run_line(verb, rest) {
+                LineOutcome::GoOn if self.agent.is_cancelled() => {
+                    Some(LineOutcome::Stop("cancelled".to_owned()))
+                }
+                LineOutcome::GoOn => None,
                 then => Some(then),
             }
         });
-        self.answer(&then.unwrap_or(Then::Stop("end_turn".to_owned())));
+        self.answer(&then.unwrap_or(LineOutcome::Stop("end_turn".to_owned())));
     }
 
-    pub(crate) fn answer(&self, then: &Then) {
+    pub(crate) fn answer(&self, then: &LineOutcome) {
         for _ in 0..=u8::from(self.twice) {
             match then {
-                Then::GoOn | Then::Silence => {}
-                Then::Stop(reason) => wire::answer(&self.id, &json!({"stopReason": reason})),
-                Then::Fail(code, message) => wire::fail(&self.id, *code, message),
+                LineOutcome::GoOn | LineOutcome::Silence => {}
+                LineOutcome::Stop(reason) => wire::answer(&self.id, &json!({"stopReason": reason})),
+                LineOutcome::Fail(code, message) => wire::fail(&self.id, *code, message),
             }
         }
     }
 
-    /// Says what the prompt was, and what this process is.
-    pub(crate) fn tell_of_itself(&self) {
-        let mut told = self.agent.told(&self.session);
+    /// Describes the prompt and this process.
+    pub(crate) fn describe_itself(&self) {
+        let mut told = self.agent.description(&self.session);
         told["prompt"] = self.prompt.chars().take(200).collect::<String>().into();
-        self.says(&told.to_string());
+        self.send_text(&told.to_string());
     }
 
-    /// Says a piece of a message.
-    pub(crate) fn says(&self, text: &str) {
-        self.tells(&chunk("agent_message_chunk", text));
+    /// Sends a piece of a message.
+    pub(crate) fn send_text(&self, text: &str) {
+        self.send_update(&chunk("agent_message_chunk", text));
     }
 
-    /// Tells how the session goes, and keeps it.
-    pub(crate) fn tells(&self, update: &Value) {
-        sessions::keep(&self.session, update);
+    /// Sends an update, and stores it.
+    pub(crate) fn send_update(&self, update: &Value) {
+        sessions::append(&self.session, update);
         wire::update(&self.session, update);
     }
 
     /// Waits for a file, or until the turn is cancelled.
-    pub(crate) fn awaits(&self, file: &str) {
+    pub(crate) fn wait_for_file(&self, file: &str) {
         eventually(&format!("{file}, or a cancel"), || {
             (Path::new(file).exists() || self.agent.is_cancelled()).then_some(())
         });
     }
 
-    /// Does nothing until the turn is cancelled.
-    pub(crate) fn hangs(&self) {
+    /// Waits until the turn is cancelled.
+    pub(crate) fn wait_for_cancel(&self) {
         while !self.agent.is_cancelled() {
             std::thread::park_timeout(Duration::from_millis(3));
         }

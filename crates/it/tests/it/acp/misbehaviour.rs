@@ -1,33 +1,33 @@
-//! ACP agents that misbehave: none of it loses a session, a turn's true end, or what was said.
+//! ACP agents that misbehave: a session, a turn's true end and the agent's messages survive all of it.
 
 use serde_json::json;
-use tenure_it::acp::{Acp, KEY};
+use tenure_it::acp_fixture::{AcpFixture, KEY};
 use tenure_it::api::text;
 use tenure_it::install::actor;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 
 #[test]
-fn junk_odd_ids_and_second_answers_are_passed_over() {
-    let acp = Acp::new(&[]);
+fn junk_odd_ids_and_second_answers_are_ignored() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
-    let turn = acp.ended(KEY, "!junk\n!say one \n!junk\n!unasked\n!say two\n!text-id");
+    let turn = acp.turn_ok(KEY, "!junk\n!say one \n!junk\n!unasked\n!say two\n!text-id");
     assert_eq!(turn["text"], "one two", "{turn}");
-    let _ = acp.ended(KEY, "!twice\n!say three");
-    let _ = acp.ended(KEY, "!say four");
-    assert_eq!((acp.said(KEY), acp.starts().len()), ("one twothreefour".to_owned(), 1));
+    let _ = acp.turn_ok(KEY, "!twice\n!say three");
+    let _ = acp.turn_ok(KEY, "!say four");
+    assert_eq!((acp.agent_text(KEY), acp.starts().len()), ("one twothreefour".to_owned(), 1));
     acp.finish();
 }
 
 #[test]
-fn a_huge_message_is_kept_and_the_middle_of_a_monstrous_one_is_named_as_left_out() {
-    let acp = Acp::new(&[]);
+fn a_huge_message_is_kept_and_an_oversized_one_names_its_omitted_middle() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
-    let turn = acp.ended(KEY, "!huge 1000000\n!say end");
-    assert!(text(&turn["text"]).starts_with("xxx"), "it begins with it");
-    assert_eq!(acp.said(KEY).len(), 1_000_003);
-    let turn = acp.ended(KEY, "!huge 17000000");
+    let turn = acp.turn_ok(KEY, "!huge 1000000\n!say end");
+    assert!(text(&turn["text"]).starts_with("xxx"), "the output starts with it");
+    assert_eq!(acp.agent_text(KEY).len(), 1_000_003);
+    let turn = acp.turn_ok(KEY, "!huge 17000000");
     assert!(text(&turn["text"]).starts_with("xxx"), "the answer is there");
-    let said = acp.said(KEY);
+    let said = acp.agent_text(KEY);
     assert!(
         said.len() > 16_000_000 && said.ends_with("xxx") && said.contains(" bytes left out"),
         "{}",
@@ -35,26 +35,26 @@ fn a_huge_message_is_kept_and_the_middle_of_a_monstrous_one_is_named_as_left_out
     );
     let notes = acp.bodies(KEY, "note");
     assert!(notes.iter().any(|note| text(&note["text"]).contains("left out")), "{notes:?}");
-    let _ = acp.itself(KEY);
+    let _ = acp.describe_itself(KEY);
     assert_eq!(acp.starts().len(), 1);
     acp.finish();
 }
 
 #[test]
-fn a_request_that_is_too_long_is_refused_and_nothing_is_done_of_it() {
-    let acp = Acp::with(&[], "permissions = 'approve-all'", "");
+fn an_oversized_request_is_refused_without_any_effect() {
+    let acp = AcpFixture::with(&[], "permissions = 'approve-all'", "");
     acp.open(KEY);
-    let _ = acp.ended(KEY, "!write-huge large 17000000\n!say end");
-    assert!(!acp.dir().join("large").exists(), "half a file is no file");
+    let _ = acp.turn_ok(KEY, "!write-huge large 17000000\n!say end");
+    assert!(!acp.dir().join("large").exists(), "a partial file was written");
     let answer = &acp.answers("write large")[0];
     assert!(answer["error"].to_string().contains("too long"), "{answer}");
     acp.finish();
 }
 
 #[test]
-fn a_silent_agent_is_ended_at_its_limit_and_one_that_works_is_not() {
+fn a_silent_agent_times_out_and_a_working_one_does_not() {
     let table = "permissions = 'approve-all'\nno-output-timeout = '2s'";
-    let acp = Acp::with(&["--load"], table, "[run]\ngrace = '200ms'");
+    let acp = AcpFixture::with(&["--load"], table, "[run]\ngrace = '200ms'");
     acp.open(KEY);
     for silent in ["!say begin \n!hang", "!say begin \n!terminal sleep 600\n!exited"] {
         let turn = acp.turn(KEY, silent);
@@ -67,15 +67,15 @@ fn a_silent_agent_is_ended_at_its_limit_and_one_that_works_is_not() {
     let key = "agent:helper:works";
     acp.open(key);
     let work = format!("!terminal '{}' --quiet silent-cpu 5\n!exited\n!say done", actor().display());
-    assert_eq!(acp.ended(key, &work)["text"], "done");
+    assert_eq!(acp.turn_ok(key, &work)["text"], "done");
     acp.finish();
 }
 
 #[test]
-fn an_agent_that_dies_in_a_turn_is_told_with_its_true_exit_and_last_words() {
-    let acp = Acp::new(&["--load"]);
+fn an_agent_that_dies_in_a_turn_is_reported_with_its_exit_and_last_stderr() {
+    let acp = AcpFixture::new(&["--load"]);
     acp.open(KEY);
-    let session = acp.itself(KEY)["session"].clone();
+    let session = acp.describe_itself(KEY)["session"].clone();
     for (words, signs) in [
         (
             "!say half \n!stderr the disk is full\n!exit 3 good bye",
@@ -93,22 +93,24 @@ fn an_agent_that_dies_in_a_turn_is_told_with_its_true_exit_and_last_words() {
         }
         assert_eq!(turn["text"], "half ", "{turn}");
         eventually("its end is known", || acp.status(KEY)["adapter"].is_null().then_some(()));
-        let after = acp.itself(KEY);
+        let after = acp.describe_itself(KEY);
         assert_eq!((&after["session"], &after["loaded"]), (&session, &true.into()), "{after}");
     }
     assert_eq!(acp.starts().len(), 5);
     let prompts = acp.bodies(KEY, "user").len();
-    assert_eq!(prompts, 9, "what is told again at a load is no part of the history");
+    assert_eq!(prompts, 9, "a replay is not part of the history");
     acp.finish();
 }
 
 #[test]
-fn an_agent_that_dies_with_helpers_in_sessions_of_their_own_is_told_by_its_exit_code() {
-    let acp = Acp::with(&[], "permissions = 'approve-all'", "[run]\ngrace = '200ms'");
+fn an_agent_that_dies_with_escaped_helpers_is_reported_by_its_exit_code() {
+    let acp = AcpFixture::with(&[], "permissions = 'approve-all'", "[run]\ngrace = '200ms'");
     acp.open(KEY);
-    let words =
-        "!child setsid ignore-term sleep\n!terminal setsid -f sleep 600; exit 5\n!exited\n!exit 3 good bye";
-    let turn = acp.turn(KEY, words);
+    // The shell exits once its helper has left the session: before that, the helper would be a leftover.
+    let helper =
+        "setsid -f sh -c 'echo > apart; exec sleep 600'; until test -e apart; do sleep 0.02; done; exit 5";
+    let words = format!("!child setsid ignore-term sleep\n!terminal {helper}\n!exited\n!exit 3 good bye");
+    let turn = acp.turn(KEY, &words);
     assert_eq!((&turn["state"], &turn["stop"]), (&"failed".into(), &"crashed".into()), "{turn}");
     let error = text(&turn["error"]);
     assert!(error.contains("ended: exit 3;") && !error.contains("failed"), "{error}");
@@ -125,43 +127,43 @@ fn an_agent_that_dies_with_helpers_in_sessions_of_their_own_is_told_by_its_exit_
 }
 
 #[test]
-fn an_agent_that_cannot_load_begins_anew_after_its_death_and_says_so() {
-    let acp = Acp::new(&[]);
+fn an_agent_that_cannot_load_starts_a_new_conversation_after_its_death_and_says_so() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
-    let before = acp.itself(KEY);
+    let before = acp.describe_itself(KEY);
     let _ = acp.turn(KEY, "!exit 3 gone");
     let turn = acp.turn(KEY, "hello");
     assert_eq!(turn["stop"], "end-turn", "{turn}");
-    let after = tenure_it::acp::told(&turn);
+    let after = tenure_it::acp_fixture::description(&turn);
     assert_ne!(after["session"], before["session"]);
     let notes = acp.bodies(KEY, "note");
-    assert!(!notes.is_empty(), "that the conversation is a new one is told: {:#?}", acp.entries(KEY));
+    assert!(!notes.is_empty(), "a new conversation is reported: {:#?}", acp.entries(KEY));
     assert_eq!(acp.status(KEY)["agentSessionId"], after["session"]);
     acp.finish();
 }
 
 #[test]
 fn an_idle_agent_that_dies_is_replaced_by_the_next_turn() {
-    let acp = Acp::new(&["--load"]);
+    let acp = AcpFixture::new(&["--load"]);
     acp.open(KEY);
-    let session = acp.itself(KEY)["session"].clone();
+    let session = acp.describe_itself(KEY)["session"].clone();
     let first = acp.process(0);
     proc::kill(first.pid);
-    first.wait_dead(PATIENCE);
+    first.wait_dead(WAIT_LIMIT);
     eventually("its end is known", || acp.status(KEY)["adapter"].is_null().then_some(()));
-    let after = acp.itself(KEY);
+    let after = acp.describe_itself(KEY);
     assert_eq!((&after["session"], &after["loaded"]), (&session, &true.into()));
     acp.finish();
 }
 
 #[test]
-fn a_session_that_the_agent_does_not_find_again_begins_anew_and_says_so() {
-    let acp = Acp::new(&["--load"]);
+fn a_conversation_unknown_to_the_agent_starts_anew_and_says_so() {
+    let acp = AcpFixture::new(&["--load"]);
     acp.open(KEY);
-    let session = text(&acp.itself(KEY)["session"]);
+    let session = text(&acp.describe_itself(KEY)["session"]);
     let _ = acp.turn(KEY, "!exit 3 gone");
     std::fs::remove_file(acp.dir().join(format!("{session}.talk"))).expect("a session");
-    let after = acp.itself(KEY);
+    let after = acp.describe_itself(KEY);
     assert_ne!(after["session"], session.as_str());
     let notes = acp.bodies(KEY, "note");
     assert_eq!(notes.len(), 1, "{notes:#?}");
@@ -171,14 +173,14 @@ fn a_session_that_the_agent_does_not_find_again_begins_anew_and_says_so() {
 }
 
 #[test]
-fn an_agent_that_does_not_start_is_told_with_its_reason() {
+fn an_agent_that_fails_to_start_is_reported_with_the_reason() {
     for (flags, signs) in [
         (&["--crash", "5"][..], &["5", "the agent will not start"][..]),
         (&["--protocol", "99"], &["99"]),
         (&["--refuse", "initialize"], &["the agent refuses"]),
         (&["--refuse", "session/new"], &["the agent refuses"]),
     ] {
-        let acp = Acp::with(flags, "", "[run]\ngrace = '200ms'");
+        let acp = AcpFixture::with(flags, "", "[run]\ngrace = '200ms'");
         acp.open(KEY);
         let turn = acp.turn(KEY, "hello");
         assert_eq!(turn["state"], "failed", "{turn}");
@@ -193,9 +195,12 @@ fn an_agent_that_does_not_start_is_told_with_its_reason() {
 }
 
 #[test]
-fn an_agent_that_is_not_installed_is_named_with_what_to_do() {
-    let acp =
-        Acp::with(&[], "", "[agents.gone.acp]\ncommand = 'no-such-agent'\ninstall = 'get it from a shop'");
+fn an_agent_that_is_not_installed_is_named_with_a_remedy() {
+    let acp = AcpFixture::with(
+        &[],
+        "",
+        "[agents.gone.acp]\ncommand = 'no-such-agent'\ninstall = 'get it from a shop'",
+    );
     acp.spawn_with("agent:gone:1", json!({}));
     let turn = acp.turn("agent:gone:1", "hello");
     let error = text(&turn["error"]);
@@ -206,9 +211,9 @@ fn an_agent_that_is_not_installed_is_named_with_what_to_do() {
 }
 
 #[test]
-fn an_agent_that_never_answers_at_its_start_is_given_up_with_the_turn() {
+fn a_turn_fails_if_the_agent_never_answers_at_its_start() {
     for method in ["initialize", "session/new"] {
-        let acp = Acp::with(&["--mute", method], "timeout = '700ms'", "[run]\ngrace = '200ms'");
+        let acp = AcpFixture::with(&["--mute", method], "timeout = '700ms'", "[run]\ngrace = '200ms'");
         acp.open(KEY);
         let turn = acp.turn(KEY, "hello");
         assert_eq!((&turn["state"], &turn["stop"]), (&"timed-out".into(), &"timed-out".into()), "{turn}");
@@ -222,42 +227,42 @@ fn an_agent_that_never_answers_at_its_start_is_given_up_with_the_turn() {
 }
 
 #[test]
-fn a_slow_start_is_waited_for_and_can_be_cancelled() {
-    let acp = Acp::with(&["--slow"], "", "[run]\ngrace = '200ms'");
+fn a_turn_waits_for_a_slow_start_and_can_be_cancelled() {
+    let acp = AcpFixture::with(&["--slow"], "", "[run]\ngrace = '200ms'");
     acp.open(KEY);
     let sent = acp.send(KEY, "hello");
     acp.wait_starts(1);
-    let _ = acp.does("cancel", KEY, &json!({}));
+    let _ = acp.expect_ok("cancel", KEY, &json!({}));
     assert_eq!(acp.end_of(KEY, &sent["turnId"])["state"], "cancelled");
-    assert_eq!(acp.times("session/prompt"), 0, "what was cancelled is not said");
-    acp.let_go("started");
-    let _ = acp.itself(KEY);
+    assert_eq!(acp.times("session/prompt"), 0, "a cancelled message is not sent");
+    acp.release("started");
+    let _ = acp.describe_itself(KEY);
     acp.finish();
 }
 
 #[test]
-fn an_agent_that_ignores_the_end_of_its_input_and_every_request_to_end_is_ended() {
-    let acp = Acp::with(
+fn an_agent_that_ignores_stdin_eof_and_sigterm_is_killed() {
+    let acp = AcpFixture::with(
         &["--ignore-eof", "--ignore-term", "--close", "--mute", "session/close"],
         "",
         "[run]\ngrace = '200ms'",
     );
     acp.open(KEY);
-    let _ = acp.itself(KEY);
+    let _ = acp.describe_itself(KEY);
     let first = acp.process(0);
     let closed = acp.close(KEY);
     assert_eq!(closed["unconfirmed"], json!([]), "{closed}");
-    assert!(first.is_dead(), "closed is over");
+    assert!(first.is_dead(), "a closed session stays closed");
     assert_eq!(acp.times("session/close"), 1);
     acp.finish();
 }
 
 #[test]
-fn what_an_agent_writes_to_standard_error_is_no_message() {
-    let acp = Acp::new(&[]);
+fn stderr_of_an_agent_is_not_parsed_as_messages() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
     let line = r#"!stderr {"jsonrpc":"2.0","id":3,"result":{"stopReason":"refusal"}}"#;
-    let turn = acp.ended(KEY, &format!("{line}\n!say fine"));
+    let turn = acp.turn_ok(KEY, &format!("{line}\n!say fine"));
     assert_eq!(turn["text"], "fine");
     acp.finish();
 }

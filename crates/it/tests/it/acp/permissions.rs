@@ -1,17 +1,17 @@
-//! What an ACP agent may do that asks before: by policy, or as somebody says; every decision is in the history.
+//! Permissions of an ACP agent: by policy, or by a person's answer; every decision is in the history.
 
 use serde_json::{Value, json};
-use tenure_it::acp::{Acp, KEY};
+use tenure_it::acp_fixture::{AcpFixture, KEY};
 use tenure_it::api::text;
 use tenure_it::eventually;
-use tenure_it::mcp::Client;
+use tenure_it::mcp_client::Client;
 
-/// What is offered: two of a kind, the second of which is meant.
+/// The offered options: two of a kind, the second of which is chosen.
 const OPTIONS: &str =
     "always:allow_always|once:allow_once|once-and-more:allow_once|no:reject_once|never:reject_always";
 
-/// What the agent was answered.
-fn outcome(acp: &Acp, title: &str) -> Value {
+/// The answer that the agent got.
+fn outcome(acp: &AcpFixture, title: &str) -> Value {
     let answers = acp.answers(title);
     assert_eq!(answers.len(), 1, "{answers:?}");
     answers[0]["result"]["outcome"].clone()
@@ -22,13 +22,13 @@ fn chosen(option: &str) -> Value {
 }
 
 #[test]
-fn three_policies_decide_by_what_the_tool_does() {
+fn each_policy_decides_by_the_kind_of_tool() {
     for (policy, reads, edits) in
         [("approve-all", "once", "once"), ("approve-reads", "once", "no"), ("deny-all", "no", "no")]
     {
-        let acp = Acp::new(&[]);
+        let acp = AcpFixture::new(&[]);
         acp.open_with(KEY, json!({"permissions": policy}));
-        let _ = acp.ended(KEY, &format!("!ask read look|{OPTIONS}\n!ask edit mend|{OPTIONS}"));
+        let _ = acp.turn_ok(KEY, &format!("!ask read look|{OPTIONS}\n!ask edit mend|{OPTIONS}"));
         assert_eq!(
             (outcome(&acp, "look"), outcome(&acp, "mend")),
             (chosen(reads), chosen(edits)),
@@ -47,28 +47,28 @@ fn three_policies_decide_by_what_the_tool_does() {
             .map(|option| text(&option["id"]))
             .collect();
         assert_eq!(offered, ["always", "once", "once-and-more", "no", "never"]);
-        assert!(acp.questions().is_empty(), "nobody is asked");
+        assert!(acp.questions().is_empty(), "no question is asked");
         acp.finish();
     }
 }
 
 #[test]
-fn the_default_is_described_and_reads_without_that() {
-    let acp = Acp::with(&[], "permissions = 'deny-all'", "");
+fn without_a_configured_policy_only_reads_are_allowed() {
+    let acp = AcpFixture::with(&[], "permissions = 'deny-all'", "");
     acp.open(KEY);
-    let _ = acp.ended(KEY, &format!("!ask read look|{OPTIONS}"));
+    let _ = acp.turn_ok(KEY, &format!("!ask read look|{OPTIONS}"));
     assert_eq!(outcome(&acp, "look"), chosen("no"));
     acp.finish();
-    let acp = Acp::new(&[]);
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
-    let _ = acp.ended(KEY, &format!("!ask read look|{OPTIONS}\n!ask execute do|{OPTIONS}"));
+    let _ = acp.turn_ok(KEY, &format!("!ask read look|{OPTIONS}\n!ask execute do|{OPTIONS}"));
     assert_eq!((outcome(&acp, "look"), outcome(&acp, "do")), (chosen("once"), chosen("no")));
     acp.finish();
 }
 
 #[test]
-fn somebody_chooses_by_id_between_two_of_a_kind() {
-    let acp = Acp::new(&[]);
+fn an_option_is_chosen_by_id_among_two_of_a_kind() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let sent = acp.send(KEY, &format!("!ask edit mend|{OPTIONS}"));
     let question = acp.question();
@@ -88,16 +88,16 @@ fn somebody_chooses_by_id_between_two_of_a_kind() {
     assert_eq!(outcome(&acp, "mend"), chosen("once-and-more"));
     let told = acp.bodies(KEY, "permission");
     assert_eq!((told.len(), &told[0]["outcome"]), (1, &"once-and-more".into()), "{told:?}");
-    assert!(told[0]["by"].is_string() && told[0]["by"] != "ask", "who decided: {told:?}");
-    // It is answered once.
+    assert!(told[0]["by"].is_string() && told[0]["by"] != "ask", "the decider: {told:?}");
+    // A second answer is refused.
     let again = acp.api.post(&path, &json!({"option": "no"}));
     assert!(again.head.status >= 400, "{}", again.text());
     acp.finish();
 }
 
 #[test]
-fn the_words_for_commands_choose_the_first_option_of_their_kind() {
-    let acp = Acp::new(&[]);
+fn allow_and_deny_choose_the_first_option_of_their_kind() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     for (word, expected) in [("allow-once", "once"), ("allow-always", "always"), ("deny", "no")] {
         let sent = acp.send(KEY, &format!("!ask edit {word}|{OPTIONS}"));
@@ -119,39 +119,39 @@ fn the_words_for_commands_choose_the_first_option_of_their_kind() {
 }
 
 #[test]
-fn a_cancelled_turn_permits_nothing_and_its_question_is_over() {
-    let acp = Acp::new(&[]);
+fn a_cancelled_turn_permits_nothing_and_closes_its_question() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let sent = acp.send(KEY, &format!("!ask edit mend|{OPTIONS}"));
     let question = acp.question();
-    let _ = acp.does("cancel", KEY, &json!({}));
+    let _ = acp.expect_ok("cancel", KEY, &json!({}));
     let turn = acp.end_of(KEY, &sent["turnId"]);
     assert_eq!((&turn["stop"], &turn["state"]), (&"cancelled".into(), &"cancelled".into()), "{turn}");
     assert_eq!(outcome(&acp, "mend"), json!({"outcome": "cancelled"}));
     assert_eq!(acp.bodies(KEY, "permission")[0]["outcome"], "cancelled");
-    eventually("no question waits", || acp.questions().is_empty().then_some(()));
+    eventually("no question is pending", || acp.questions().is_empty().then_some(()));
     let path = format!("/v1/approvals/{}/choose", text(&question["id"]));
     let late = acp.api.post(&path, &json!({"option": "once"}));
     assert!(late.head.status >= 400, "{}", late.text());
     assert_eq!(acp.starts().len(), 1);
-    let _ = acp.itself(KEY);
+    let _ = acp.describe_itself(KEY);
     acp.finish();
 }
 
 #[test]
-fn a_question_that_nobody_answers_expires_as_a_no() {
-    let acp = Acp::with(&[], "", "[exec]\napproval = '300ms'");
+fn an_unanswered_question_expires_as_a_denial() {
+    let acp = AcpFixture::with(&[], "", "[exec]\napproval = '300ms'");
     acp.open_with(KEY, json!({"permissions": "ask"}));
-    let _ = acp.ended(KEY, &format!("!ask edit mend|{OPTIONS}"));
+    let _ = acp.turn_ok(KEY, &format!("!ask edit mend|{OPTIONS}"));
     assert_eq!(outcome(&acp, "mend"), chosen("no"));
     acp.finish();
 }
 
 #[test]
-fn an_agent_that_offers_nothing_of_the_kind_is_answered_with_none() {
-    let acp = Acp::new(&[]);
+fn a_request_without_a_matching_option_is_answered_with_cancelled() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "deny-all"}));
-    let _ = acp.ended(KEY, "!ask edit forced|yes:allow_once\n!ask edit pointless");
+    let _ = acp.turn_ok(KEY, "!ask edit forced|yes:allow_once\n!ask edit pointless");
     for title in ["forced", "pointless"] {
         assert_eq!(outcome(&acp, title), json!({"outcome": "cancelled"}));
     }
@@ -160,7 +160,7 @@ fn an_agent_that_offers_nothing_of_the_kind_is_answered_with_none() {
 
 #[test]
 fn an_agent_cannot_answer_its_own_question() {
-    let acp = Acp::new(&[]);
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let tenure = tenure_it::install::tenure().display().to_string();
     let sent = acp.send(KEY, &format!("!ask edit mend|{OPTIONS}"));
@@ -169,7 +169,7 @@ fn an_agent_cannot_answer_its_own_question() {
     acp.open_with(other, json!({"permissions": "approve-all"}));
     let state = acp.state().display().to_string();
     let line = format!("TENURE_STATE='{state}' '{tenure}' approvals choose {id} once; echo code $?");
-    let _ = acp.ended(other, &format!("!terminal {line}\n!exited\n!output\n!release"));
+    let _ = acp.turn_ok(other, &format!("!terminal {line}\n!exited\n!output\n!release"));
     let output = text(&acp.answers("output")[0]["result"]["output"]);
     assert!(!output.contains("code 0"), "{output}");
     assert_eq!(acp.questions().len(), 1, "{output}");
@@ -180,8 +180,8 @@ fn an_agent_cannot_answer_its_own_question() {
 }
 
 #[test]
-fn whoever_spawned_an_agent_answers_what_it_asks_and_nobody_else_does() {
-    let acp = Acp::new(&[]);
+fn only_the_spawner_of_an_agent_answers_its_questions() {
+    let acp = AcpFixture::new(&[]);
     let (parent, other) = ("agent:gateway:main", "agent:gateway:other");
     acp.open_with(KEY, json!({"permissions": "ask", "as": parent}));
     let sent = acp.send(KEY, &format!("!ask edit mend|{OPTIONS}"));
@@ -205,7 +205,7 @@ fn whoever_spawned_an_agent_answers_what_it_asks_and_nobody_else_does() {
 }
 
 /// Has the agent request permission for a tool call, and returns once a person is asked.
-fn asks(acp: &Acp, call: &Value, options: &Value) -> (Value, Value) {
+fn asks(acp: &AcpFixture, call: &Value, options: &Value) -> (Value, Value) {
     let sent = acp.send(
         KEY,
         &format!("!send session/request_permission {}", json!({"toolCall": call, "options": options})),
@@ -219,7 +219,7 @@ fn two_options() -> Value {
 }
 
 #[track_caller]
-fn printed(acp: &Acp, args: &[&str]) -> String {
+fn printed(acp: &AcpFixture, args: &[&str]) -> String {
     let said = acp.tenure(args);
     assert!(said.status.success(), "{said:?}");
     String::from_utf8(said.stdout).expect("UTF-8")
@@ -227,7 +227,7 @@ fn printed(acp: &Acp, args: &[&str]) -> String {
 
 #[test]
 fn a_person_sees_the_command_whatever_the_title_says() {
-    let acp = Acp::new(&[]);
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     for (input, command) in [
         (json!({"command": "touch X", "description": "List the files"}), "touch X"),
@@ -253,8 +253,8 @@ fn a_person_sees_the_command_whatever_the_title_says() {
 }
 
 #[test]
-fn a_request_that_names_only_its_call_is_asked_about_with_what_the_call_said() {
-    let acp = Acp::new(&[]);
+fn a_request_that_names_only_its_tool_call_shows_the_details_of_that_call() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let update = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "List the files", "kind": "execute",
         "status": "pending", "rawInput": {"command": "touch X"}});
@@ -269,7 +269,7 @@ fn a_request_that_names_only_its_call_is_asked_about_with_what_the_call_said() {
 
 #[test]
 fn a_person_sees_the_file_and_the_change_of_an_edit() {
-    let acp = Acp::new(&[]);
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let call = json!({"toolCallId": "t", "title": "Tidy up", "kind": "edit", "locations": [{"path": "/work/other"}],
         "content": [{"type": "diff", "path": "/work/a.rs", "oldText": "one\ntwo\n", "newText": "one\n2\u{202e}\n"}]});
@@ -285,7 +285,7 @@ fn a_person_sees_the_file_and_the_change_of_an_edit() {
     assert!(json.contains("\\u202e") && !json.contains('\u{202e}'), "{json}");
     let _ = acp.choose(&question, "no");
     assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
-    // The question about a file that the agent has us write shows the change, too.
+    // The question about a file write shows the change, too.
     std::fs::write(acp.dir().join("there"), "old\n").expect("a file");
     let sent = acp.send(KEY, "!write there new");
     let question = acp.question();
@@ -296,13 +296,13 @@ fn a_person_sees_the_file_and_the_change_of_an_edit() {
 }
 
 #[test]
-fn a_title_hides_nothing_from_a_terminal_or_behind_a_padding() {
-    let acp = Acp::new(&[]);
+fn a_title_cannot_hide_text_with_control_characters_or_padding() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let title = format!("ls\u{1b}]0;hidden\u{7}\u{202e}{}; touch X", " ".repeat(5_000));
     let call = json!({"toolCallId": "t", "title": title, "kind": "execute"});
     let (sent, question) = asks(&acp, &call, &two_options());
-    assert_eq!(question["command"], title, "JSON has all of it");
+    assert_eq!(question["command"], title, "JSON contains all of it");
     let id = text(&question["id"]);
     let list = printed(&acp, &["approvals"]);
     assert!(list.contains("ls\\x1b]0;hidden\\x07\\u{202e}"), "{list}");
@@ -318,7 +318,7 @@ fn a_title_hides_nothing_from_a_terminal_or_behind_a_padding() {
 
 /// Makes the client leave, and waits until its session is gone.
 #[track_caller]
-fn leave(client: Client, acp: &Acp) {
+fn leave(client: Client, acp: &AcpFixture) {
     client.leave();
     eventually("the end of its session", || {
         let all = acp.api.get("/v1/sessions?limit=500").is(200).json();
@@ -328,7 +328,7 @@ fn leave(client: Client, acp: &Acp) {
     });
 }
 
-/// Asserts that a client that is bound to a session is refused, with these words in the refusal.
+/// Asserts that a client with a session is refused, with these words in the refusal.
 #[track_caller]
 fn refused(client: &mut Client, request: &Value, words: &[&str]) {
     let why = client.refused("sessions", request);
@@ -338,7 +338,7 @@ fn refused(client: &mut Client, request: &Value, words: &[&str]) {
 #[test]
 fn a_session_permits_its_children_no_more_than_the_exec_policy() {
     for (mode, most) in [("ask", "ask"), ("allowlist", "ask"), ("deny", "deny-all")] {
-        let acp = Acp::with(&[], "", &format!("[exec]\nmode = '{mode}'\n"));
+        let acp = AcpFixture::with(&[], "", &format!("[exec]\nmode = '{mode}'\n"));
         let mut client = Client::of(&acp, &[]);
         let spawn = |permissions: &str| {
             json!({"action": "spawn", "agent": "helper", "backend": "acp", "permissions": permissions,
@@ -368,16 +368,16 @@ fn a_session_permits_its_children_no_more_than_the_exec_policy() {
 
 #[test]
 fn a_session_permits_its_children_no_more_than_their_description_or_its_own_permissions() {
-    let acp = Acp::with(&[], "permissions = 'deny-all'", "");
+    let acp = AcpFixture::with(&[], "permissions = 'deny-all'", "");
     let mut client = Client::of(&acp, &[]);
     let spawn = json!({"action": "spawn", "agent": "helper", "backend": "acp", "permissions": "approve-all"});
     refused(&mut client, &spawn, &["at most deny-all", "agents.helper.acp.permissions is deny-all"]);
     leave(client, &acp);
     acp.finish();
 
-    let acp = Acp::new(&[]);
+    let acp = AcpFixture::new(&[]);
     acp.open_with("agent:helper:strict", json!({"permissions": "deny-all"}));
-    // A client in the session's run is a session below it, and so are the sessions that the client spawns.
+    // A client in the session's run gets a child session, and so do the sessions that it spawns.
     let mut client = Client::inside(&acp, "agent:helper:strict", &[]);
     refused(&mut client, &spawn, &["at most deny-all", "session agent:helper:strict was made with deny-all"]);
     let exec = json!({"action": "spawn", "backend": "exec", "permissions": "approve-all"});
@@ -391,8 +391,8 @@ fn a_session_permits_its_children_no_more_than_their_description_or_its_own_perm
 }
 
 #[test]
-fn a_session_that_is_asked_about_allows_nothing_itself_and_sets_no_mode_that_asks_nobody() {
-    let acp = Acp::with(&[], "", "[exec]\nmode = 'ask'\n");
+fn a_session_under_approval_cannot_approve_or_choose_an_unattended_mode() {
+    let acp = AcpFixture::with(&[], "", "[exec]\nmode = 'ask'\n");
     let mut client = Client::of(&acp, &[]);
     let spawn = json!({"action": "spawn", "agent": "helper", "backend": "acp", "permissions": "ask",
         "cwd": acp.dir(), "task": "!terminal touch pwned"});
@@ -405,15 +405,15 @@ fn a_session_that_is_asked_about_allows_nothing_itself_and_sets_no_mode_that_ask
         refused(&mut client, &set, &["at most ask", mode]);
     }
     let _ = client.call("sessions", &answer("reject"));
-    eventually("no question waits", || acp.questions().is_empty().then_some(()));
+    eventually("no question is pending", || acp.questions().is_empty().then_some(()));
     assert!(!acp.dir().join("pwned").exists());
     leave(client, &acp);
     acp.finish();
 }
 
 #[test]
-fn a_session_starts_no_agent_that_asks_nobody() {
-    let acp = Acp::with(
+fn a_session_cannot_start_an_agent_that_asks_nobody() {
+    let acp = AcpFixture::with(
         &[],
         "",
         "[exec]\nmode = 'ask'\n[agents.wild]\ncommand = 'true'\nfresh = ['--yolo']\n\
@@ -431,8 +431,8 @@ fn a_session_starts_no_agent_that_asks_nobody() {
 }
 
 #[test]
-fn what_was_allowed_is_written_unasked_and_something_else_is_asked_about_again() {
-    let acp = Acp::new(&[]);
+fn an_allowed_write_runs_unasked_and_a_different_one_is_asked_about() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let path = acp.dir().join("a");
     let call = json!({"toolCallId": "t", "title": "Write a", "kind": "edit",
@@ -457,8 +457,8 @@ fn what_was_allowed_is_written_unasked_and_something_else_is_asked_about_again()
 }
 
 #[test]
-fn what_an_agent_changes_while_somebody_is_asked_is_refused() {
-    let acp = Acp::new(&[]);
+fn a_file_changed_during_the_question_is_refused() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let call = |command: &str| json!({"toolCallId": "t", "title": "List", "rawInput": {"command": command}});
     let mut update = call("touch pwned");
@@ -472,15 +472,15 @@ fn what_an_agent_changes_while_somebody_is_asked_is_refused() {
     std::fs::write(acp.dir().join("go"), "").expect("a file");
     assert_eq!(acp.end_of(KEY, &sent["turnId"])["stop"], "end-turn");
     assert_eq!(outcome(&acp, "session/request_permission"), chosen("no"));
-    eventually("nobody is asked any more", || acp.questions().is_empty().then_some(()));
+    eventually("no question is pending", || acp.questions().is_empty().then_some(()));
     let told = acp.bodies(KEY, "permission");
     assert!(text(&told[0]["by"]).contains("changed it"), "{told:?}");
     acp.finish();
 }
 
 #[test]
-fn a_command_runs_where_the_question_said_though_a_link_leads_elsewhere_by_then() {
-    let acp = Acp::new(&[]);
+fn a_command_runs_in_the_directory_shown_even_if_a_link_changed_since() {
+    let acp = AcpFixture::new(&[]);
     acp.open_with(KEY, json!({"permissions": "ask"}));
     let [shown, other, link] = ["shown", "other", "link"].map(|name| acp.dir().join(name));
     for dir in [&shown, &other] {

@@ -1,12 +1,12 @@
-//! What happens in a session of an ACP agent, told while it happens; and what a child's turn tells of its task.
+//! Live updates of an ACP agent's session; and a child's turn as progress of its task.
 
 use serde_json::{Value, json};
-use tenure_it::acp::{Acp, KEY};
+use tenure_it::acp_fixture::{AcpFixture, KEY};
 use tenure_it::api::{Body, text};
 use tenure_it::eventually;
-use tenure_it::tasks::{becomes, of_turn};
+use tenure_it::tasks::{of_turn, wait_status};
 
-/// What was told: each event's name, number and data.
+/// The received events: name, number and data of each.
 fn events(bytes: &[u8]) -> Vec<(String, Option<u64>, Value)> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let told = text.split("\n\n").filter_map(|event| {
@@ -17,11 +17,11 @@ fn events(bytes: &[u8]) -> Vec<(String, Option<u64>, Value)> {
     told.collect()
 }
 
-fn follow(acp: &Acp, more: &str) -> Body {
+fn follow(acp: &AcpFixture, more: &str) -> Body {
     acp.api.follow(&format!("/v1/sessions/{KEY}/updates{more}"), &[])
 }
 
-/// The entries as they were told last, in the order of their numbers.
+/// The last version of each entry, in the order of their numbers.
 fn last_told(events: &[(String, Option<u64>, Value)]) -> Vec<Value> {
     let mut last = std::collections::BTreeMap::new();
     for (name, number, data) in events {
@@ -34,49 +34,49 @@ fn last_told(events: &[(String, Option<u64>, Value)]) -> Vec<Value> {
 }
 
 #[test]
-fn a_turn_is_followed_from_its_beginning_to_its_end() {
-    let acp = Acp::new(&[]);
+fn a_follower_sees_a_turn_from_start_to_end() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
     let sent =
         acp.send(KEY, "!say before \n!await go\n!count 1 50\n!tool one edit Mends\n!tool-end one completed");
     let turn = text(&sent["turnId"]);
     let mut body = follow(&acp, &format!("?since=0&turn={turn}"));
     let mut seen = body.wait_for("before");
-    acp.let_go("go");
+    acp.release("go");
     seen.extend(body.rest());
     let told = events(&seen);
-    assert_eq!(last_told(&told), acp.entries(KEY), "all of it, in the end as it is recorded");
+    assert_eq!(last_told(&told), acp.entries(KEY), "all entries, the last version as recorded");
     let turns: Vec<&Value> =
         told.iter().filter(|(name, ..)| name == "turn").map(|(_, _, data)| data).collect();
     assert_eq!((&turns[0]["turnId"], &turns[0]["state"]), (&turn.as_str().into(), &"running".into()));
     let (name, _, end) = told.last().expect("an end");
-    assert_eq!((name.as_str(), &end["stop"]), ("turn", &"end-turn".into()), "the end is told last");
+    assert_eq!((name.as_str(), &end["stop"]), ("turn", &"end-turn".into()), "the end comes last");
     acp.finish();
 }
 
 #[test]
-fn one_who_comes_late_is_told_the_end_at_once() {
-    let acp = Acp::new(&[]);
+fn a_late_follower_gets_the_end_at_once() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
-    let turn = acp.ended(KEY, "!say over");
+    let turn = acp.turn_ok(KEY, "!say over");
     let id = text(&turn["turnId"]);
     let told = events(&follow(&acp, &format!("?since=0&turn={id}")).rest());
     assert_eq!(last_told(&told), acp.entries(KEY));
     assert_eq!(told.last().expect("an end").2["stop"], "end-turn");
     let told = events(&follow(&acp, &format!("?since=1&turn={id}")).rest());
-    assert_eq!(last_told(&told).len(), 1, "only what is new");
+    assert_eq!(last_told(&told).len(), 1, "only new entries");
     acp.finish();
 }
 
 #[test]
-fn a_message_that_waits_is_waited_for() {
-    let acp = Acp::new(&[]);
+fn a_follower_of_a_queued_message_waits_for_its_turn() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
     let _ = acp.send(KEY, "!say first \n!await go");
     acp.wait_text(KEY, "first");
     let second = text(&acp.send(KEY, "!say second")["turnId"]);
     let mut body = follow(&acp, &format!("?turn={second}"));
-    acp.let_go("go");
+    acp.release("go");
     let mut seen = body.wait_for("second");
     seen.extend(body.rest());
     let told = events(&seen);
@@ -89,15 +89,15 @@ fn a_message_that_waits_is_waited_for() {
 }
 
 #[test]
-fn several_follow_at_a_time_and_one_who_leaves_disturbs_nobody() {
-    let acp = Acp::new(&[]);
+fn several_clients_follow_at_once_and_a_disconnect_affects_no_other() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
     let sent = acp.send(KEY, "!say begun \n!await go\n!count 1 200");
     let turn = text(&sent["turnId"]);
     let mut bodies: Vec<Body> = (0..4).map(|_| follow(&acp, &format!("?since=0&turn={turn}"))).collect();
     let mut seen: Vec<Vec<u8>> = bodies.iter_mut().map(|body| body.wait_for("begun")).collect();
     drop((bodies.pop(), seen.pop()));
-    acp.let_go("go");
+    acp.release("go");
     for (body, mut seen) in bodies.into_iter().zip(seen) {
         seen.extend(body.rest());
         assert_eq!(last_told(&events(&seen)), acp.entries(KEY));
@@ -106,8 +106,8 @@ fn several_follow_at_a_time_and_one_who_leaves_disturbs_nobody() {
 }
 
 #[test]
-fn the_updates_of_a_child_are_its_tasks_progress() {
-    let acp = Acp::new(&[]);
+fn updates_of_a_child_become_its_tasks_progress() {
+    let acp = AcpFixture::new(&[]);
     acp.open(KEY);
     let child = "agent:helper:child";
     acp.open_with(child, json!({"parent": KEY}));
@@ -121,15 +121,15 @@ fn the_updates_of_a_child_are_its_tasks_progress() {
         (summary.contains("Builds the house") || summary.contains("looking around")).then_some(task)
     });
     assert_eq!(progress["status"], "running", "{progress}");
-    acp.let_go("go");
-    let task = becomes(&acp.api, &text(&progress["taskId"]), "succeeded");
+    acp.release("go");
+    let task = wait_status(&acp.api, &text(&progress["taskId"]), "succeeded");
     assert_eq!(task["turnId"], sent["turnId"], "{task}");
     acp.finish();
 }
 
 #[test]
 fn a_task_ends_as_its_turn_does() {
-    let acp = Acp::new(&["--load"]);
+    let acp = AcpFixture::new(&["--load"]);
     acp.open(KEY);
     let child = "agent:helper:child";
     acp.open_with(child, json!({"parent": KEY}));
@@ -142,7 +142,7 @@ fn a_task_ends_as_its_turn_does() {
         let sent = acp.send(child, words);
         let _ = acp.end_of(child, &sent["turnId"]);
         let task = of_turn(&acp.api, &sent["turnId"]);
-        let task = becomes(&acp.api, &text(&task["taskId"]), status);
+        let task = wait_status(&acp.api, &text(&task["taskId"]), status);
         assert_eq!(task["status"], status, "{words}");
     }
     let sent = acp.send(child, "!say hanging \n!hang");
@@ -150,7 +150,7 @@ fn a_task_ends_as_its_turn_does() {
     let task = text(&of_turn(&acp.api, &sent["turnId"])["taskId"]);
     let said = acp.tenure(&["tasks", "cancel", &task]);
     assert!(said.status.success(), "{said:?}");
-    let _ = becomes(&acp.api, &task, "cancelled");
+    let _ = wait_status(&acp.api, &task, "cancelled");
     assert_eq!(acp.end_of(child, &sent["turnId"])["stop"], "cancelled");
     acp.finish();
 }

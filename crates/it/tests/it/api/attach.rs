@@ -1,4 +1,4 @@
-//! Attaching over a WebSocket: first what the terminal shows, then what it writes, until the run has ended.
+//! Attaching over a WebSocket: first the screen, then its output, until the run has ended.
 
 use serde_json::json;
 use tenure_it::api::Api;
@@ -12,17 +12,17 @@ fn daemon() -> (Install, Api) {
 }
 
 #[test]
-fn a_viewer_of_a_terminal_sees_it_repainted_types_and_hears_how_it_ended() {
+fn a_terminal_viewer_gets_a_repaint_can_type_and_gets_the_ending() {
     let (install, api) = daemon();
     let script = "printf '\\033[2J\\033[5;7Hearlier'; while read line; do echo \"got $line\"; stty size; echo next; done";
     let id = api.start(&json!({"ptyCommand": script}));
     install.wait_for_output(&id, "earlier");
     let mut first = WebSocket::attach(&api, &id);
     let painted = first.wait_for("earlier");
-    assert!(painted.contains('\x1b'), "the screen is painted, not the log repeated: {painted:?}");
+    assert!(painted.contains('\x1b'), "the log is repeated instead of the screen: {painted:?}");
     first.keys("hello\r");
     first.wait_for("got hello");
-    // Its size is told then, which is another later.
+    // The command prints its size then, which changes later.
     first.wait_for("next");
     let mut second = WebSocket::attach(&api, &id);
     second.wait_for("got hello");
@@ -42,7 +42,7 @@ fn a_viewer_of_a_terminal_sees_it_repainted_types_and_hears_how_it_ended() {
 }
 
 #[test]
-fn a_viewer_of_pipes_sees_them_from_the_beginning() {
+fn a_viewer_of_pipes_gets_their_output_from_the_start() {
     let (install, api) = daemon();
     let id = api.start(&json!({"command": ["sh", "-c", "echo begin; exec cat"], "stdin": "open"}));
     install.wait_for_output(&id, "begin");
@@ -57,7 +57,7 @@ fn a_viewer_of_pipes_sees_them_from_the_beginning() {
 }
 
 #[test]
-fn what_is_written_last_comes_before_the_end() {
+fn the_last_output_arrives_before_the_end() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["sh", "-c", "read line; seq 1 20000; exit 3"], "stdin": "open"}));
     let mut viewer = WebSocket::attach(&api, &id);
@@ -69,7 +69,7 @@ fn what_is_written_last_comes_before_the_end() {
 }
 
 #[test]
-fn a_viewer_that_talks_nonsense_is_told_and_the_run_goes_on() {
+fn an_invalid_message_is_answered_with_an_error_and_the_run_continues() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"ptyCommand": "cat"}));
     for nonsense in ["no JSON", "{\"cols\":0,\"rows\":0}", "{\"cols\":-1,\"rows\":3}", "{\"cols\":10}"] {
@@ -85,7 +85,7 @@ fn a_viewer_that_talks_nonsense_is_told_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_daemon_that_leaves_says_so_and_the_run_goes_on() {
+fn an_exiting_daemon_closes_the_socket_with_a_reason_and_the_run_continues() {
     let (install, api) = daemon();
     let id = api.start(&json!({"ptyCommand": "cat"}));
     let mut viewer = WebSocket::attach(&api, &id);
@@ -98,7 +98,11 @@ fn a_daemon_that_leaves_says_so_and_the_run_goes_on() {
     let (_, code, reason) = viewer.end();
     assert_eq!(code, 1001, "{reason}");
     let rest = follower.take(usize::MAX);
-    assert!(!rest.ends_with(b"0\r\n\r\n"), "a cut is not an end: {:?}", String::from_utf8_lossy(&rest));
+    assert!(
+        !rest.ends_with(b"0\r\n\r\n"),
+        "a dropped connection is not an end: {:?}",
+        String::from_utf8_lossy(&rest)
+    );
     let api = Api::of(&install);
     assert_eq!(api.get(&format!("/v1/runs/{id}")).is(200).json()["state"], "running");
     let mut viewer = WebSocket::attach(&api, &id);
@@ -106,7 +110,7 @@ fn a_daemon_that_leaves_says_so_and_the_run_goes_on() {
 }
 
 #[test]
-fn who_cannot_be_attached_to_is_said() {
+fn a_run_that_cannot_be_attached_to_is_refused_with_a_reason() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["true"]}));
     api.wait(&id);

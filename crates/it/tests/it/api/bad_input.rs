@@ -1,4 +1,4 @@
-//! What the API cannot do is refused by name; nothing is started, nothing is lost, and the daemon lives.
+//! Impossible API requests are refused by name; nothing is started, nothing is lost, and the daemon lives.
 
 use serde_json::{Value, json};
 use tenure_it::api::{Api, text};
@@ -11,9 +11,9 @@ fn daemon() -> (Install, Api) {
     (install, api)
 }
 
-/// The daemon is the one it was, and there are these runs and no others.
+/// Asserts that the daemon is the same, with this number of runs.
 #[track_caller]
-fn assert_unmoved(api: &Api, pid: &Value, runs: usize) {
+fn assert_unchanged(api: &Api, pid: &Value, runs: usize) {
     let health = api.get("/v1/health").is(200).json();
     assert_eq!((&health["pid"], &health["status"]), (pid, &json!("ok")));
     let listed = api.get("/v1/runs?all=true").is(200).json();
@@ -25,7 +25,7 @@ fn pid(api: &Api) -> Value {
 }
 
 #[test]
-fn ids_that_are_none_are_not_found_and_touch_nothing() {
+fn invalid_ids_are_not_found_and_touch_nothing() {
     let (install, api) = daemon();
     let pid = pid(&api);
     let id = api.start(&json!({"command": ["sleep", "1000"]}));
@@ -73,12 +73,12 @@ fn ids_that_are_none_are_not_found_and_touch_nothing() {
         answer.refused(404, code.as_str().expect("a code"));
     }
     assert!(stone.exists());
-    assert_unmoved(&api, &pid, 1);
+    assert_unchanged(&api, &pid, 1);
     assert_eq!(api.get(&format!("/v1/runs/{id}")).is(200).json()["state"], "running");
 }
 
 #[test]
-fn an_ambiguous_beginning_is_refused() {
+fn an_ambiguous_id_prefix_is_refused() {
     let (_install, api) = daemon();
     let mut ids: Vec<String> = (0..17).map(|_| api.start(&json!({"command": ["true"]}))).collect();
     ids.sort();
@@ -118,7 +118,7 @@ fn a_prefix_below_four_characters_ends_and_removes_nothing() {
 }
 
 #[test]
-fn what_no_program_can_be_given_is_refused_before_it_is_recorded() {
+fn impossible_arguments_are_refused_before_a_run_is_recorded() {
     let (install, api) = daemon();
     let nurseries = || -> Vec<_> {
         let dir = std::fs::read_dir(install.state().join("nurseries")).expect("nurseries");
@@ -167,7 +167,7 @@ fn records_and_events_keep_a_few_kibibytes_of_a_long_command() {
 }
 
 #[test]
-fn requests_that_are_not_understood_are_refused_by_name() {
+fn invalid_requests_are_refused_and_name_the_field() {
     let (install, api) = daemon();
     let pid = pid(&api);
     let refused = |body: &[u8], words: &str| {
@@ -210,12 +210,12 @@ fn requests_that_are_not_understood_are_refused_by_name() {
         let why = api.post(path, &json!({"wich": {}})).refused(400, "bad-request");
         assert!(why.contains(words), "{path}: {why}");
     }
-    assert_unmoved(&api, &pid, 1);
+    assert_unchanged(&api, &pid, 1);
     assert_eq!(install.runs(), [id]);
 }
 
 #[test]
-fn runs_that_cannot_be_are_refused() {
+fn impossible_runs_are_refused() {
     let (install, api) = daemon();
     let pid = pid(&api);
     for (request, words) in [
@@ -252,9 +252,9 @@ fn runs_that_cannot_be_are_refused() {
     backup("relative.db").refused(422, "invalid");
     backup("/no/such/place/x.db").refused(422, "invalid");
     backup("/tmp/a\u{0}b").refused(422, "invalid");
-    assert_unmoved(&api, &pid, 0);
-    assert_eq!(install.runs(), [""; 0], "nothing was begun");
-    // As long as can be said is longer than anybody lives.
+    assert_unchanged(&api, &pid, 0);
+    assert_eq!(install.runs(), [""; 0], "nothing was started");
+    // The longest possible time is longer than any life.
     let id = api.start(&json!({"command": ["true"], "timeoutMs": u64::MAX, "noOutputTimeoutMs": u64::MAX,
         "graceMs": u64::MAX, "orphanGraceMs": u64::MAX}));
     assert_eq!(api.wait(&id)["termination"]["exitCode"], 0);
@@ -262,7 +262,7 @@ fn runs_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn the_wrong_method_and_the_wrong_address_are_told_apart() {
+fn a_wrong_method_and_a_wrong_path_get_different_errors() {
     let (_install, api) = daemon();
     for (method, path) in [
         ("PUT", "/v1/runs"),
@@ -281,7 +281,7 @@ fn the_wrong_method_and_the_wrong_address_are_told_apart() {
 }
 
 #[test]
-fn bodies_and_headers_beyond_all_measure_are_refused() {
+fn oversized_bodies_and_headers_are_refused() {
     let (_install, api) = daemon();
     let pid = pid(&api);
     let mut wire = api.connect();
@@ -290,7 +290,7 @@ fn bodies_and_headers_beyond_all_measure_are_refused() {
     let mut wire = api.connect();
     wire.request("POST", "/v1/runs", &[("Transfer-Encoding", "chunked")], b"");
     let chunk = [b"100000\r\n".to_vec(), vec![b' '; 0x10_0000], b"\r\n".to_vec()].concat();
-    // It is refused while it is sent, so the sending may fail.
+    // The body is refused while it is sent, so the write may fail.
     let _ = (0..30).try_for_each(|_| wire.send(&chunk)).and_then(|()| wire.send(b"0\r\n\r\n"));
     wire.answer().refused(413, "too-large");
     let long = "x".repeat(1 << 20);
@@ -313,11 +313,11 @@ fn bodies_and_headers_beyond_all_measure_are_refused() {
         let answer = wire.answer();
         assert_eq!(answer.head.status, 400, "{raw:?}: {}", answer.text());
     }
-    assert_unmoved(&api, &pid, 0);
+    assert_unchanged(&api, &pid, 0);
 }
 
 #[test]
-fn a_body_that_is_cut_off_starts_nothing() {
+fn a_truncated_body_starts_nothing() {
     let (install, api) = daemon();
     let pid = pid(&api);
     let mut wire = api.connect();
@@ -332,12 +332,12 @@ fn a_body_that_is_cut_off_starts_nothing() {
     wire.request("GET", "/v1/health", &[], b"");
     wire.request("GET", "/v1/runs", &[], b"");
     assert_eq!((wire.answer().head.status, wire.answer().head.status), (200, 200));
-    assert_unmoved(&api, &pid, 0);
+    assert_unchanged(&api, &pid, 0);
     assert_eq!(install.runs(), [""; 0]);
 }
 
 #[test]
-fn who_stalls_holds_nobody_up() {
+fn a_stalled_client_delays_no_other() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["sh", "-c", "yes | head -c 30000000; exec sleep 1000"]}));
     let halves: Vec<_> = (0..50)
@@ -379,7 +379,7 @@ fn a_thousand_followers_get_every_byte() {
     for follower in followers {
         assert!(follower.rest() == whole.as_bytes());
     }
-    eventually("nobody is connected any more", || {
+    eventually("no client is connected", || {
         (api.get("/v1/health").is(200).json()["liveRuns"] == 0).then_some(())
     });
 }

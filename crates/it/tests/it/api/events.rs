@@ -1,11 +1,11 @@
-//! The event stream: numbered, resumable over a daemon's death, for one run or all, at the reader's own pace.
+//! The event stream: numbered, resumable after a daemon crash, for one run or all, at the reader's own pace.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_it::api::{Api, Body};
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::{PATIENCE, eventually};
+use tenure_it::{WAIT_LIMIT, eventually};
 
 fn daemon() -> (Install, Api) {
     let install = Install::new().with_daemon();
@@ -46,7 +46,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_runs_events_tell_its_life_in_order() {
+fn the_events_of_a_run_come_in_order() {
     let (_install, api) = daemon();
     let mut live = api.follow("/v1/events", &[]);
     let other = api.start(&json!({"command": ["sleep", "1000"]}));
@@ -71,7 +71,7 @@ fn a_runs_events_tell_its_life_in_order() {
     let from = events[1]["seq"].as_u64().expect("a number");
     assert_eq!(past(&api, &format!("since={from}&run={id}"))[..], events[2..]);
     assert_eq!(past(&api, "since=999999999"), [Value::Null; 0]);
-    assert_eq!(past(&api, ""), [Value::Null; 0], "without a beginning it is what comes");
+    assert_eq!(past(&api, ""), [Value::Null; 0], "without a start it is the new events");
     let seen = String::from_utf8_lossy(&live.wait_for("run-ended")).into_owned();
     assert!(seen.contains(&other) && seen.contains(&id));
     for (query, header) in
@@ -86,7 +86,7 @@ fn a_runs_events_tell_its_life_in_order() {
     assert_eq!(left.last().expect("an event")["kind"], "run-removed", "{left:?}");
 }
 
-/// Reads a stream until the daemon is gone; returns what came whole.
+/// Reads a stream until the daemon is gone; returns all complete events.
 fn read_to_death(mut body: Body) -> Vec<Value> {
     let mut text = String::new();
     let reader = std::panic::AssertUnwindSafe(|| {
@@ -100,7 +100,7 @@ fn read_to_death(mut body: Body) -> Vec<Value> {
 }
 
 #[test]
-fn a_stream_is_resumed_after_the_daemons_death_without_loss_or_doubling() {
+fn a_stream_resumes_after_a_daemon_crash_without_loss_or_repetition() {
     let (install, api) = daemon();
     let stream = api.follow("/v1/events?since=0", &[]);
     let first = api.start(&json!({"command": ["sh", "-c", "read line"], "stdin": "open"}));
@@ -109,9 +109,9 @@ fn a_stream_is_resumed_after_the_daemons_death_without_loss_or_doubling() {
         api.wait(&id);
     }
     let pid = api.get("/v1/health").is(200).json()["pid"].as_i64().expect("a pid");
-    let victim = Known::hold(i32::try_from(pid).expect("a pid")).expect("it lives");
+    let victim = HeldProcess::hold(i32::try_from(pid).expect("a pid")).expect("it lives");
     victim.send(Signal::KILL);
-    victim.wait_dead(PATIENCE);
+    victim.wait_dead(WAIT_LIMIT);
     let before = read_to_death(stream);
     assert!(before.len() > 40, "{}", before.len());
     // The next daemon starts by itself, or on first use.
@@ -132,7 +132,7 @@ fn a_stream_is_resumed_after_the_daemons_death_without_loss_or_doubling() {
 }
 
 #[test]
-fn a_reader_that_is_slow_misses_nothing() {
+fn a_slow_reader_misses_nothing() {
     let (_install, api) = daemon();
     let slow = api.follow("/v1/events?since=0", &[]);
     for _ in 0..120 {
@@ -150,7 +150,7 @@ fn a_reader_that_is_slow_misses_nothing() {
 fn heartbeats(text: &str, run: &str) -> Vec<Value> {
     let is_one = |block: &&str| block.contains("event: run-output") && block.contains(run);
     let read = |block: &str| -> Value {
-        assert!(!block.lines().any(|line| line.starts_with("id:")), "nobody can resume at it: {block}");
+        assert!(!block.lines().any(|line| line.starts_with("id:")), "no position to resume from: {block}");
         let data = block.lines().find_map(|line| line.strip_prefix("data:")).expect("data");
         serde_json::from_str(data).expect("JSON")
     };
@@ -158,7 +158,7 @@ fn heartbeats(text: &str, run: &str) -> Vec<Value> {
 }
 
 #[test]
-fn output_is_told_at_most_once_a_second_and_only_to_those_who_follow() {
+fn output_growth_is_sent_at_most_once_a_second_and_only_to_followers() {
     let (install, api) = daemon();
     let early = api.start(&json!({"command": ["sh", "-c", "echo old; exec sleep 600"]}));
     install.wait_for_output(&early, "old");
@@ -180,10 +180,10 @@ fn output_is_told_at_most_once_a_second_and_only_to_those_who_follow() {
     let started = place(&format!(r#""kind":"run-started","runId":"{id}""#));
     let first = place(&format!(r#""kind":"run-output","runId":"{id}""#));
     assert!(started < first && first < place(&end));
-    assert_eq!(heartbeats(&text, &early), [Value::Null; 0], "what was written before is no news");
+    assert_eq!(heartbeats(&text, &early), [Value::Null; 0], "earlier output is not reported");
     let kept = past(&api, "since=0");
     assert!(!kinds(&kept).contains(&"run-output"), "none has a row");
-    // By the command line, and for whoever follows one run alone.
+    // By the command line, and by a follower of one run.
     let mut one = api.follow(&format!("/v1/events?run={early}"), &[]);
     let cli = install.start(&["events", "-f", "--json"]);
     let late =
@@ -194,11 +194,11 @@ fn output_is_told_at_most_once_a_second_and_only_to_those_who_follow() {
     });
     let _ = api.post(&format!("/v1/runs/{early}/cancel"), &json!({"now": true})).is(202);
     let text = String::from_utf8_lossy(&one.wait_for("run-ended")).into_owned();
-    assert!(!text.contains("run-output"), "another run's: {text}");
+    assert!(!text.contains("run-output"), "of another run: {text}");
 }
 
 #[test]
-fn each_signal_is_told_with_its_proof_while_the_run_is_being_ended() {
+fn each_signal_event_comes_with_its_proof_during_the_stop() {
     let (install, api) = daemon();
     let run = api.run(&json!({"command": [install.actor(), "ignore-term", "sleep"], "graceMs": 600_000}));
     let id = run["runId"].as_str().expect("an id");
@@ -206,7 +206,7 @@ fn each_signal_is_told_with_its_proof_while_the_run_is_being_ended() {
     assert_eq!(install.show(id).get("exitingCause"), None);
     let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({})).is(202);
     // Long before the grace is over.
-    eventually("a signal that is told", || {
+    eventually("a signal event", || {
         kinds(&past(&api, &format!("since=0&run={id}"))).contains(&"run-signalled").then_some(())
     });
     assert_eq!(install.show(id)["exitingCause"], "manual-cancel");
@@ -226,13 +226,13 @@ fn each_signal_is_told_with_its_proof_while_the_run_is_being_ended() {
         let to_group = signals.iter().filter(|one| one["signalName"] == name && one["target"] == group);
         to_group.inspect(|one| assert_eq!(one["proof"], "unreaped-root", "{one}")).count()
     };
-    assert_eq!((sent("SIGTERM"), sent("SIGKILL")), (1, 1), "each is told once: {signals:?}");
+    assert_eq!((sent("SIGTERM"), sent("SIGKILL")), (1, 1), "each is reported once: {signals:?}");
     assert!(signals.iter().all(|one| one["proof"].is_string()), "{signals:?}");
-    assert_eq!(kinds(&events).last(), Some(&"task-ended"), "nothing is told after the end");
+    assert_eq!(kinds(&events).last(), Some(&"task-ended"), "no event follows the end");
 }
 
 #[test]
-fn who_outlived_the_command_is_told_by_pid_and_executable() {
+fn processes_that_outlive_the_command_are_reported_by_pid_and_executable() {
     let (install, api) = daemon();
     let actor = install.actor();
     for (how, which) in
@@ -259,6 +259,6 @@ fn who_outlived_the_command_is_told_by_pid_and_executable() {
         let pid = format!("({})", detail["pid"]);
         let how = if which == "leftover" { "outlived the command" } else { "left the session" };
         assert!(story.contains(&format!("{how}: {actor} {pid}")), "{story}");
-        assert!(!story.contains("run-escaped"), "the keeper's journal has told it: {story}");
+        assert!(!story.contains("run-escaped"), "the story comes from the keeper's journal: {story}");
     }
 }

@@ -1,9 +1,9 @@
-//! The promises of `tenure-os` that need a process of one thread to be tried in.
+//! The promises of `tenure-os` whose tests need a process of one thread.
 
 use tenure_it::namespace::{play, play_here};
 
 #[test]
-fn a_lock_dies_with_its_holder_and_asking_does_not_take_it() {
+fn a_lock_dies_with_its_holder_and_a_query_does_not_take_it() {
     play_here(&["lock-dies-with-its-holder"]);
 }
 
@@ -13,7 +13,7 @@ fn a_lock_is_not_inherited_by_a_forked_child() {
 }
 
 #[test]
-fn every_descriptor_but_the_wanted_is_closed() {
+fn all_descriptors_but_the_passed_ones_are_closed() {
     play_here(&["descriptors"]);
 }
 
@@ -43,7 +43,7 @@ fn a_root_is_in_its_cgroup_before_it_executes() {
 }
 
 #[test]
-fn a_freeze_stops_everything_but_the_spared_and_outruns_who_forks() {
+fn a_freeze_stops_all_but_the_spared_and_outruns_a_forking_process() {
     play(6000, &["freeze"]);
     play(6000, &["freeze-hurried"]);
 }

@@ -1,4 +1,4 @@
-//! What is typed into runs through the API, what comes back out, and what their terminals show.
+//! Input of runs through the API, their output, and their screens.
 
 use serde_json::json;
 use tenure_it::api::Api;
@@ -12,7 +12,7 @@ fn daemon() -> (Install, Api) {
 }
 
 #[test]
-fn input_is_taken_once_whatever_is_repeated_and_a_gap_is_refused() {
+fn repeated_input_is_taken_once_and_a_gap_is_refused() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["cat"], "stdin": "open"}));
     let stdin = format!("/v1/runs/{id}/stdin");
@@ -20,7 +20,7 @@ fn input_is_taken_once_whatever_is_repeated_and_a_gap_is_refused() {
     let _ = api.post(&stdin, &json!({"data": "hello ", "offset": 0})).is(204);
     let _ = api.post(&stdin, &json!({"data": "lo world", "offset": 3})).is(204);
     let gap = api.post(&stdin, &json!({"data": "late", "offset": 100})).refused(409, "wrong-state");
-    assert!(gap.contains("11"), "it says where to go on: {gap}");
+    assert!(gap.contains("11"), "it names the next offset: {gap}");
     api.post(&stdin, &json!({"data": "x", "offset": u64::MAX})).refused(409, "wrong-state");
     // "/w==" is the byte 0xff.
     let _ = api.post(&stdin, &json!({"dataBase64": "AAH/"})).is(204);
@@ -53,7 +53,7 @@ fn more_input_than_any_pipe_holds_arrives_whole() {
 }
 
 #[test]
-fn input_to_a_run_without_one_is_refused() {
+fn input_to_a_run_without_stdin_is_refused() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["sleep", "1000"]}));
     for (what, body) in [
@@ -69,7 +69,7 @@ fn input_to_a_run_without_one_is_refused() {
 }
 
 #[test]
-fn a_terminal_is_typed_at_pasted_to_resized_and_looked_at() {
+fn a_terminal_takes_keys_pastes_and_sizes_and_shows_its_screen() {
     let (_install, api) = daemon();
     let id = api.start(&json!({"command": ["cat", "-v"], "pty": true}));
     let to = |what: &str, body| api.post(&format!("/v1/runs/{id}/{what}"), &body);
@@ -95,11 +95,11 @@ fn a_terminal_is_typed_at_pasted_to_resized_and_looked_at() {
     to("resize", json!({"cols": 10, "rows": 10, "depth": 3})).refused(400, "bad-request");
     let _ = to("keys", json!({"keys": ["C-c"]})).is(204);
     assert_eq!(api.wait(&id)["termination"]["signal"], json!(2));
-    assert!(screen().contains("pasted"), "what it showed last stays");
+    assert!(screen().contains("pasted"), "its last screen stays");
 }
 
 #[test]
-fn output_is_read_from_anywhere() {
+fn output_is_read_from_any_offset() {
     let (_install, api) = daemon();
     let script = "printf 'one\\ntwo\\n'; printf 'err\\n' >&2; printf '\\033[31mred\\033[0m\\n'";
     let id = api.start(&json!({"command": ["sh", "-c", script]}));
@@ -116,7 +116,7 @@ fn output_is_read_from_anywhere() {
     assert_eq!(at(&format!("offset={}", whole.len())).body, b"");
     assert_eq!(at("offset=99999&follow=true").body, b"");
     assert_eq!(at("offset=18446744073709551615").body, b"");
-    assert_eq!(at("follow=true").body, whole, "one that has ended is followed to its end");
+    assert_eq!(at("follow=true").body, whole, "an ended run is followed to its end");
     for bad in ["stream=stdin", "offset=1&tail=1", "offset=-1", "limit=1e3", "tail=x", "follow=yes", "of=1"] {
         api.get(&format!("/v1/runs/{id}/output?{bad}")).refused(400, "bad-request");
     }

@@ -1,4 +1,4 @@
-//! The API's limits: beyond each limit, new clients are refused as README says, and earlier clients go on.
+//! The API's limits: beyond each limit, new clients are refused as README says, and earlier clients continue.
 
 use serde_json::{Value, json};
 use tenure_core::defaults;
@@ -24,7 +24,7 @@ fn may_open(count: usize) -> bool {
 }
 
 #[test]
-fn beyond_the_connections_one_can_still_look_and_cancel() {
+fn at_the_connection_limit_queries_and_cancels_still_work() {
     if !may_open(defaults::CONNECTIONS) {
         return;
     }
@@ -51,11 +51,11 @@ fn beyond_the_connections_one_can_still_look_and_cancel() {
         assert_eq!(wire.answer().is(200).json()["state"], "exited");
     }
     drop(waiting);
-    eventually("there is room again", || (api.get("/v1/runs").head.status == 200).then_some(()));
+    eventually("there is space again", || (api.get("/v1/runs").head.status == 200).then_some(()));
 }
 
 #[test]
-fn beyond_the_followers_the_next_is_refused_until_one_leaves() {
+fn at_the_follower_limit_the_next_is_refused_until_one_disconnects() {
     if !may_open(defaults::FOLLOWERS) {
         return;
     }
@@ -96,7 +96,7 @@ fn beyond_the_followers_the_next_is_refused_until_one_leaves() {
 const ACCEPTS: [(&str, &str); 2] =
     [("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
 
-/// Begins an MCP session over HTTP.
+/// Opens an MCP session over HTTP.
 fn initialize(api: &Api) -> String {
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"}}});
@@ -112,14 +112,14 @@ fn say(api: &Api, session: &str, message: &Value) -> Answer {
 }
 
 #[test]
-fn beyond_the_mcp_sessions_the_one_unused_for_longest_makes_way() {
+fn at_the_mcp_session_limit_the_least_recently_used_is_dropped() {
     let (_install, api) = daemon();
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let sessions: Vec<String> = (0..defaults::MCP_HTTP_SESSIONS).map(|_| initialize(&api)).collect();
-    // The first session was used again, so the second one is unused for longest.
+    // The first session was used again, so the second one is the least recently used.
     let _ = say(&api, &sessions[0], &list).is(200);
     let next = initialize(&api);
-    assert_eq!(say(&api, &sessions[1], &list).head.status, 404, "it made way");
+    assert_eq!(say(&api, &sessions[1], &list).head.status, 404, "it was dropped");
     for session in [&sessions[0], &sessions[2], &sessions[defaults::MCP_HTTP_SESSIONS - 1], &next] {
         let _ = say(&api, session, &list).is(200);
     }
@@ -142,5 +142,5 @@ fn large_requests_leave_no_memory_behind() {
             scope.spawn(|| api.ask("POST", "/v1/runs", &[], body.as_bytes()).refused(422, "too-long"));
         }
     });
-    eventually("the memory is given back", || (resident_kib(&pid) < before + (32 << 10)).then_some(()));
+    eventually("the memory is freed", || (resident_kib(&pid) < before + (32 << 10)).then_some(()));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tenure_it::api::Api;
 use tenure_it::install::Install;
 
-/// What CONTRACT promises, and what operators have beside it.
+/// The routes that CONTRACT promises, and those of operators beside them.
 const ROUTES: [(&str, &str); 39] = [
     ("get", "/v1/health"),
     ("get", "/v1/runs"),
@@ -72,7 +72,7 @@ fn references(value: &Value, found: &mut Vec<String>) {
 }
 
 #[test]
-fn the_description_is_whole() {
+fn the_description_is_complete() {
     let install = Install::new().with_daemon();
     let document = Api::of(&install).get("/openapi.json").is(200).json();
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
@@ -81,12 +81,12 @@ fn the_description_is_whole() {
     assert!(found.len() > 20, "{found:?}");
     for reference in found {
         let pointer = reference.strip_prefix('#').expect("in this document");
-        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+        assert!(document.pointer(pointer).is_some(), "{reference} has no target");
     }
     let mut names = BTreeSet::new();
     for (method, path, operation) in operations(&document) {
         let name = operation["operationId"].as_str().unwrap_or_else(|| panic!("{method} {path} has no name"));
-        assert!(names.insert(name.to_owned()), "{name} is there twice");
+        assert!(names.insert(name.to_owned()), "{name} occurs twice");
         assert!(operation["summary"].is_string() || operation["description"].is_string(), "{method} {path}");
         let responses = operation["responses"].as_object().expect("responses");
         for (status, response) in responses.iter().filter(|(status, _)| matches!(&status[..1], "4" | "5")) {
@@ -108,7 +108,7 @@ fn the_description_is_whole() {
 }
 
 #[test]
-fn every_described_route_is_there_and_every_promised_one_is_described() {
+fn every_documented_route_exists_and_every_promised_one_is_documented() {
     let install = Install::new().with_daemon();
     let api = Api::of(&install);
     let document = api.get("/openapi.json").is(200).json();

@@ -1,4 +1,4 @@
-//! Every route for runs does what it promises, and a run's JSON has every field.
+//! Every route for runs keeps its promise, and a run's JSON has every field.
 
 use serde_json::{Value, json};
 use tenure_it::api::{Api, text};
@@ -98,7 +98,7 @@ fn a_run_is_started_shown_listed_waited_for_and_removed() {
 
     let shown = api.get(&format!("/v1/runs/{}", &id[..8])).is(200).json();
     assert_whole(&shown);
-    assert_eq!(shown["runId"], run["runId"], "a unique beginning of an id will do");
+    assert_eq!(shown["runId"], run["runId"], "a unique prefix of an id suffices");
     let list = api.get("/v1/runs").is(200).json();
     assert_eq!((list["runs"].as_array().map(Vec::len), &list["next"]), (Some(1), &Value::Null));
     assert_whole(&list["runs"][0]);
@@ -117,7 +117,7 @@ fn a_run_is_started_shown_listed_waited_for_and_removed() {
     assert_eq!((&ended["leaseState"], &ended["leaseExpiresAtMs"]), (&json!("closed"), &Value::Null));
     assert_eq!(ended["output"], json!({"bytes": dir.len() + 6 + 5, "droppedBytes": 0}));
     assert!(ended["lastOutputAtMs"].as_u64() <= ended["endedAtMs"].as_u64(), "{ended}");
-    assert_eq!(api.get(&format!("/v1/runs/{id}")).is(200).json(), ended, "all faces show the same");
+    assert_eq!(api.get(&format!("/v1/runs/{id}")).is(200).json(), ended, "all interfaces show the same");
 
     assert_eq!(api.get("/v1/runs").is(200).json()["runs"], json!([]));
     assert_eq!(api.get("/v1/runs?all=true").is(200).json()["runs"], json!([ended]));
@@ -132,7 +132,7 @@ fn no_shell_stays_above_a_pty_command_that_is_one_simple_command() {
     let (_install, api) = daemon();
     for line in ["sleep 600", "exec sleep 600", "A=1 sleep $((300 + 300)) 2> /dev/null"] {
         let run = api.run(&json!({"ptyCommand": line}));
-        assert_eq!(run["command"], json!(["/bin/sh", "-c", line]), "as it was given");
+        assert_eq!(run["command"], json!(["/bin/sh", "-c", line]), "unchanged");
         let pid = |name: &str| i32::try_from(run[name].as_i64().expect("a pid")).expect("a pid");
         eventually("the command itself", || (proc::name(pid("pid")) == "sleep").then_some(()));
         assert_eq!(proc::descendants(pid("keeperPid")), [pid("pid")], "{line}");
@@ -174,7 +174,7 @@ fn a_command_that_cannot_be_executed_is_a_run_that_says_so() {
 }
 
 #[test]
-fn lists_are_narrowed_and_paged() {
+fn lists_are_filtered_and_paged() {
     let (_install, api) = daemon();
     let start = |session: &str| api.start(&json!({"command": ["true"], "session": session}));
     let mut ids: Vec<String> =
@@ -209,14 +209,14 @@ fn lists_are_narrowed_and_paged() {
 }
 
 #[test]
-fn a_live_run_that_is_removed_is_hidden_at_once_and_ended() {
+fn removing_a_live_run_hides_it_at_once_and_stops_it() {
     let (install, api) = daemon();
     let witness = tenure_it::witness::Witness::new(install.dir());
     let id = api.start(&json!({"command": [install.actor(), "--witness", witness.path(), "tree"]}));
     let _ = api.delete(&format!("/v1/runs/{id}")).is(204);
     api.get(&format!("/v1/runs/{id}")).refused(404, "no-such-run");
     assert_eq!(api.get("/v1/runs?all=true").is(200).json()["runs"], json!([]));
-    witness.wait_nobody(tenure_it::PATIENCE);
+    witness.wait_nobody(tenure_it::WAIT_LIMIT);
     eventually("its files are gone", || install.runs().is_empty().then_some(()));
     api.delete(&format!("/v1/runs/{id}")).refused(404, "no-such-run");
 }
@@ -228,14 +228,14 @@ fn runs_are_cancelled_by_id_at_once_and_by_scope_session_and_agent() {
     let id = api.start(&stubborn);
     install.wait_for_output(&id, "ready");
     let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({})).is(202);
-    eventually("it is leaving", || {
+    eventually("it is stopping", || {
         let run = api.get(&format!("/v1/runs/{id}")).is(200).json();
         (run["state"] == "exiting" && run["leaseState"] == "closing").then_some(())
     });
     let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({"now": true})).is(202);
     let how = api.wait(&id)["termination"].clone();
     assert_eq!((&how["reason"], &how["confirmed"]), (&json!("manual-cancel"), &json!(true)), "{how}");
-    // Who has ended is as cancelled as can be.
+    // A cancel of an ended run succeeds without effect.
     let _ = api.post(&format!("/v1/runs/{id}/cancel"), &json!({})).is(202);
 
     let sleeper = |more: Value| {
@@ -265,7 +265,7 @@ fn runs_are_cancelled_by_id_at_once_and_by_scope_session_and_agent() {
 }
 
 #[test]
-fn health_tells_of_the_daemon() {
+fn health_describes_the_daemon() {
     let (_install, api) = daemon();
     let health = api.get("/v1/health").is(200).json();
     assert_eq!((&health["status"], &health["liveRuns"]), (&json!("ok"), &json!(0)), "{health}");

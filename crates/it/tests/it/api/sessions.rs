@@ -1,11 +1,11 @@
-//! Sessions over HTTP: the tool's address and the addresses of sessions are the same calls, and what is not understood is
-//! refused by name.
+//! Sessions over HTTP: the tool's URL and the URLs of sessions make the same calls, and invalid requests are refused by
+//! name.
 
 use serde_json::{Value, json};
 use tenure_it::api::{Answer, Api, text};
 use tenure_it::install::Install;
 
-/// A key with all that an address must not take for its own.
+/// A key with every character that a URL must not interpret.
 const KEY: &str = "team/one:a b?c#d%2Fe";
 
 fn daemon() -> (Install, Api) {
@@ -14,7 +14,7 @@ fn daemon() -> (Install, Api) {
     (install, api)
 }
 
-/// The address of a session, or of something of it.
+/// The URL of a session, or of a part of it.
 fn at(key: &str, tail: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -34,7 +34,7 @@ fn answered(api: &Api, key: &str, turn: &Value) -> Value {
     reply["turn"].clone()
 }
 
-/// The keys of a list, in its order.
+/// The keys of a list, in order.
 #[track_caller]
 fn keys(answer: Answer) -> Vec<String> {
     let reply = answer.is(200).json();
@@ -43,7 +43,7 @@ fn keys(answer: Answer) -> Vec<String> {
 }
 
 #[test]
-fn a_body_without_an_action_spawns_and_the_session_has_an_address() {
+fn a_post_without_an_action_spawns_a_session_with_its_own_url() {
     let (_install, api) = daemon();
     let reply = spawn(&api, &json!({"sessionKey": KEY, "task": "echo one", "label": "counts"}));
     assert_eq!(reply["session"]["key"], KEY, "{reply}");
@@ -68,7 +68,7 @@ fn a_body_without_an_action_spawns_and_the_session_has_an_address() {
 }
 
 #[test]
-fn an_address_and_the_tool_are_the_same_call() {
+fn the_url_and_the_tool_make_the_same_call() {
     let (_install, api) = daemon();
     spawn(&api, &json!({"action": "spawn", "sessionKey": KEY}));
     let tool = |body: &Value| api.post("/v1/sessions", body).is(200).json();
@@ -84,7 +84,7 @@ fn an_address_and_the_tool_are_the_same_call() {
 }
 
 #[test]
-fn a_list_is_narrowed_by_its_query() {
+fn a_query_filters_the_list() {
     let (_install, api) = daemon();
     spawn(&api, &json!({"sessionKey": "agent:a:main", "backend": "exec", "kind": "main"}));
     spawn(&api, &json!({"sessionKey": "agent:b:main", "backend": "exec"}));
@@ -116,7 +116,7 @@ fn a_list_is_narrowed_by_its_query() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_by_name() {
+fn an_invalid_request_is_refused_and_names_the_field() {
     let (_install, api) = daemon();
     spawn(&api, &json!({"sessionKey": KEY}));
     let refused = |answer: Answer, words: &str| {
@@ -156,11 +156,11 @@ fn what_is_not_understood_is_refused_by_name() {
         refused(api.get(&path), words);
     }
     refused(api.post(&at(KEY, "/close?force=true"), &json!({})), "`force`");
-    assert_eq!(keys(api.get("/v1/sessions?state=idle")), [KEY], "nothing has come of all that");
+    assert_eq!(keys(api.get("/v1/sessions?state=idle")), [KEY], "none of these had an effect");
 }
 
 #[test]
-fn a_session_that_there_is_not_is_not_found() {
+fn an_unknown_session_is_not_found() {
     let (_install, api) = daemon();
     for key in ["nobody", "no/body", "agent:main:1"] {
         api.get(&at(key, "")).refused(404, "no-such-session");
@@ -177,7 +177,7 @@ fn a_session_that_there_is_not_is_not_found() {
 }
 
 #[test]
-fn a_message_beyond_all_measure_is_refused_with_the_measure() {
+fn an_oversized_message_is_refused_and_names_the_limit() {
     let (_install, api) = daemon();
     spawn(&api, &json!({"sessionKey": KEY}));
     let mut wire = api.connect();
@@ -187,7 +187,7 @@ fn a_message_beyond_all_measure_is_refused_with_the_measure() {
     let mut wire = api.connect();
     wire.request("POST", &at(KEY, "/send"), &[("Transfer-Encoding", "chunked")], b"");
     let chunk = [b"100000\r\n".to_vec(), vec![b' '; 0x10_0000], b"\r\n".to_vec()].concat();
-    // It is refused while it is sent, so the sending may fail.
+    // The body is refused while it is sent, so the write may fail.
     let _ = (0..30).try_for_each(|_| wire.send(&chunk)).and_then(|()| wire.send(b"0\r\n\r\n"));
     let why = wire.answer().refused(413, "too-large");
     assert!(why.contains("25165824"), "{why}");

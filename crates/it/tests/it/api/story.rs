@@ -27,7 +27,7 @@ fn place(story: &[(String, String, String)], what: &str, words: &str) -> usize {
 }
 
 #[test]
-fn a_story_is_told_from_the_request_to_the_end() {
+fn a_story_covers_everything_from_request_to_end() {
     for install in [Install::new(), Install::new().without_cgroup()] {
         let (install, api) = daemon(install);
         let run =
@@ -61,7 +61,7 @@ fn a_story_is_told_from_the_request_to_the_end() {
 }
 
 #[test]
-fn leftovers_and_escapes_are_told() {
+fn a_story_names_leftovers_and_escapes() {
     let (install, api) = daemon(Install::new());
     let id = api.start(&json!({"command": [install.actor(), "leave", "sleep"]}));
     api.wait(&id);
@@ -74,7 +74,7 @@ fn leftovers_and_escapes_are_told() {
 }
 
 #[test]
-fn a_story_outlives_its_daemon_and_a_run_that_never_was_has_one() {
+fn a_story_survives_its_daemon_and_a_run_that_never_started_has_one() {
     let (install, api) = daemon(Install::new());
     let id = api.start(&json!({"command": ["/no/such/program"]}));
     api.wait(&id);
@@ -99,17 +99,17 @@ fn samples(api: &Api) -> (BTreeMap<String, f64>, BTreeMap<String, String>) {
     let (mut values, mut kinds) = (BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
         if let Some((family, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
-            assert!(kinds.insert(family.to_owned(), kind.to_owned()).is_none(), "{family} is there twice");
+            assert!(kinds.insert(family.to_owned(), kind.to_owned()).is_none(), "{family} occurs twice");
         } else if let Some((name, value)) = line.rsplit_once(' ').filter(|_| !line.starts_with('#')) {
             let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
-            assert!(values.insert(name.to_owned(), value).is_none(), "{name} is there twice");
+            assert!(values.insert(name.to_owned(), value).is_none(), "{name} occurs twice");
         }
     }
     (values, kinds)
 }
 
 #[test]
-fn each_thing_is_counted_once_and_outlives_the_daemon() {
+fn each_event_is_counted_once_across_daemons() {
     let (install, api) = daemon(Install::new().without_cgroup());
     let before = samples(&api).0;
     assert!(before.iter().all(|(name, &value)| !name.contains("_total") || value == 0.0), "{before:?}");

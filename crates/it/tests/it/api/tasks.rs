@@ -1,12 +1,11 @@
-//! Tasks over HTTP: the tool's address and the addresses of tasks are the same calls, and what is not understood is
-//! refused by name.
+//! Tasks over HTTP: the tool's URL and the URLs of tasks make the same calls, and invalid requests are refused by name.
 
 use serde_json::{Value, json};
 use tenure_it::api::{Answer, Api, text};
 use tenure_it::eventually;
 use tenure_it::install::Install;
 
-/// A session's key with all that an address must not take for its own.
+/// A session's key with every character that a URL must not interpret.
 const KEY: &str = "team/one:a b?c#d%2Fe";
 
 fn daemon() -> (Install, Api) {
@@ -15,14 +14,14 @@ fn daemon() -> (Install, Api) {
     (install, api)
 }
 
-/// The address of a task, or of something of it.
+/// The URL of a task, or of a part of it.
 fn at(lookup: &str, tail: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     format!("/v1/tasks/{}{tail}", lookup.bytes().map(encode).collect::<String>())
 }
 
-/// Starts a run that goes on until it is ended; returns its id.
+/// Starts a run that lasts until it is ended; returns its id.
 #[track_caller]
 fn start(api: &Api) -> String {
     api.start(&json!({"command": ["sleep", "1000"]}))
@@ -30,14 +29,14 @@ fn start(api: &Api) -> String {
 
 /// Waits until a task has this status.
 #[track_caller]
-fn becomes(api: &Api, lookup: &str, status: &str) -> Value {
+fn wait_status(api: &Api, lookup: &str, status: &str) -> Value {
     eventually(&format!("{lookup} is {status}"), || {
         let task = api.get(&at(lookup, "")).is(200).json()["task"].clone();
         (task["status"] == status).then_some(task)
     })
 }
 
-/// The runs of a list, in its order.
+/// The runs of a list, in order.
 #[track_caller]
 fn runs(answer: Answer) -> Vec<String> {
     let reply = answer.is(200).json();
@@ -46,7 +45,7 @@ fn runs(answer: Answer) -> Vec<String> {
 }
 
 #[test]
-fn a_task_has_an_address_by_each_of_its_names() {
+fn a_task_has_a_url_by_each_of_its_ids() {
     let (_install, api) = daemon();
     let run = start(&api);
     let task = api.get(&at(&run, "")).is(200).json()["task"].clone();
@@ -57,17 +56,21 @@ fn a_task_has_an_address_by_each_of_its_names() {
     }
     let spawn = json!({"sessionKey": KEY, "task": "exec sleep 1000"});
     let _ = api.post("/v1/sessions", &spawn).is(201);
-    let turn = becomes(&api, KEY, "running");
+    let turn = wait_status(&api, KEY, "running");
     assert_eq!(turn["childSessionKey"], KEY, "{turn}");
     let notified = api.post(&at(KEY, "/notify"), &json!({"policy": "state_changes"})).is(200).json();
     assert_eq!(notified["task"]["notifyPolicy"], "state_changes", "{notified}");
     let _ = api.ask("POST", &at(KEY, "/cancel"), &[], b"").is(200);
-    assert_eq!(becomes(&api, KEY, "cancelled")["taskId"], turn["taskId"]);
-    assert_eq!(api.get(&at(&run, "")).is(200).json()["task"]["status"], "running", "another's goes on");
+    assert_eq!(wait_status(&api, KEY, "cancelled")["taskId"], turn["taskId"]);
+    assert_eq!(
+        api.get(&at(&run, "")).is(200).json()["task"]["status"],
+        "running",
+        "another session's task continues"
+    );
 }
 
 #[test]
-fn an_address_and_the_tool_are_the_same_call() {
+fn the_url_and_the_tool_make_the_same_call() {
     let (_install, api) = daemon();
     let run = start(&api);
     let tool = |body: &Value| api.post("/v1/tasks", body).is(200).json();
@@ -75,7 +78,7 @@ fn an_address_and_the_tool_are_the_same_call() {
     assert_eq!(tool(&json!({"action": "list"})), api.get("/v1/tasks").is(200).json());
     let show = json!({"action": "show", "lookup": run});
     assert_eq!(tool(&show), api.get(&at(&run, "")).is(200).json());
-    assert_eq!(tool(&show), tool(&show), "looking changes nothing");
+    assert_eq!(tool(&show), tool(&show), "a query changes nothing");
     assert_eq!(tool(&json!({"action": "audit"})), api.get("/v1/tasks/audit").is(200).json());
     let due = api.ask("POST", "/v1/tasks/maintenance", &[], b"").is(200).json();
     assert_eq!(tool(&json!({"action": "maintenance"})), due);
@@ -85,16 +88,16 @@ fn an_address_and_the_tool_are_the_same_call() {
     let policy = tool(&json!({"action": "notify", "lookup": run, "policy": "silent"}));
     assert_eq!(policy["task"]["notifyPolicy"], "silent", "{policy}");
     let _ = tool(&json!({"action": "cancel", "lookup": run}));
-    becomes(&api, &run, "cancelled");
+    wait_status(&api, &run, "cancelled");
     let why = api.ask("POST", &at(&run, "/cancel"), &[], b"").refused(409, "wrong-state");
     assert!(why.contains("cancelled"), "{why}");
 }
 
 #[test]
-fn a_list_is_narrowed_by_its_query() {
+fn a_query_filters_the_list() {
     let (_install, api) = daemon();
     let done = api.start(&json!({"command": ["true"]}));
-    becomes(&api, &done, "succeeded");
+    wait_status(&api, &done, "succeeded");
     let live = [start(&api), start(&api)];
     let listed = |query: &str| runs(api.get(&format!("/v1/tasks{query}")));
     let newest_first = [live[1].clone(), live[0].clone(), done.clone()];
@@ -112,7 +115,7 @@ fn a_list_is_narrowed_by_its_query() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_by_name() {
+fn an_invalid_request_is_refused_and_names_the_field() {
     let (_install, api) = daemon();
     let run = start(&api);
     let refused = |answer: Answer, words: &str| {
@@ -154,7 +157,7 @@ fn what_is_not_understood_is_refused_by_name() {
 }
 
 #[test]
-fn a_task_that_there_is_not_is_not_found() {
+fn an_unknown_task_is_not_found() {
     let (_install, api) = daemon();
     for name in ["nobody", "no/body", "agent:main:1", "0000dead"] {
         api.get(&at(name, "")).refused(404, "no-such-task");

@@ -1,4 +1,4 @@
-//! The loopback address: only if switched on, only with the token, and never for a page of another host.
+//! The loopback address: only if enabled, only with the token, and never for a page of another host.
 
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_it::api::{Answer, Api};
 use tenure_it::install::Install;
 
-/// A port that nobody has at this moment.
+/// A port that is free at this moment.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
@@ -40,7 +40,7 @@ impl Loopback {
 }
 
 #[test]
-fn who_shows_the_token_may_do_everything() {
+fn a_client_with_the_token_may_do_everything() {
     let loopback = listening();
     let health = loopback.ask("GET", "/v1/health", &[], "").is(200).json();
     assert!(health["listen"].as_str().is_some_and(|at| at.starts_with("127.0.0.1:")), "{health}");
@@ -48,7 +48,7 @@ fn who_shows_the_token_may_do_everything() {
     let id = run["runId"].as_str().expect("an id");
     let _ = loopback.ask("POST", &format!("/v1/runs/{id}/wait"), &[], "{}").is(200);
     let story = loopback.ask("GET", &format!("/v1/runs/{id}/why"), &[], "").is(200).text();
-    assert!(story.contains("127.0.0.1"), "who asked: {story}");
+    assert!(story.contains("127.0.0.1"), "the requester: {story}");
     let local = loopback.ask("GET", "/v1/health", &[("Origin", "http://localhost:3000")], "");
     assert_eq!(local.head.status, 200);
     let lower = format!("bearer {}", loopback.token);
@@ -56,7 +56,7 @@ fn who_shows_the_token_may_do_everything() {
 }
 
 #[test]
-fn the_token_is_its_owners_alone_and_made_once() {
+fn the_token_is_private_to_its_owner_and_made_once() {
     let loopback = listening();
     let file = loopback.install.state().join("api-token");
     let mode = std::fs::metadata(&file).expect("a token").permissions().mode() & 0o777;
@@ -75,7 +75,7 @@ fn the_token_is_its_owners_alone_and_made_once() {
 }
 
 #[test]
-fn who_does_not_show_the_token_is_refused_everywhere() {
+fn a_client_without_the_token_is_refused_everywhere() {
     let loopback = listening();
     let wrong = "0".repeat(loopback.token.len());
     let short = &loopback.token[..loopback.token.len() - 1];
@@ -122,7 +122,7 @@ fn a_foreign_host_or_page_is_refused_even_with_the_token() {
 }
 
 #[test]
-fn a_foreground_run_is_for_the_socket_alone() {
+fn a_foreground_run_is_available_on_the_unix_socket_only() {
     let loopback = listening();
     let upgrade = [("Connection", "Upgrade"), ("Upgrade", "tenure-keeper")];
     let answer = loopback.ask("POST", "/v1/runs", &upgrade, "{\"command\": [\"true\"]}");
@@ -132,7 +132,7 @@ fn a_foreground_run_is_for_the_socket_alone() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_is_refused() {
+fn a_non_loopback_address_is_refused() {
     for address in ["0.0.0.0:7777", "[::]:7777", "192.0.2.1:7777", "example.org:80", "127.0.0.1", "7777"] {
         let install = Install::new().with_daemon().with_env("TENURE_API_LISTEN", address);
         let output = install.tenure(&["daemon", "start"]);
@@ -143,7 +143,7 @@ fn an_address_that_others_can_reach_is_refused() {
 }
 
 #[test]
-fn without_its_port_the_daemon_serves_the_socket_and_takes_the_port_later() {
+fn if_its_port_is_busy_the_daemon_serves_the_socket_and_binds_the_port_later() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address");
     let install = Install::new()
@@ -166,7 +166,7 @@ fn without_its_port_the_daemon_serves_the_socket_and_takes_the_port_later() {
 }
 
 #[test]
-fn half_open_heads_lock_out_nobody_who_has_the_token() {
+fn half_sent_heads_lock_out_no_client_with_the_token() {
     let loopback = listening();
     let Api::Loopback(address) = loopback.api else { panic!("a loopback address") };
     let half_open: Vec<TcpStream> = (0..300)
@@ -206,7 +206,7 @@ fn a_head_in_two_pieces_a_second_and_a_half_apart_is_answered() {
 }
 
 #[test]
-fn a_client_with_the_token_keeps_its_connection_beyond_the_strangers_time() {
+fn a_client_with_the_token_outlasts_the_timeout_for_strangers() {
     let loopback = listening();
     let mut wire = loopback.api.connect();
     let bearer = format!("Bearer {}", loopback.token);
@@ -247,16 +247,12 @@ fn a_refused_request_is_answered_before_its_connection_closes() {
             if is_local && matches!(status, 401 | 403) {
                 continue;
             }
-            let mut head = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
-            let needed = [("Host", "localhost"), ("Authorization", bearer.as_str())];
-            let needed = needed.iter().filter(|(name, _)| headers.iter().all(|(given, _)| given != name));
-            for (name, value) in headers.iter().chain(needed) {
-                head += &[name, ": ", value, "\r\n"].concat();
-            }
-            head += "\r\n";
+            let given = |name: &str| headers.iter().any(|(its, _)| *its == name);
+            let bearer = (!given("Authorization")).then_some(("Authorization", bearer.as_str()));
+            let headers: Vec<_> = headers.iter().copied().chain(bearer).collect();
             for _ in 0..10 {
                 let mut wire = api.connect();
-                let sent = wire.send(head.as_bytes()).and_then(|()| wire.send(body));
+                let sent = wire.try_request("POST", path, &headers, body);
                 sent.unwrap_or_else(|error| panic!("{status} {path}: it is not read: {error}"));
                 assert_eq!(wire.answer().head.status, status, "{path}");
             }

@@ -1,31 +1,30 @@
-//! `tenure acp`, as people use it from a shell: a session by agent and directory, live output, and exit codes that tell how a
-//! turn ended.
+//! `tenure acp` in a shell: a session by agent and directory, live output, and exit codes for the ends of a turn.
 
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use tenure_it::acp::Acp;
+use tenure_it::acp_fixture::AcpFixture;
 use tenure_it::api::text;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::install::{Install, scripted_acp};
-use tenure_it::started::Started;
-use tenure_it::tasks::{notices, of_turn, stands};
+use tenure_it::tasks::{notices, of_turn, wait_field};
 
-/// Says something to the agent; returns the exit code and what was printed.
+/// Runs `tenure acp`; returns the exit code and the output.
 #[track_caller]
-fn run(acp: &Acp, args: &[&str]) -> (i32, String, String) {
+fn run(acp: &AcpFixture, args: &[&str]) -> (i32, String, String) {
     let mut started = acp.start(args);
     let code = started.code();
     (code, started.out(), started.err())
 }
 
 #[track_caller]
-fn prompt(acp: &Acp, words: &str, more: &[&str]) -> (i32, String, String) {
+fn prompt(acp: &AcpFixture, words: &str, more: &[&str]) -> (i32, String, String) {
     run(acp, &[&["acp", "prompt", "helper", words], more].concat())
 }
 
-/// The only session there is.
+/// The only session.
 #[track_caller]
-fn only_key(acp: &Acp) -> String {
+fn only_key(acp: &AcpFixture) -> String {
     let list = acp.api.post("/v1/sessions", &json!({"action": "list"})).is(200).json();
     let sessions = list["sessions"].as_array().expect("sessions").clone();
     assert_eq!(sessions.len(), 1, "{list}");
@@ -33,8 +32,8 @@ fn only_key(acp: &Acp) -> String {
 }
 
 #[test]
-fn a_prompt_makes_the_session_of_its_directory_and_goes_on_with_it() {
-    let acp = Acp::new(&[]);
+fn a_prompt_creates_the_session_of_its_directory_and_continues_it() {
+    let acp = AcpFixture::new(&[]);
     let (code, out, err) = prompt(&acp, "!say good morning", &[]);
     assert_eq!(code, 0, "{out} / {err}");
     assert!(out.contains("good morning"), "{out}");
@@ -57,7 +56,7 @@ fn a_prompt_makes_the_session_of_its_directory_and_goes_on_with_it() {
 
 #[test]
 fn every_end_of_a_turn_has_its_exit_code() {
-    let acp = Acp::new(&["--load"]);
+    let acp = AcpFixture::new(&["--load"]);
     for (words, expected) in [
         ("!say fine", 0),
         ("!error -32603 broke", 1),
@@ -80,8 +79,8 @@ fn every_end_of_a_turn_has_its_exit_code() {
 }
 
 #[test]
-fn a_turn_is_cancelled_from_a_second_terminal_and_looked_at_from_a_third() {
-    let acp = Acp::new(&[]);
+fn a_turn_is_cancelled_from_a_second_terminal_and_watched_from_a_third() {
+    let acp = AcpFixture::new(&[]);
     let mut first = acp.start(&["acp", "prompt", "helper", "!say working hard \n!hang"]);
     first.wait_for("working hard");
     let mut second = acp.start(&["acp", "attach", "helper"]);
@@ -93,8 +92,8 @@ fn a_turn_is_cancelled_from_a_second_terminal_and_looked_at_from_a_third() {
 }
 
 #[test]
-fn events_are_streamed_as_lines_of_json() {
-    let acp = Acp::new(&[]);
+fn events_are_streamed_as_json_lines() {
+    let acp = AcpFixture::new(&[]);
     let (code, out, err) =
         prompt(&acp, "!thought hm\n!say yes\n!tool one edit Mends\n!tool-end one completed", &["--json"]);
     assert_eq!(code, 0, "{err}");
@@ -105,8 +104,8 @@ fn events_are_streamed_as_lines_of_json() {
 }
 
 #[test]
-fn a_prompt_may_come_from_standard_input_and_need_not_be_waited_for() {
-    let acp = Acp::new(&[]);
+fn a_prompt_can_come_from_stdin_and_need_not_wait() {
+    let acp = AcpFixture::new(&[]);
     let output = acp.shell("printf '!say piped' | \"$TENURE\" acp prompt helper -");
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("piped"), "{output:?}");
@@ -114,14 +113,14 @@ fn a_prompt_may_come_from_standard_input_and_need_not_be_waited_for() {
     assert_eq!(code, 0, "{out} / {err}");
     let (code, _, err) = prompt(&acp, "hello", &["--when-busy", "refuse"]);
     assert_ne!(code, 0, "{err}");
-    acp.let_go("go");
+    acp.release("go");
     acp.wait_text(&only_key(&acp), "later");
     acp.finish();
 }
 
 #[test]
-fn one_prompt_alone_leaves_nothing_behind() {
-    let acp = Acp::new(&[]);
+fn a_one_shot_prompt_leaves_nothing_behind() {
+    let acp = AcpFixture::new(&[]);
     let (code, out, err) = prompt(&acp, "!say once", &["--oneshot"]);
     assert!(code == 0 && out.contains("once"), "{out} / {err}");
     acp.process_is_gone(0);
@@ -129,8 +128,8 @@ fn one_prompt_alone_leaves_nothing_behind() {
 }
 
 #[test]
-fn one_prompt_alone_returns_when_the_whole_tree_is_gone() {
-    let acp = Acp::with(&["--ignore-term"], "", "[run]\ngrace = '300ms'");
+fn a_one_shot_prompt_returns_when_its_whole_tree_is_gone() {
+    let acp = AcpFixture::with(&["--ignore-term"], "", "[run]\ngrace = '300ms'");
     let (code, _, err) = prompt(&acp, "!child setsid ignore-term sleep\n!say once", &["--oneshot"]);
     assert_eq!(code, 0, "{err}");
     let noted = std::fs::read_to_string(acp.dir().join("children")).expect("a child");
@@ -142,15 +141,15 @@ fn one_prompt_alone_returns_when_the_whole_tree_is_gone() {
 }
 
 #[test]
-fn a_prompt_after_a_close_begins_a_new_session_of_the_directory() {
-    let acp = Acp::new(&["--load"]);
+fn a_prompt_after_a_close_starts_a_new_session_for_the_directory() {
+    let acp = AcpFixture::new(&["--load"]);
     let (code, _, err) = prompt(&acp, "!say first", &[]);
     assert_eq!(code, 0, "{err}");
     let first = only_key(&acp);
     for (number, words) in [(2, "second"), (3, "third")] {
         assert_eq!(run(&acp, &["acp", "close", "helper"]).0, 0);
         let (code, out, err) = run(&acp, &["acp", "history", "helper"]);
-        assert!(code == 0 && !out.contains(words), "the last that was is meant: {out} / {err}");
+        assert!(code == 0 && !out.contains(words), "the latest session is shown: {out} / {err}");
         let (code, out, err) = prompt(&acp, &format!("!say {words}"), &[]);
         let key = format!("{first}-{number}");
         assert!(code == 0 && out.contains(words) && err.contains(&key), "{code}: {out} / {err}");
@@ -167,9 +166,9 @@ fn a_prompt_after_a_close_begins_a_new_session_of_the_directory() {
 }
 
 #[test]
-fn a_model_that_cannot_be_set_is_refused_with_those_that_there_are_and_leaves_no_session() {
-    let acp = Acp::with(&["--options"], "", "[agents.plain.acp]\ncommand = 'true'");
-    let no_session = |acp: &Acp| {
+fn an_unknown_model_is_refused_with_the_valid_ones_and_leaves_no_session() {
+    let acp = AcpFixture::with(&["--options"], "", "[agents.plain.acp]\ncommand = 'true'");
+    let no_session = |acp: &AcpFixture| {
         let list = acp.api.post("/v1/sessions", &json!({"action": "list"})).is(200).json();
         assert_eq!(list["sessions"], json!([]), "{list}");
         acp.process_is_gone(acp.starts().len() - 1);
@@ -201,8 +200,8 @@ fn a_model_that_cannot_be_set_is_refused_with_those_that_there_are_and_leaves_no
 }
 
 #[test]
-fn a_model_for_an_agent_that_has_none_to_choose_from_is_refused() {
-    let acp = Acp::new(&[]);
+fn a_model_for_an_agent_without_models_is_refused() {
+    let acp = AcpFixture::new(&[]);
     let (code, _, err) = prompt(&acp, "hello", &["--model", "giant"]);
     assert!(code == 125 && err.contains("no choice of models"), "{code}: {err}");
     let (code, _, err) = prompt(&acp, "!say fine", &[]);
@@ -211,8 +210,8 @@ fn a_model_for_an_agent_that_has_none_to_choose_from_is_refused() {
 }
 
 #[test]
-fn a_refused_permission_that_ends_a_turn_without_an_answer_has_a_code_and_a_word() {
-    let acp = Acp::new(&[]);
+fn a_turn_ended_by_a_refused_permission_has_its_own_exit_code_and_message() {
+    let acp = AcpFixture::new(&[]);
     let asks = "!ask edit make it|y:allow_once|n:reject_once";
     for (words, expected) in [
         (asks.to_owned(), 120),
@@ -232,7 +231,7 @@ fn a_refused_permission_that_ends_a_turn_without_an_answer_has_a_code_and_a_word
 #[test]
 fn an_adapter_that_cannot_start_has_the_exit_codes_of_a_command() {
     let more = "[agents.gone.acp]\ncommand = 'no-such-agent'\n[agents.folder.acp]\ncommand = '/'\n";
-    let acp = Acp::with(&["--crash", "5"], "", more);
+    let acp = AcpFixture::with(&["--crash", "5"], "", more);
     for (agent, expected) in [("gone", 127), ("folder", 126), ("helper", 119)] {
         let (code, _, err) = run(&acp, &["acp", "prompt", agent, "hello"]);
         assert_eq!(code, expected, "{agent}: {err}");
@@ -242,8 +241,8 @@ fn an_adapter_that_cannot_start_has_the_exit_codes_of_a_command() {
 }
 
 #[test]
-fn the_history_tells_how_each_turn_ended() {
-    let acp = Acp::new(&["--load"]);
+fn the_history_shows_how_each_turn_ended() {
+    let acp = AcpFixture::new(&["--load"]);
     for words in ["!say one", "!error -32603 broke", "!say two\n!exit 3 gone", "!say three"] {
         let _ = prompt(&acp, words, &[]);
     }
@@ -271,7 +270,7 @@ fn the_history_tells_how_each_turn_ended() {
 
 #[test]
 fn a_turn_that_never_reached_its_agent_is_in_the_history() {
-    let acp = Acp::with(&["--crash", "5"], "", "");
+    let acp = AcpFixture::with(&["--crash", "5"], "", "");
     let _ = prompt(&acp, "hello there", &[]);
     let (code, out, err) = run(&acp, &["acp", "history", "helper"]);
     assert!(code == 0 && out.contains("> hello there") && out.contains("turn 1: crashed"), "{out} / {err}");
@@ -280,45 +279,46 @@ fn a_turn_that_never_reached_its_agent_is_in_the_history() {
 
 #[test]
 fn modes_and_options_are_set_by_their_ids() {
-    let acp = Acp::new(&["--modes", "--options"]);
+    let acp = AcpFixture::new(&["--modes", "--options"]);
     let (code, _, err) = prompt(&acp, "!say begin", &["--agent-mode", "act", "--model", "large"]);
     assert_eq!(code, 0, "{err}");
     let key = only_key(&acp);
-    let answer = acp.itself(&key);
+    let answer = acp.describe_itself(&key);
     assert_eq!((&answer["mode"], &answer["options"]["model"]), (&"act".into(), &"large".into()), "{answer}");
     let (code, _, err) = run(&acp, &["acp", "set-mode", "helper", "ask"]);
     assert_eq!(code, 0, "{err}");
     let (code, _, err) = run(&acp, &["acp", "set-option", &key, "effort", "high"]);
     assert_eq!(code, 0, "{err}");
-    let answer = acp.itself(&key);
+    let answer = acp.describe_itself(&key);
     assert_eq!((&answer["mode"], &answer["options"]["effort"]), (&"ask".into(), &"high".into()), "{answer}");
     let (code, _, err) = run(&acp, &["acp", "set-mode", "helper", "fly"]);
     assert_ne!(code, 0, "{err}");
     acp.finish();
 }
 
-/// An agent `named` whose program is on no PATH but the one that is returned, and a daemon that has a key of its own.
-fn named() -> (Acp, String) {
+/// An agent `named` whose program is only on the returned PATH, and a daemon that has a key of its own.
+fn named() -> (AcpFixture, String) {
     let more = "[agents.named.acp]\ncommand = 'named-acp'\nenv-pass = ['ACTOR_WITNESS', 'PASSED_*']\n";
-    let acp = Acp::without_daemon(Install::new().with_env("PASSED_KEY", "daemons-secret"), &[], "", more);
+    let acp =
+        AcpFixture::without_daemon(Install::new().with_env("PASSED_KEY", "daemons-secret"), &[], "", more);
     let bin = acp.dir().join("bin");
     fs::create_dir(&bin).expect("a directory");
     std::os::unix::fs::symlink(scripted_acp(), bin.join("named-acp")).expect("a link");
-    acp.begin();
+    acp.start_daemon();
     let path = std::env::var("PATH").expect("a PATH");
     (acp, format!("{}:{path}", bin.display()))
 }
 
-/// Runs `tenure` with a PATH and a key of the caller's own.
+/// Runs `tenure` with the caller's own PATH and key.
 #[track_caller]
-fn run_with(acp: &Acp, args: &[&str], path: &str, key: &str) -> (i32, String) {
+fn run_with(acp: &AcpFixture, args: &[&str], path: &str, key: &str) -> (i32, String) {
     let mut command = acp.command(args);
     command.env("PATH", path).env("PASSED_KEY", key).env("OTHER_KEY", "other-secret");
-    let mut started = Started::new(command);
+    let mut started = ChildProgram::new(command);
     (started.code(), started.err())
 }
 
-/// Whether any file of the state root holds these bytes.
+/// True if any file of the state root holds these bytes.
 fn is_recorded(dir: &Path, text: &str) -> bool {
     fs::read_dir(dir).expect("a directory").flatten().any(|entry| {
         let path = entry.path();
@@ -332,7 +332,7 @@ fn is_recorded(dir: &Path, text: &str) -> bool {
 }
 
 #[test]
-fn an_adapter_gets_its_callers_path_and_keys_and_keeps_them_while_it_lives() {
+fn an_adapter_keeps_the_path_and_keys_of_its_first_caller() {
     let (acp, path) = named();
     let (code, _, err) = run(&acp, &["acp", "prompt", "named", "!env"]);
     assert_ne!(code, 0, "it is on nobody's PATH: {err}");
@@ -344,7 +344,11 @@ fn an_adapter_gets_its_callers_path_and_keys_and_keeps_them_while_it_lives() {
     assert_eq!(code, 0, "{err}");
     let noted = acp.notes("env");
     let keys: Vec<&str> = noted.iter().filter_map(|env| env["PASSED_KEY"].as_str()).collect();
-    assert_eq!(keys, ["callers-secret", "callers-secret", "third-secret"], "a live adapter has what it had");
+    assert_eq!(
+        keys,
+        ["callers-secret", "callers-secret", "third-secret"],
+        "a live adapter keeps its environment"
+    );
     assert!(noted.iter().all(|env| env["OTHER_KEY"].is_null()), "{noted:?}");
     let runs = acp.tenure(&["ps", "--all", "--json"]);
     assert!(String::from_utf8_lossy(&runs.stdout).contains("PASSED_KEY"), "the name is recorded");
@@ -355,21 +359,21 @@ fn an_adapter_gets_its_callers_path_and_keys_and_keeps_them_while_it_lives() {
 }
 
 #[test]
-fn only_an_operators_own_command_line_sends_its_environment() {
+fn only_an_operators_cli_sends_its_environment() {
     let (acp, path) = named();
     let process =
         json!({"words": "L3RtcABQQVNTRURfS0VZPWh0dHAA", "argc": 0, "umask": 18, "nofile": [1024, 1024]});
     let asked =
         json!({"action": "spawn", "agent": "helper", "backend": "acp", "task": "!env", "process": process});
     let _ = acp.api.post("/v1/sessions", &asked).refused(422, "invalid");
-    // A process of a session, and somebody who acts as one.
+    // A process of a session, and a client that acts as one.
     let spawn = "sessions spawn --agent helper --backend acp --task '!env' --wait";
     let script = format!("PASSED_KEY=sessions \"$TENURE\" {spawn}");
     let inside = ["run", "--session", "agent:a:main", "--", "sh", "-c", &script];
     let tenure = tenure_it::install::tenure().to_str().expect("UTF-8").to_owned();
     let mut command = acp.command(&inside);
     command.env("TENURE", &tenure);
-    let mut started = Started::new(command);
+    let mut started = ChildProgram::new(command);
     assert_eq!(started.code(), 0, "{}", started.err());
     let as_one: Vec<&str> = ["sessions", "--as", "agent:a:main"].into_iter().chain(["spawn"]).collect();
     let as_one =
@@ -383,18 +387,18 @@ fn only_an_operators_own_command_line_sends_its_environment() {
 }
 
 #[test]
-fn a_session_is_found_from_below_its_directory_up_to_the_repository() {
-    let acp = Acp::new(&[]);
+fn a_session_is_found_from_any_directory_below_it_in_the_repository() {
+    let acp = AcpFixture::new(&[]);
     let (repository, inside) = (acp.dir().join("repository"), acp.dir().join("repository/src/deep"));
     fs::create_dir_all(&inside).expect("directories");
     fs::create_dir(repository.join(".git")).expect("a repository");
     let run_in = |dir: &Path, args: &[&str]| {
         let mut command = acp.command(args);
         command.current_dir(dir).env("HOME", acp.dir());
-        let mut started = Started::new(command);
+        let mut started = ChildProgram::new(command);
         (started.code(), started.out(), started.err())
     };
-    // The session of a directory above the repository is not meant.
+    // The session of a directory above the repository does not count.
     assert_eq!(run_in(acp.dir(), &["acp", "prompt", "helper", "!say outside"]).0, 0);
     let (code, _, err) = run_in(&repository, &["acp", "prompt", "helper", "!say at the root"]);
     assert!(code == 0 && err.contains(" is new"), "{err}");
@@ -405,7 +409,7 @@ fn a_session_is_found_from_below_its_directory_up_to_the_repository() {
         let (code, out, err) = run_in(&inside, &[&["acp", "history"], which].concat());
         assert!(code == 0 && out.contains("at the root") && !out.contains("outside"), "{out} / {err}");
     }
-    // A directory that is named is meant alone, and its own session comes first from then on.
+    // A named directory counts alone, and its own session has priority from then on.
     let (code, _, err) = run_in(&inside, &["acp", "prompt", "helper", "!say here", "--cwd", "."]);
     assert!(code == 0 && err.contains(" is new"), "{err}");
     let (_, out, err) = run_in(&inside, &["acp", "history", "helper"]);
@@ -417,20 +421,20 @@ fn a_session_is_found_from_below_its_directory_up_to_the_repository() {
     acp.finish();
 }
 
-/// The person at the prompt has the answer; the channel is for work that nobody waits for.
+/// The person at the prompt has the answer; the channel is for work without a waiting caller.
 #[test]
-fn the_answer_to_a_prompt_is_told_to_nobody_but_its_caller() {
-    let acp = Acp::with(&[], "", "[channels.desk]\ncommand = ['sh', '-c', 'cat > /dev/null']\n");
+fn the_answer_to_a_prompt_goes_to_its_caller_only() {
+    let acp = AcpFixture::with(&[], "", "[channels.desk]\ncommand = ['sh', '-c', 'cat > /dev/null']\n");
     let key = "agent:helper:told";
     acp.open_with(key, json!({"origin": {"channel": "desk"}}));
     let (code, out, err) = prompt(&acp, "!say for you", &["--session", key]);
     assert!(code == 0 && out.contains("for you"), "{out} / {err}");
-    let task = stands(&acp.api, key, "deliveryStatus", "delivered");
+    let task = wait_field(&acp.api, key, "deliveryStatus", "delivered");
     assert_eq!(notices(&acp, &task), [("terminal".to_owned(), "acknowledged".to_owned())], "{task}");
     let (code, turn, err) = prompt(&acp, "!say for later", &["--session", key, "--no-wait"]);
     assert_eq!(code, 0, "{err}");
     let id = text(&of_turn(&acp.api, &json!(turn.trim()))["taskId"]);
-    let task = stands(&acp.api, &id, "deliveryStatus", "delivered");
+    let task = wait_field(&acp.api, &id, "deliveryStatus", "delivered");
     assert_eq!(notices(&acp, &task), [("terminal".to_owned(), "delivered".to_owned())], "{task}");
     acp.finish();
 }

@@ -1,19 +1,19 @@
-//! `tenure acp` at a terminal: what is asked there, what Ctrl-C does, and a daemon that dies under it.
+//! `tenure acp` at a terminal: questions, Ctrl-C, and a daemon that dies meanwhile.
 
-use tenure_it::acp::Acp;
+use tenure_it::acp_fixture::AcpFixture;
 use tenure_it::terminal::Terminal;
 
 const OPTIONS: &str = "yes:allow_once|no:reject_once";
 
-fn person(acp: &Acp, args: &[&str]) -> Terminal {
+fn person(acp: &AcpFixture, args: &[&str]) -> Terminal {
     let mut command = acp.command(&[&["acp"], args].concat());
     command.env("TERM", "xterm").env("TENURE_COLOR", "never");
     Terminal::start(command, 100, 30)
 }
 
 #[test]
-fn a_person_at_the_terminal_is_asked_there() {
-    let acp = Acp::new(&[]);
+fn questions_are_asked_on_the_callers_terminal() {
+    let acp = AcpFixture::new(&[]);
     let words = format!(
         "!tool-diff one a.txt old new\n!ask edit mend|{OPTIONS}\n!ask edit wreck|{OPTIONS}\n!say done"
     );
@@ -39,8 +39,8 @@ fn a_person_at_the_terminal_is_asked_there() {
 }
 
 #[test]
-fn the_first_interrupt_cancels_and_one_who_only_watches_leaves() {
-    let acp = Acp::new(&[]);
+fn the_first_ctrl_c_cancels_a_prompt_and_detaches_a_watcher() {
+    let acp = AcpFixture::new(&[]);
     let mut first = person(&acp, &["prompt", "helper", "!say working hard \n!hang"]);
     first.wait_for("working hard");
     let mut second = person(&acp, &["attach", "helper"]);
@@ -59,20 +59,20 @@ fn the_first_interrupt_cancels_and_one_who_only_watches_leaves() {
 }
 
 #[test]
-fn a_daemon_that_dies_is_not_noticed_by_who_watches() {
-    let acp = Acp::new(&[]);
+fn a_watcher_does_not_notice_a_daemon_crash() {
+    let acp = AcpFixture::new(&[]);
     let mut person = person(
         &acp,
         &["prompt", "helper", "!say morning \n!await first\n!say midday \n!await second\n!say evening"],
     );
     person.wait_for("morning");
     acp.kill();
-    acp.let_go("first");
-    acp.begin();
+    acp.release("first");
+    acp.start_daemon();
     person.wait_for("midday");
     acp.kill();
-    acp.begin();
-    acp.let_go("second");
+    acp.start_daemon();
+    acp.release("second");
     person.wait_for("evening");
     assert_eq!(person.code(), 0, "{}", person.screen());
     let screen = person.screen();

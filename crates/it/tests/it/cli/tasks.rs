@@ -1,20 +1,20 @@
-//! `tenure tasks`, as people and programs use it from a shell.
+//! `tenure tasks`, used from a shell by people and programs.
 
 use serde_json::{Value, json};
+use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::eventually;
-use tenure_it::home::Home;
 use tenure_it::install::Install;
 use tenure_it::terminal::Terminal;
 
-/// A command that goes on until it is ended.
+/// A command that runs until it is ended.
 const LONG: &[&str] = &["sleep", "1000"];
 
-fn home() -> Home {
-    Home::of(Install::new().with_daemon())
+fn fixture() -> DaemonFixture {
+    DaemonFixture::of(Install::new().with_daemon())
 }
 
 #[track_caller]
-fn says(install: &Install, args: &[&str], code: i32) -> (String, String) {
+fn run_tasks(install: &Install, args: &[&str], code: i32) -> (String, String) {
     let output = install.tenure(&[&["tasks"], args].concat());
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -24,10 +24,10 @@ fn says(install: &Install, args: &[&str], code: i32) -> (String, String) {
 
 #[track_caller]
 fn json_of(install: &Install, args: &[&str]) -> Value {
-    serde_json::from_str(&says(install, &[args, &["--json"]].concat(), 0).0).expect("JSON")
+    serde_json::from_str(&run_tasks(install, &[args, &["--json"]].concat(), 0).0).expect("JSON")
 }
 
-/// The task of a run or session, as `show` has it.
+/// The task of a run or session in `show`.
 #[track_caller]
 fn task(install: &Install, lookup: &str) -> Value {
     json_of(install, &["show", lookup])["task"].clone()
@@ -35,13 +35,13 @@ fn task(install: &Install, lookup: &str) -> Value {
 
 /// Waits until a task has this status.
 #[track_caller]
-fn becomes(install: &Install, lookup: &str, status: &str) -> Value {
+fn wait_status(install: &Install, lookup: &str, status: &str) -> Value {
     eventually(&format!("{lookup} is {status}"), || {
         Some(task(install, lookup)).filter(|task| task["status"] == status)
     })
 }
 
-/// The runs of the tasks of a list, in its order.
+/// The runs of a list's tasks, in order.
 #[track_caller]
 fn runs(install: &Install, args: &[&str]) -> Vec<String> {
     let reply = json_of(install, args);
@@ -51,9 +51,9 @@ fn runs(install: &Install, args: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_background_run_is_a_task_from_its_start_to_its_end() {
-    let home = home();
-    let run = home.start_in_background(&["--label", "the sleeper"], LONG);
-    let begun = task(&home, &run);
+    let fixture = fixture();
+    let run = fixture.start_in_background(&["--label", "the sleeper"], LONG);
+    let begun = task(&fixture, &run);
     assert_eq!((&begun["kind"], &begun["status"]), (&json!("run"), &json!("running")), "{begun}");
     assert_eq!((&begun["runId"], &begun["notifyPolicy"]), (&json!(run), &json!("done_only")), "{begun}");
     assert!(begun["startedAtMs"].as_u64() >= begun["createdAtMs"].as_u64(), "{begun}");
@@ -74,110 +74,110 @@ fn a_background_run_is_a_task_from_its_start_to_its_end() {
         assert!(begun.get(field).is_some(), "{field}: {begun}");
     }
     let id = begun["taskId"].as_str().expect("an id");
-    assert_eq!(task(&home, id)["runId"], run, "by its own id");
-    assert_eq!(task(&home, &id[..10])["runId"], run, "by a beginning of that");
-    assert_eq!(task(&home, &run[..10])["taskId"], id, "by a beginning of its run's id");
-    let (out, _) = says(&home, &[], 0);
+    assert_eq!(task(&fixture, id)["runId"], run, "by its own id");
+    assert_eq!(task(&fixture, &id[..10])["runId"], run, "by a prefix of that");
+    assert_eq!(task(&fixture, &run[..10])["taskId"], id, "by its run's id prefix");
+    let (out, _) = run_tasks(&fixture, &[], 0);
     let lines: Vec<&str> = out.lines().collect();
     let headings: Vec<&str> = lines[0].split_whitespace().collect();
     assert_eq!(headings, ["TASK", "KIND", "STATUS", "DELIVERY", "RUN/SESSION", "AGE", "SUMMARY"]);
     assert!(lines.len() == 2 && lines[1].contains("running") && lines[1].contains("the sleeper"), "{out}");
-    let (out, _) = says(&home, &["show", &run], 0);
+    let (out, _) = run_tasks(&fixture, &["show", &run], 0);
     for words in [id, &run, "the sleeper", "running", "done_only", "Recent events", "started"] {
         assert!(out.contains(words), "{words}: {out}");
     }
-    let (out, _) = says(&home, &["cancel", &run], 0);
+    let (out, _) = run_tasks(&fixture, &["cancel", &run], 0);
     assert!(out.contains(&id[..12]), "{out}");
-    let ended = becomes(&home, id, "cancelled");
+    let ended = wait_status(&fixture, id, "cancelled");
     assert_eq!(ended["taskId"], id);
     assert!(ended["endedAtMs"].is_u64() && ended["cleanupAfterMs"].is_u64(), "{ended}");
-    let (out, err) = says(&home, &["cancel", &run], 1);
-    assert!(out.is_empty() && err.contains("cancelled"), "it says how the task is: {err}");
-    home.finish();
+    let (out, err) = run_tasks(&fixture, &["cancel", &run], 1);
+    assert!(out.is_empty() && err.contains("cancelled"), "it names the task's status: {err}");
+    fixture.finish();
 }
 
 #[test]
-fn how_a_command_ended_is_how_its_task_did() {
-    let home = home();
+fn a_task_ends_with_the_outcome_of_its_command() {
+    let fixture = fixture();
     for (script, status) in [("echo built", "succeeded"), ("echo no >&2; exit 3", "failed")] {
-        let run = home.start_in_background(&[], &["sh", "-c", script]);
-        let ended = becomes(&home, &run, status);
+        let run = fixture.start_in_background(&[], &["sh", "-c", script]);
+        let ended = wait_status(&fixture, &run, status);
         assert_eq!(ended["outcome"]["reason"], "exit", "{ended}");
         let kinds: Vec<&Value> =
             ended["recentEvents"].as_array().expect("events").iter().map(|event| &event["kind"]).collect();
         assert!(kinds.contains(&&json!("started")) && kinds.contains(&&json!("ended")), "{ended}");
     }
-    let slow = home.start_in_background(&["--timeout", "200ms"], LONG);
-    let ended = becomes(&home, &slow, "timed_out");
+    let slow = fixture.start_in_background(&["--timeout", "200ms"], LONG);
+    let ended = wait_status(&fixture, &slow, "timed_out");
     assert!(ended["error"].is_string() || ended["terminalSummary"].is_string(), "{ended}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_list_is_narrowed_and_comes_in_pages() {
-    let home = home();
-    let done = home.start_in_background(&[], &["true"]);
-    becomes(&home, &done, "succeeded");
-    let live: Vec<String> = (0..2).map(|_| home.start_in_background(&[], LONG)).collect();
+fn lists_are_filtered_and_paged() {
+    let fixture = fixture();
+    let done = fixture.start_in_background(&[], &["true"]);
+    wait_status(&fixture, &done, "succeeded");
+    let live: Vec<String> = (0..2).map(|_| fixture.start_in_background(&[], LONG)).collect();
     let newest_first = [live[1].clone(), live[0].clone(), done.clone()];
-    assert_eq!(runs(&home, &["list"]), newest_first);
-    assert_eq!(runs(&home, &["--status", "running"]), newest_first[..2]);
-    assert_eq!(runs(&home, &["list", "--status", "succeeded", "--status", "lost"]), [done.as_str()]);
-    assert_eq!(runs(&home, &["list", "--kind", "run", "--status", "running,succeeded"]), newest_first);
-    assert_eq!(runs(&home, &["list", "--kind", "subagent"]), [""; 0]);
-    assert_eq!(runs(&home, &["list", "--owner", "agent:nobody:1"]), [""; 0]);
-    let (out, err) = says(&home, &["list", "--limit", "2"], 0);
+    assert_eq!(runs(&fixture, &["list"]), newest_first);
+    assert_eq!(runs(&fixture, &["--status", "running"]), newest_first[..2]);
+    assert_eq!(runs(&fixture, &["list", "--status", "succeeded", "--status", "lost"]), [done.as_str()]);
+    assert_eq!(runs(&fixture, &["list", "--kind", "run", "--status", "running,succeeded"]), newest_first);
+    assert_eq!(runs(&fixture, &["list", "--kind", "subagent"]), [""; 0]);
+    assert_eq!(runs(&fixture, &["list", "--owner", "agent:nobody:1"]), [""; 0]);
+    let (out, err) = run_tasks(&fixture, &["list", "--limit", "2"], 0);
     assert_eq!(out.lines().count(), 3, "{out}");
     let after = err.split("--after ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a cursor");
     let after = after.trim_matches('\'');
-    assert_eq!(runs(&home, &["list", "--limit", "2", "--after", after]), [done.as_str()]);
-    live.iter().for_each(|run| home.cancel(run));
-    home.finish();
+    assert_eq!(runs(&fixture, &["list", "--limit", "2", "--after", after]), [done.as_str()]);
+    live.iter().for_each(|run| fixture.cancel(run));
+    fixture.finish();
 }
 
 #[test]
-fn what_is_told_can_be_changed_at_any_time() {
-    let home = home();
-    let run = home.start_in_background(&[], LONG);
+fn the_notification_policy_can_be_changed_at_any_time() {
+    let fixture = fixture();
+    let run = fixture.start_in_background(&[], LONG);
     for policy in ["state_changes", "silent", "done_only"] {
-        let (out, _) = says(&home, &["notify", &run, policy], 0);
+        let (out, _) = run_tasks(&fixture, &["notify", &run, policy], 0);
         assert!(out.contains(policy), "{out}");
-        assert_eq!(task(&home, &run)["notifyPolicy"], policy);
+        assert_eq!(task(&fixture, &run)["notifyPolicy"], policy);
     }
-    home.cancel(&run);
-    becomes(&home, &run, "cancelled");
-    let reply = json_of(&home, &["notify", &run, "silent"]);
-    assert_eq!(reply["task"]["notifyPolicy"], "silent", "also of one that has ended: {reply}");
-    home.finish();
+    fixture.cancel(&run);
+    wait_status(&fixture, &run, "cancelled");
+    let reply = json_of(&fixture, &["notify", &run, "silent"]);
+    assert_eq!(reply["task"]["notifyPolicy"], "silent", "also of an ended task: {reply}");
+    fixture.finish();
 }
 
 #[test]
 fn a_turn_is_the_task_of_its_session() {
-    let home = home();
+    let fixture = fixture();
     let spawn =
         ["sessions", "spawn", "--backend", "exec", "--key", "agent:a:1", "--task", "echo hi; sleep 1000"];
-    let output = home.tenure(&spawn);
+    let output = fixture.tenure(&spawn);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let turn = becomes(&home, "agent:a:1", "running");
+    let turn = wait_status(&fixture, "agent:a:1", "running");
     assert_eq!(turn["childSessionKey"], "agent:a:1", "{turn}");
-    let (out, _) = says(&home, &["show", "agent:a:1"], 0);
+    let (out, _) = run_tasks(&fixture, &["show", "agent:a:1"], 0);
     assert!(out.contains("session  agent:a:1"), "{out}");
-    says(&home, &["cancel", "agent:a:1"], 0);
-    becomes(&home, "agent:a:1", "cancelled");
-    home.finish();
+    run_tasks(&fixture, &["cancel", "agent:a:1"], 0);
+    wait_status(&fixture, "agent:a:1", "cancelled");
+    fixture.finish();
 }
 
 #[test]
-fn a_session_that_asks_sees_the_tasks_that_it_may() {
-    let home = home();
+fn a_session_sees_only_the_tasks_it_may_see() {
+    let fixture = fixture();
     for key in ["agent:a:1", "agent:b:1"] {
         let output =
-            home.tenure(&["sessions", "spawn", "--backend", "exec", "--key", key, "--task", "sleep 1000"]);
+            fixture.tenure(&["sessions", "spawn", "--backend", "exec", "--key", key, "--task", "sleep 1000"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        becomes(&home, key, "running");
+        wait_status(&fixture, key, "running");
     }
     let seen = |who: &str| {
-        let reply = json_of(&home, &["list", "--as", who, "--visibility", "self"]);
+        let reply = json_of(&fixture, &["list", "--as", who, "--visibility", "self"]);
         let tasks = reply["tasks"].as_array().expect("tasks").clone();
         tasks
             .iter()
@@ -188,66 +188,67 @@ fn a_session_that_asks_sees_the_tasks_that_it_may() {
     assert_eq!(seen("agent:b:1"), ["agent:b:1"]);
     for line in [&["show", "agent:b:1"][..], &["cancel", "agent:b:1"], &["notify", "agent:b:1", "silent"]] {
         let output =
-            home.tenure(&[&["tasks"], line, &["--as", "agent:a:1", "--visibility", "self"]].concat());
+            fixture.tenure(&[&["tasks"], line, &["--as", "agent:a:1", "--visibility", "self"]].concat());
         assert!(matches!(output.status.code(), Some(1 | 4)), "{line:?}: {output:?}");
         assert!(output.stdout.is_empty(), "{line:?}: {output:?}");
     }
     for line in [&["audit"][..], &["maintenance", "--apply"], &["retry", "agent:a:1"]] {
-        says(&home, &[line, &["--as", "agent:a:1"]].concat(), 1);
+        run_tasks(&fixture, &[line, &["--as", "agent:a:1"]].concat(), 1);
     }
-    assert_eq!(task(&home, "agent:b:1")["notifyPolicy"], "done_only", "nothing has come of that");
+    assert_eq!(task(&fixture, "agent:b:1")["notifyPolicy"], "done_only", "that had no effect");
     for key in ["agent:a:1", "agent:b:1"] {
-        says(&home, &["cancel", key], 0);
+        run_tasks(&fixture, &["cancel", key], 0);
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn an_audit_of_nothing_wrong_exits_with_zero_and_maintenance_only_says_what_is_due() {
-    let home = home();
-    let run = home.start_in_background(&[], LONG);
-    let (out, err) = says(&home, &["audit"], 0);
+fn a_clean_audit_exits_with_0_and_maintenance_is_a_dry_run() {
+    let fixture = fixture();
+    let run = fixture.start_in_background(&[], LONG);
+    let (out, err) = run_tasks(&fixture, &["audit"], 0);
     assert_eq!((out.as_str(), err.as_str()), ("nothing is wrong\n", ""));
-    assert_eq!(json_of(&home, &["audit"])["findings"], json!([]));
-    let due = json_of(&home, &["maintenance"])["maintenance"].clone();
+    assert_eq!(json_of(&fixture, &["audit"])["findings"], json!([]));
+    let due = json_of(&fixture, &["maintenance"])["maintenance"].clone();
     assert_eq!(due, json!({"applied": false, "lost": [], "reconciled": [], "pruned": 0}));
-    assert_eq!(json_of(&home, &["maintenance", "--apply"])["maintenance"]["applied"], true);
-    let (out, _) = says(&home, &["maintenance"], 0);
+    assert_eq!(json_of(&fixture, &["maintenance", "--apply"])["maintenance"]["applied"], true);
+    let (out, _) = run_tasks(&fixture, &["maintenance"], 0);
     assert!(out.contains("--apply"), "{out}");
-    assert_eq!(task(&home, &run)["status"], "running", "it has a live run");
-    home.cancel(&run);
-    home.finish();
+    assert_eq!(task(&fixture, &run)["status"], "running", "it has a live run");
+    fixture.cancel(&run);
+    fixture.finish();
 }
 
 #[test]
-fn who_watches_one_is_told_each_change_until_it_has_ended() {
-    let home = home();
-    let run = home.start_in_background(&[], LONG);
-    let mut lines = home.start(&["tasks", "show", &run, "--watch"]);
-    let mut json = home.start(&["tasks", "show", &run, "--watch", "--json"]);
-    let mut person = Terminal::start(home.command(&["tasks", "show", &run, "--watch"]), 100, 40);
+fn watching_a_task_prints_each_change_until_its_end() {
+    let fixture = fixture();
+    let run = fixture.start_in_background(&[], LONG);
+    let mut lines = fixture.start(&["tasks", "show", &run, "--watch"]);
+    let mut json = fixture.start(&["tasks", "show", &run, "--watch", "--json"]);
+    let mut person = Terminal::start(fixture.command(&["tasks", "show", &run, "--watch"]), 100, 40);
     lines.wait_for("running");
     json.wait_for("\"running\"");
     person.wait_for("running");
-    says(&home, &["cancel", &run], 0);
+    run_tasks(&fixture, &["cancel", &run], 0);
     assert_eq!((lines.code(), json.code(), person.code()), (0, 0, 0));
     let out = lines.out();
     assert!(out.lines().last().is_some_and(|line| line.contains("cancelled")), "{out}");
     assert!(!out.contains('\u{1b}'), "{out}");
     let last: Value = serde_json::from_str(json.out().lines().last().expect("a line")).expect("JSON");
     assert_eq!(last["task"]["status"], "cancelled", "{last}");
-    assert!(person.screen().contains("\u{1b}[H") && person.screen().contains("cancelled"));
-    home.finish();
+    person.wait_for("cancelled");
+    assert!(person.screen().contains("\u{1b}[H"));
+    fixture.finish();
 }
 
 #[test]
-fn who_watches_the_list_hears_of_new_ones_and_of_those_that_leave_it() {
-    let home = home();
-    home.begin();
-    let mut watch = home.start(&["tasks", "--status", "running", "--watch", "--json"]);
-    let run = home.start_in_background(&[], LONG);
+fn watching_the_list_prints_added_and_removed_tasks() {
+    let fixture = fixture();
+    fixture.start_daemon();
+    let mut watch = fixture.start(&["tasks", "--status", "running", "--watch", "--json"]);
+    let run = fixture.start_in_background(&[], LONG);
     watch.wait_for(&run);
-    home.cancel(&run);
+    fixture.cancel(&run);
     watch.wait_for("\"cancelled\"");
     let statuses: Vec<Value> = watch
         .out()
@@ -257,26 +258,26 @@ fn who_watches_the_list_hears_of_new_ones_and_of_those_that_leave_it() {
     assert_eq!(statuses.first(), Some(&json!("running")), "{statuses:?}");
     assert_eq!(statuses.last(), Some(&json!("cancelled")), "{statuses:?}");
     drop(watch);
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn what_cannot_be_done_is_told_by_its_exit_code() {
-    let home = home();
+fn each_failure_has_its_exit_code() {
+    let fixture = fixture();
     for verb in ["show", "cancel", "retry"] {
-        let (out, err) = says(&home, &[verb, "agent:nobody:1"], 4);
+        let (out, err) = run_tasks(&fixture, &[verb, "agent:nobody:1"], 4);
         assert!(out.is_empty() && err.lines().count() == 1, "{out} / {err}");
     }
-    says(&home, &["notify", "agent:nobody:1", "silent"], 4);
-    says(&home, &["show", ""], 2);
-    let live: Vec<String> = (0..17).map(|_| home.start_in_background(&[], LONG)).collect();
-    // There are sixteen digits, so of seventeen ids two begin alike.
+    run_tasks(&fixture, &["notify", "agent:nobody:1", "silent"], 4);
+    run_tasks(&fixture, &["show", ""], 2);
+    let live: Vec<String> = (0..17).map(|_| fixture.start_in_background(&[], LONG)).collect();
+    // There are sixteen hex digits, so two of seventeen ids share the first.
     let shared =
         live.iter().map(|id| &id[..1]).find(|one| live.iter().filter(|id| id.starts_with(one)).count() > 1);
-    let (_, err) = says(&home, &["show", shared.expect("two that begin alike")], 1);
+    let (_, err) = run_tasks(&fixture, &["show", shared.expect("two that begin alike")], 1);
     assert!(err.contains("more"), "{err}");
-    live.iter().for_each(|run| home.cancel(run));
-    home.finish();
+    live.iter().for_each(|run| fixture.cancel(run));
+    fixture.finish();
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn a_wrong_word_lists_the_valid_ones() {
         (&["list", "--visibility", "none"], "self, tree, agent, all"),
         (&["--status", "running", "show", "x"], "tenure tasks list"),
     ] {
-        let (out, err) = says(&install, line, 2);
+        let (out, err) = run_tasks(&install, line, 2);
         assert!(out.is_empty() && err.lines().count() == 1 && err.contains(valid), "{line:?}: {out} / {err}");
     }
     assert!(!install.state().join("daemon.sock").exists(), "nothing was started");
@@ -298,20 +299,20 @@ fn a_wrong_word_lists_the_valid_ones() {
 
 /// A rollback of task state alone.
 #[test]
-fn a_reset_says_what_it_would_discard_and_leaves_runs_alone() {
-    let home = home();
-    let run = home
+fn a_reset_names_what_it_would_discard_and_leaves_runs_alone() {
+    let fixture = fixture();
+    let run = fixture
         .start_in_background(&["--session", "main", "--stdin", "open"], &["sh", "-c", "read line; exit 3"]);
-    let pid = home.root_pid(&run);
-    let (out, err) = says(&home, &["reset"], 1);
+    let pid = fixture.root_pid(&run);
+    let (out, err) = run_tasks(&fixture, &["reset"], 1);
     assert!(out.is_empty() && err.contains("1 task (1 active)") && err.contains("--yes"), "{err}");
-    assert_eq!(task(&home, &run)["status"], "running", "nothing was done");
-    assert_eq!(json_of(&home, &["reset", "--yes"])["reset"]["tasks"], 1);
-    assert_eq!(runs(&home, &["list"]), Vec::<String>::new());
-    assert_eq!((&home.show(&run)["state"], home.root_pid(&run)), (&json!("running"), pid));
-    assert!(home.tenure(&["write", &run, "--eof"]).status.success());
-    assert_eq!(home.wait(&run), 3, "its end is recorded");
-    assert_eq!(runs(&home, &["list"]), Vec::<String>::new());
-    says(&home, &["reset", "--yes", "--as", "main"], 1);
-    home.finish();
+    assert_eq!(task(&fixture, &run)["status"], "running", "nothing was done");
+    assert_eq!(json_of(&fixture, &["reset", "--yes"])["reset"]["tasks"], 1);
+    assert_eq!(runs(&fixture, &["list"]), Vec::<String>::new());
+    assert_eq!((&fixture.show(&run)["state"], fixture.root_pid(&run)), (&json!("running"), pid));
+    assert!(fixture.tenure(&["write", &run, "--eof"]).status.success());
+    assert_eq!(fixture.wait(&run), 3, "its end is recorded");
+    assert_eq!(runs(&fixture, &["list"]), Vec::<String>::new());
+    run_tasks(&fixture, &["reset", "--yes", "--as", "main"], 1);
+    fixture.finish();
 }

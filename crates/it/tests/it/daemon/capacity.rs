@@ -1,4 +1,4 @@
-//! How many runs there may be, who waits, who is refused, and which finished runs are kept.
+//! Limits on the number of runs: queue, refusal, and retention of finished runs.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -20,7 +20,7 @@ fn wait_for_queue(api: &Api, length: u64) {
 }
 
 #[test]
-fn who_finds_no_place_waits_and_beyond_the_queue_is_refused() {
+fn a_start_beyond_capacity_queues_and_beyond_the_queue_is_refused() {
     let (install, api) = with(&[("TENURE_RUNS_MAX", "1"), ("TENURE_RUNS_QUEUE", "1")]);
     let sleeper = json!({"command": ["sleep", "1000"]});
     let first = api.start(&sleeper);
@@ -28,10 +28,10 @@ fn who_finds_no_place_waits_and_beyond_the_queue_is_refused() {
         let second = scope.spawn(|| api.start(&sleeper));
         wait_for_queue(&api, 1);
         let why = api.post("/v1/runs", &sleeper).refused(429, "too-many-runs");
-        assert!(why.contains("runs.max"), "it says what to raise: {why}");
+        assert!(why.contains("runs.max"), "it names the limit to raise: {why}");
         let output = install.tenure(&["run", "--", "true"]);
         assert_eq!(output.status.code(), Some(125), "{output:?}");
-        assert_eq!(install.runs(), [first.as_str()], "nothing of those who wait or were refused");
+        assert_eq!(install.runs(), [first.as_str()], "nothing of queued or refused callers");
         let metrics = api.get("/metrics").is(200).text();
         assert!(metrics.contains("tenure_runs_queued 1"), "{metrics}");
         install.ask_to_cancel(&[&first]);
@@ -43,7 +43,7 @@ fn who_finds_no_place_waits_and_beyond_the_queue_is_refused() {
 }
 
 #[test]
-fn who_leaves_the_queue_frees_its_place_and_starts_nothing() {
+fn a_caller_that_leaves_the_queue_frees_its_place_and_starts_nothing() {
     let (install, api) = with(&[("TENURE_RUNS_MAX", "1"), ("TENURE_RUNS_QUEUE", "1")]);
     let first = api.start(&json!({"command": ["sleep", "1000"]}));
     let marker = install.dir().join("marker");
@@ -69,12 +69,12 @@ fn who_leaves_the_queue_frees_its_place_and_starts_nothing() {
     install.cancel(&first);
     let last = api.start(&json!({"command": ["true"]}));
     api.wait(&last);
-    assert!(!marker.exists(), "nobody who left was started");
+    assert!(!marker.exists(), "no caller that left was started");
     assert_eq!(install.runs().len(), 2);
 }
 
 #[test]
-fn finished_runs_go_by_number_with_their_files() {
+fn finished_runs_are_pruned_by_count_with_their_files() {
     let (install, api) = with(&[("TENURE_RETENTION_COUNT", "3"), ("TENURE_RETENTION_EVERY", "200ms")]);
     let live = api.start(&json!({"command": ["sleep", "1000"]}));
     let ids: Vec<String> = (0..8)
@@ -86,7 +86,7 @@ fn finished_runs_go_by_number_with_their_files() {
         .collect();
     eventually("three are left and the live one", || (install.runs().len() == 4).then_some(()));
     let expected = [&ids[7], &ids[6], &ids[5], &live].map(Clone::clone);
-    // The files go first, so that a record is never missing for them.
+    // The files are removed first, so that each of them has a record.
     eventually("their records are gone, too", || {
         let listed = api.get("/v1/runs?all=true").is(200).json();
         let runs = listed["runs"].as_array().expect("runs").iter();
@@ -96,7 +96,7 @@ fn finished_runs_go_by_number_with_their_files() {
 }
 
 #[test]
-fn finished_runs_go_by_age_and_by_size() {
+fn finished_runs_are_pruned_by_age_and_by_size() {
     let (install, api) = with(&[("TENURE_RETENTION_AGE", "1s"), ("TENURE_RETENTION_EVERY", "200ms")]);
     api.start(&json!({"command": ["true"]}));
     eventually("it is gone", || install.runs().is_empty().then_some(()));
@@ -107,11 +107,11 @@ fn finished_runs_go_by_age_and_by_size() {
         id
     };
     let (_, second) = (start(), start());
-    eventually("one is left", || (install.runs() == [second.clone()]).then_some(()));
+    eventually("one process is left", || (install.runs() == [second.clone()]).then_some(()));
 }
 
 #[test]
-fn a_daemon_that_just_began_removes_no_run_for_its_age() {
+fn a_newly_started_daemon_prunes_no_run_by_age() {
     let (install, api) = with(&[("TENURE_RETENTION_COUNT", "2"), ("TENURE_RETENTION_EVERY", "200ms")]);
     let run = || {
         let id = api.start(&json!({"command": ["true"]}));
@@ -134,8 +134,8 @@ fn a_daemon_that_just_began_removes_no_run_for_its_age() {
         let listed = api.get("/v1/runs?all=true").is(200).json();
         listed["runs"].as_array().expect("runs").iter().map(|run| text(&run["runId"])).collect()
     };
-    eventually("one has gone by number", || (!listed().contains(&older)).then_some(()));
-    assert_eq!(listed(), [new, old], "the other is kept, however old it looks");
+    eventually("one is pruned by count", || (!listed().contains(&older)).then_some(()));
+    assert_eq!(listed(), [new, old], "the other is kept in spite of its age");
 }
 
 #[test]

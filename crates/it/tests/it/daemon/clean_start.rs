@@ -1,24 +1,24 @@
-//! What a command is given: a session of its own, its stdio, clean signals, and the caller's surroundings.
+//! State that a command inherits: a session of its own, its stdio, clean signals, and the caller's environment.
 
 use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::install::Install;
-use tenure_it::started::Started;
 
-/// What the actor says it was given by a `tenure run` with these options.
+/// The inherited state that the actor prints under `tenure run` with these options.
 fn state(install: &Install, options: &[&str]) -> Value {
     let actor = install.actor();
     state_by(install.command(&[&["run", "--quiet"], options, &["--", &actor, "print-state"]].concat()))
 }
 
 fn state_by(command: Command) -> Value {
-    let mut run = Started::new(command);
+    let mut run = ChildProgram::new(command);
     assert_eq!(run.code(), 0, "{}", run.err());
     serde_json::from_str(run.out().trim_end()).expect("JSON")
 }
 
-/// Has the shell do something to itself before it becomes `tenure run`.
+/// Runs shell commands in the caller before it becomes `tenure run`.
 fn state_after(install: &Install, preparation: &str) -> Value {
     let actor = install.actor();
     state_by(
@@ -103,7 +103,7 @@ fn a_caller_that_ignores_and_blocks_signals_is_still_ended_by_them() {
     let mut command =
         install.command(&["run", "--grace", "200ms", "--", "sh", "-c", "echo ready; sleep 1000"]);
     block_all_signals(&mut command);
-    let mut run = Started::new(command);
+    let mut run = ChildProgram::new(command);
     run.wait_for("ready");
     tenure_it::proc::send(run.pid(), rustix::process::Signal::TERM);
     assert_eq!(run.code(), 123);
@@ -130,7 +130,7 @@ fn another_directory_may_be_asked_for() {
 }
 
 #[test]
-fn the_environment_is_the_callers_with_what_was_set_and_the_runs_marks() {
+fn the_environment_is_the_callers_plus_the_set_variables_and_the_run_marks() {
     let install = Install::new().with_env("FROM_CALLER", "a b=c").with_env("CHANGED", "before");
     let script = "echo $FROM_CALLER; echo $CHANGED; echo $NEW; echo $TENURE_RUN_ID; echo $TENURE_LEASE_ID; \
                   echo $TENURE_INSTANCE_ID; echo $TENURE_SESSION_KEY";
@@ -154,7 +154,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn the_marks_of_a_run_around_are_replaced() {
+fn a_nested_run_replaces_the_marks_of_the_outer_run() {
     let install = Install::new().with_env("TENURE_RUN_ID", "stale").with_env("TENURE_LEASE_ID", "stale");
     let output = install.tenure(&["run", "--quiet", "--", "env"]);
     let env = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -6,15 +6,15 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::journal::What;
-use tenure_it::home::Home;
+use tenure_it::child_program::ChildProgram;
+use tenure_it::daemon_fixture::DaemonFixture;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::served::Served;
-use tenure_it::started::Started;
-use tenure_it::{PATIENCE, eventually, proc, within};
+use tenure_it::owned_daemon::OwnedDaemon;
+use tenure_it::{WAIT_LIMIT, eventually, proc, within};
 use tenure_keeper::rundir::RunDir;
 
-/// Copies a directory or file as `cp` does.
+/// Copies a directory or file with `cp`.
 #[track_caller]
 fn copy(by: &Install, how: &str, from: &Path, to: &Path) {
     let done = by.shell(&format!("cp {how} '{}' '{}'", from.display(), to.display()));
@@ -27,7 +27,7 @@ fn at(state: PathBuf) -> Install {
 }
 
 #[track_caller]
-fn says(install: &Install, args: &[&str]) -> String {
+fn run_cli(install: &Install, args: &[&str]) -> String {
     let output = install.tenure(args);
     assert!(!output.status.success(), "{args:?}: {output:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -36,7 +36,7 @@ fn says(install: &Install, args: &[&str]) -> String {
 #[track_caller]
 fn assert_refused_as_foreign(copy: &Install, run: &str) {
     for args in [&["cancel", run][..], &["rm", run], &["wait", run], &["tree", run], &["write", run, "x"]] {
-        let why = says(copy, args);
+        let why = run_cli(copy, args);
         assert!(why.contains("belongs to another installation"), "{args:?}: {why}");
     }
 }
@@ -49,13 +49,13 @@ fn assert_runs(owner: &Install, run: &str, pid: i32) {
 }
 
 /// Counts the matching entries in a run's journal.
-fn noted(served: &Served, run: &str, is: impl Fn(&What) -> bool) -> usize {
+fn noted(served: &OwnedDaemon, run: &str, is: impl Fn(&What) -> bool) -> usize {
     served.dir(run).journal().expect("a journal").iter().filter(|entry| is(&entry.what)).count()
 }
 
 #[test]
 fn a_copied_state_root_shows_the_originals_runs_and_touches_none() {
-    let original = Served::start(Install::new());
+    let original = OwnedDaemon::start(Install::new());
     let run = original.install.start_in_background(&["--stdin", "open"], &["cat"]);
     let pid = original.install.root_pid(&run);
     let over = original.install.start_in_background(&[], &["echo", "over"]);
@@ -75,29 +75,33 @@ fn a_copied_state_root_shows_the_originals_runs_and_touches_none() {
         }
         // First without a daemon, by the files alone.
         assert_refused_as_foreign(&at(place.clone()), &run);
-        let mut copied = Served::start(at(place));
+        let mut copied = OwnedDaemon::start(at(place));
         assert_ne!(copied.instance(), original.instance());
         let shown = copied.install.show(&run);
         assert_eq!((&shown["state"], &shown["foreign"]), (&"running".into(), &true.into()), "{shown}");
         assert!(String::from_utf8_lossy(&copied.install.tenure(&["ps"]).stdout).contains("foreign"));
         assert_refused_as_foreign(&copied.install, &run);
-        assert_eq!(copied.install.logs(&[&over]), b"over\n", "what was copied is read");
+        assert_eq!(copied.install.logs(&[&over]), b"over\n", "the copy can be read");
         let stopped = copied.install.tenure(&["daemon", "stop", "--cancel-runs"]);
         assert!(stopped.status.success(), "{stopped:?}");
-        copied.bury();
+        copied.wait_exit();
         assert_runs(&original.install, &run, pid);
         // The copy may remove ended runs, which removes only the copy's files.
         copied.restart();
         assert!(copied.install.tenure(&["rm", &over]).status.success());
         assert!(!copied.run_path(&over).exists() && original.run_path(&over).exists());
     }
-    assert_eq!(noted(&original, &run, |what| !matches!(what, What::Started { .. })), 0, "nobody came");
+    assert_eq!(
+        noted(&original, &run, |what| !matches!(what, What::Started { .. })),
+        0,
+        "no daemon connected"
+    );
     original.install.cancel(&run);
 }
 
 #[test]
-fn a_daemon_of_a_copy_that_is_killed_while_it_takes_a_new_id_leaves_a_whole_file() {
-    let original = Served::start(Install::new());
+fn a_daemon_of_a_copy_that_is_killed_while_it_takes_a_new_id_leaves_a_complete_file() {
+    let original = OwnedDaemon::start(Install::new());
     let run = original.install.start_in_background(&[], &["sleep", "600"]);
     let pid = original.install.root_pid(&run);
     for (point, is_new) in [("instance-drafted", false), ("instance-written", true)] {
@@ -105,17 +109,17 @@ fn a_daemon_of_a_copy_that_is_killed_while_it_takes_a_new_id_leaves_a_whole_file
         copy(&original.install, "-a", original.install.state(), copied.state());
         let mut command = copied.command(&["daemon", "run"]);
         command.env("TENURE_PAUSE", point);
-        let daemon = Started::new(command);
-        let process = Known::hold(daemon.pid()).expect("a daemon");
-        eventually("a daemon that stands still", || proc::is_stopped(process.pid).then_some(()));
+        let daemon = ChildProgram::new(command);
+        let process = HeldProcess::hold(daemon.pid()).expect("a daemon");
+        eventually("a stopped daemon", || proc::is_stopped(process.pid).then_some(()));
         process.send(Signal::KILL);
-        process.wait_dead(PATIENCE);
+        process.wait_dead(WAIT_LIMIT);
         let id = instance_lines(copied.state(), false).concat();
         assert_eq!(id != instance_lines(original.install.state(), false).concat(), is_new, "{id}");
-        assert_eq!(instance_lines(copied.state(), true).len(), 1, "a whole file");
-        let copied = Served::start(copied);
+        assert_eq!(instance_lines(copied.state(), true).len(), 1, "a complete file");
+        let copied = OwnedDaemon::start(copied);
         let taken = instance_lines(copied.install.state(), false).concat();
-        assert_eq!(taken == id, is_new, "an id that was written is kept");
+        assert_eq!(taken == id, is_new, "a written id is kept");
         assert_ne!(copied.instance(), original.instance());
         assert!(!copied.install.state().join("instance-id.draft").exists());
         assert_refused_as_foreign(&copied.install, &run);
@@ -132,7 +136,7 @@ fn instance_lines(state: &Path, located: bool) -> Vec<String> {
 
 #[test]
 fn a_copy_of_a_root_that_an_older_tenure_used_touches_no_run_of_the_original() {
-    let original = Served::start(Install::new());
+    let original = OwnedDaemon::start(Install::new());
     let run = original.install.start_in_background(&[], &["sleep", "600"]);
     let pid = original.install.root_pid(&run);
     let place = original.install.dir().join("copy");
@@ -140,7 +144,7 @@ fn a_copy_of_a_root_that_an_older_tenure_used_touches_no_run_of_the_original() {
     // Older versions did not record the location of a root.
     std::fs::write(place.join("instance-id"), instance_lines(&place, false).concat()).expect("written");
     assert_refused_as_foreign(&at(place.clone()), &run);
-    let mut copied = Served::start(at(place.clone()));
+    let mut copied = OwnedDaemon::start(at(place.clone()));
     assert_ne!(copied.instance(), original.instance());
     assert_eq!(copied.install.show(&run)["foreign"], true);
     assert_refused_as_foreign(&copied.install, &run);
@@ -160,31 +164,31 @@ fn a_copy_of_a_root_that_an_older_tenure_used_touches_no_run_of_the_original() {
 
 #[test]
 fn a_moved_state_root_finds_its_live_runs_again() {
-    let mut served = Served::start(Install::new());
+    let mut served = OwnedDaemon::start(Install::new());
     let instance = served.instance();
     let command = ["sh", "-c", "read line; head -c 3000000 /dev/zero; echo end; read line; exit 7"];
     let run = served.install.start_in_background(&["--stdin", "open"], &command);
     let (state, moved) = (served.install.state().to_owned(), served.install.dir().join("moved"));
     served.stop();
     std::fs::rename(&state, &moved).expect("moved");
-    let mut served = Served::start(at(moved.clone()));
+    let mut served = OwnedDaemon::start(at(moved.clone()));
     assert_eq!(served.instance(), instance);
-    eventually("a run that is held again", || {
+    eventually("a run with a holder again", || {
         served.install.tenure(&["write", &run, "go\n"]).status.success().then_some(())
     });
-    // More than the first segment holds: the keeper goes on writing at the directory's new place.
+    // More than the first segment holds: the keeper writes on at the directory's new place.
     eventually("its output", || served.install.logs(&[&run]).ends_with(b"end\n").then_some(()));
     assert_eq!(served.install.show(&run)["output"]["droppedBytes"], 0);
-    // Moved under a live daemon: it serves the runs that it holds and exits, and the next daemon goes on.
+    // Moved under a live daemon: it serves the runs that it holds and exits, and the next daemon continues.
     let again = moved.with_file_name("again");
     std::fs::rename(&moved, &again).expect("moved");
     let there = at(again.clone());
     assert!(String::from_utf8_lossy(&there.tenure(&["ps"]).stdout).contains("running"));
-    assert!(served.bury().contains("moved"), "it leaves by itself");
-    assert!(!moved.exists(), "and makes no root where none is");
-    let served = Served::start(there);
+    assert!(served.wait_exit().contains("moved"), "it exits by itself");
+    assert!(!moved.exists(), "and creates no missing root");
+    let served = OwnedDaemon::start(there);
     assert_eq!(served.instance(), instance);
-    eventually("input that is taken", || {
+    eventually("accepted input", || {
         served.install.tenure(&["write", &run, "go\n"]).status.success().then_some(())
     });
     assert_eq!(served.install.wait(&run), 7);
@@ -196,14 +200,14 @@ fn a_moved_state_root_finds_its_live_runs_again() {
 
 #[test]
 fn a_keeper_killed_after_its_state_root_was_moved_leaves_a_closed_run() {
-    let mut served = Served::start(Install::new());
+    let mut served = OwnedDaemon::start(Install::new());
     let run = served.install.start_in_background(&["--orphan", "keep"], &["sleep", "600"]);
-    let root = Known::hold(served.install.root_pid(&run)).expect("a root");
+    let root = HeldProcess::hold(served.install.root_pid(&run)).expect("a root");
     let keeper = served.dir(&run).note().expect("readable").expect("a note").keeper.pid;
     let (state, moved) = (served.install.state().to_owned(), served.install.dir().join("moved"));
     served.stop();
     std::fs::rename(&state, &moved).expect("moved");
-    // Somebody else's copy is at the old path.
+    // Another user's copy is at the old path.
     copy(&served.install, "-a", &moved, &state);
     proc::kill(keeper);
     // There is no daemon, so only the nursery can write the ending.
@@ -212,16 +216,16 @@ fn a_keeper_killed_after_its_state_root_was_moved_leaves_a_closed_run() {
     };
     let found = eventually("the run's ending", || ending(&moved));
     assert_eq!(found.termination.reason.to_string(), "owner-lost");
-    root.wait_dead(PATIENCE);
+    root.wait_dead(WAIT_LIMIT);
     assert_eq!(ending(&state), None, "the copy was left alone");
     std::fs::remove_dir_all(&state).expect("removed");
-    let served = Served::start(at(moved));
+    let served = OwnedDaemon::start(at(moved));
     assert_eq!(served.ending(&run)["detail"], "keeper-killed");
 }
 
 #[test]
-fn what_escapes_after_the_state_root_was_moved_becomes_a_run_there() {
-    let mut served = Served::start(Install::new());
+fn an_escape_after_the_state_root_moved_becomes_a_run_in_the_new_place() {
+    let mut served = OwnedDaemon::start(Install::new());
     let flags = ["--on-escape", "allow", "--orphan", "keep", "--stdin", "open"];
     let daemon = "setsid sh -c ': > up; exec sleep 600' & until [ -e up ]; do sleep 0.02; done";
     let command = ["sh", "-c", &format!("read line; {daemon}")];
@@ -229,38 +233,37 @@ fn what_escapes_after_the_state_root_was_moved_becomes_a_run_there() {
     let (state, moved) = (served.install.state().to_owned(), served.install.dir().join("moved"));
     served.stop();
     std::fs::rename(&state, &moved).expect("moved");
-    let served = Served::start(at(moved));
-    eventually("input that is taken", || {
+    let served = OwnedDaemon::start(at(moved));
+    eventually("accepted input", || {
         served.install.tenure(&["write", &run, "go\n"]).status.success().then_some(())
     });
     assert_eq!(served.install.wait(&run), 0);
-    let heir =
-        eventually("the run that takes over", || served.install.runs().into_iter().find(|id| *id != run));
-    eventually("that it is known", || served.install.tenure(&["show", &heir]).status.success().then_some(()));
+    let heir = eventually("the heir", || served.install.runs().into_iter().find(|id| *id != run));
+    eventually("it is identified", || served.install.tenure(&["show", &heir]).status.success().then_some(()));
     assert_eq!(served.install.show(&heir)["state"], "running");
     assert!(!state.exists(), "no state root is made where the old one was");
     served.install.cancel(&heir);
 }
 
 /// A tree with a process that left the session and one that ignores SIGTERM; returns its run and its processes.
-fn stubborn_tree(install: &Install) -> (String, Vec<Known>) {
+fn stubborn_tree(install: &Install) -> (String, Vec<HeldProcess>) {
     let script = "setsid sleep 600 & trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
     let run = install.start_in_background(&["--orphan", "keep", "--grace", "300ms"], &["sh", "-c", script]);
     install.wait_for_output(&run, "ready");
     let keeper = i32::try_from(install.show(&run)["keeperPid"].as_i64().expect("a keeper")).expect("a pid");
-    let tree = proc::descendants(keeper).into_iter().chain([keeper]).filter_map(Known::hold).collect();
+    let tree = proc::descendants(keeper).into_iter().chain([keeper]).filter_map(HeldProcess::hold).collect();
     (run, tree)
 }
 
 #[test]
 fn a_daemon_whose_state_root_is_deleted_ends_its_runs_and_leaves() {
-    let mut served = Served::start(Install::new().with_env("TENURE_HEARTBEAT", "400ms"));
+    let mut served = OwnedDaemon::start(Install::new().with_env("TENURE_HEARTBEAT", "400ms"));
     let (_, tree) = stubborn_tree(&served.install);
     assert!(tree.len() >= 4, "{tree:?}");
     std::fs::remove_dir_all(served.install.state()).expect("removed");
-    assert!(served.bury().contains("runs are ended"), "it leaves by itself");
-    tree.iter().for_each(|one| one.wait_dead(PATIENCE));
-    assert!(!served.install.state().exists(), "nobody makes it again");
+    assert!(served.wait_exit().contains("runs are ended"), "it exits by itself");
+    tree.iter().for_each(|one| one.wait_dead(WAIT_LIMIT));
+    assert!(!served.install.state().exists(), "it is not recreated");
 }
 
 #[test]
@@ -271,16 +274,16 @@ fn a_keeper_without_a_daemon_ends_its_run_if_the_state_root_is_deleted_and_not_i
     std::fs::rename(install.state(), &moved).expect("moved");
     let (_, tree) = stubborn_tree(&install);
     std::fs::remove_dir_all(install.state()).expect("removed");
-    // The keeper of the moved run has looked at least as often by then.
-    tree.iter().for_each(|one| one.wait_dead(PATIENCE));
+    // The keeper of the moved run has checked at least as often by then.
+    tree.iter().for_each(|one| one.wait_dead(WAIT_LIMIT));
     assert!(moved_tree.iter().any(|one| !one.is_dead()), "a moved root keeps its runs");
     std::fs::remove_dir_all(&moved).expect("removed");
-    moved_tree.iter().for_each(|one| one.wait_dead(PATIENCE));
+    moved_tree.iter().for_each(|one| one.wait_dead(WAIT_LIMIT));
 }
 
 #[test]
-fn a_backup_that_is_looked_into_takes_nothing() {
-    let owner = Served::start(
+fn reading_a_backup_takes_over_no_run() {
+    let owner = OwnedDaemon::start(
         Install::new().with_env("TENURE_LEASE_TTL", "1s").with_env("TENURE_HEARTBEAT", "200ms"),
     );
     let run = owner.install.start_in_background(&["--orphan", "terminate"], &["sleep", "600"]);
@@ -291,7 +294,7 @@ fn a_backup_that_is_looked_into_takes_nothing() {
         .with_env("TENURE_REGISTRY", &format!("sqlite:{}", backup.display()))
         .with_env("TENURE_LEASE_TTL", "1s")
         .with_env("TENURE_HEARTBEAT", "200ms");
-    let looking = Served::start(looking);
+    let looking = OwnedDaemon::start(looking);
     // The second daemon saw the owner's row unchanged for more than a lease, and has given its verdict.
     looking.assert_judged(&run, &["leave"]);
     assert_refused_as_foreign_by_daemon(&looking, &run);
@@ -308,19 +311,19 @@ fn a_backup_that_is_looked_into_takes_nothing() {
 }
 
 #[track_caller]
-fn assert_refused_as_foreign_by_daemon(served: &Served, run: &str) {
+fn assert_refused_as_foreign_by_daemon(served: &OwnedDaemon, run: &str) {
     for args in [&["cancel", run][..], &["rm", run], &["wait", run]] {
-        let why = says(&served.install, args);
+        let why = run_cli(&served.install, args);
         assert!(why.contains("belongs to another installation"), "{args:?}: {why}");
     }
 }
 
 #[test]
-fn an_owner_that_wakes_up_while_the_keeper_waits_for_its_answer_yields_and_the_run_goes_on() {
+fn an_owner_that_resumes_while_its_keeper_awaits_an_answer_yields_its_lease() {
     let place = tempfile::tempdir().expect("a directory");
     let registry = place.path().join("registry.db");
-    let thief = Served::start(Served::sharing(&registry));
-    let owner = Served::start(Served::sharing(&registry));
+    let thief = OwnedDaemon::start(OwnedDaemon::sharing(&registry));
+    let owner = OwnedDaemon::start(OwnedDaemon::sharing(&registry));
     let run = owner.install.start_in_background(&["--orphan", "keep"], &["sleep", "600"]);
     let pid = owner.install.root_pid(&run);
     let process = owner.process();
@@ -338,7 +341,7 @@ fn an_owner_that_wakes_up_while_the_keeper_waits_for_its_answer_yields_and_the_r
         log.lines().find(|line| line.contains("asks for a run that we hold")).map(str::to_owned)
     });
     assert!(answer.contains("mine=false"), "{answer}");
-    eventually("an owner that lets go", || {
+    eventually("an owner that releases its leases", || {
         let status = owner.install.tenure(&["daemon", "status", "--json"]);
         let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
         (status["liveRuns"] == 0).then_some(())
@@ -352,23 +355,23 @@ fn an_owner_that_wakes_up_while_the_keeper_waits_for_its_answer_yields_and_the_r
         );
     }
     assert_runs(&thief.install, &run, pid);
-    assert_eq!(thief.told(&run, "lease-stolen").len(), 1);
-    assert_eq!(thief.told(&run, "run-ended").len(), 0);
+    assert_eq!(thief.events_of(&run, "lease-stolen").len(), 1);
+    assert_eq!(thief.events_of(&run, "run-ended").len(), 0);
     thief.install.cancel(&run);
     assert_eq!(thief.ending(&run)["reason"], "manual-cancel");
-    assert_eq!(thief.told(&run, "run-ended").len(), 1);
+    assert_eq!(thief.events_of(&run, "run-ended").len(), 1);
 }
 
 /// Removes the registry of a daemon that is not running.
-fn remove_registry(served: &Served) {
+fn remove_registry(served: &OwnedDaemon) {
     for name in ["tenure.db", "tenure.db-wal", "tenure.db-shm"] {
         let _ = std::fs::remove_file(served.install.state().join(name));
     }
 }
 
 #[test]
-fn runs_that_a_restored_or_deleted_registry_does_not_know_are_recorded_again() {
-    let mut served = Served::start(Install::new());
+fn runs_missing_from_a_restored_or_deleted_registry_are_recorded_again() {
+    let mut served = OwnedDaemon::start(Install::new());
     let before = served.install.start_in_background(&[], &["sleep", "600"]);
     let backup = served.install.dir().join("bk.db");
     assert!(served.install.tenure(&["backup", backup.to_str().expect("UTF-8")]).status.success());
@@ -400,26 +403,29 @@ fn runs_that_a_restored_or_deleted_registry_does_not_know_are_recorded_again() {
         let doctor = String::from_utf8_lossy(&served.install.tenure(&["doctor"]).stdout).into_owned();
         assert!(doctor.contains(&format!("{live} is alive and has no row")), "{doctor}");
         served.restart();
-        eventually("a run that is known again", || {
+        eventually("a run that is registered again", || {
             served.install.tenure(&["show", &live]).status.success().then_some(())
         });
         assert_runs(&served.install, &live, pid);
-        assert_eq!(served.install.show(&live)["leaseEpoch"], 2 + round, "raised above the keeper's");
+        assert_eq!(served.install.show(&live)["leaseEpoch"], 2 + round, "higher than the keeper's");
         for (n, run) in over.iter().enumerate() {
             assert_eq!(served.ending(run)["exitCode"], n, "taken from its directory");
         }
         let all = served.install.tenure(&["ps", "--all"]);
-        assert!(!String::from_utf8_lossy(&all.stdout).contains(&removed[..12]), "what was removed stays so");
+        assert!(
+            !String::from_utf8_lossy(&all.stdout).contains(&removed[..12]),
+            "a removed run stays removed"
+        );
         assert_eq!(served.install.tenure(&["tasks", "list", "--json"]).status.code(), Some(0));
         let doctor = String::from_utf8_lossy(&served.install.tenure(&["doctor"]).stdout).into_owned();
         assert!(!doctor.contains("has no row"), "{doctor}");
-        eventually("a run that the next daemon holds", || {
+        eventually("a run held by the next daemon", || {
             let status = served.install.tenure(&["daemon", "status", "--json"]);
             let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
             (status["liveRuns"] == 2).then_some(())
         });
     }
-    // Live runs are recorded first, but those with a scope after the ended runs of that scope.
+    // Live runs are recorded first, except that a live run with a scope follows the ended runs of that scope.
     let created: Vec<Value> =
         served.events().into_iter().filter(|event| event["kind"] == "run-created").collect();
     let order = |run: &str| created.iter().position(|event| event["runId"] == *run).expect("an event");
@@ -428,13 +434,13 @@ fn runs_that_a_restored_or_deleted_registry_does_not_know_are_recorded_again() {
     for run in [&before, &live] {
         served.install.cancel(run);
         assert_eq!(served.ending(run)["reason"], "manual-cancel");
-        assert_eq!(served.told(run, "run-ended").len(), 1);
+        assert_eq!(served.events_of(run, "run-ended").len(), 1);
     }
 }
 
 #[test]
-fn a_row_that_is_older_than_the_lease_does_not_make_a_run_uncontrollable() {
-    let mut served = Served::start(Install::new());
+fn a_row_older_than_the_lease_does_not_make_a_run_uncontrollable() {
+    let mut served = OwnedDaemon::start(Install::new());
     let run = served.install.start_in_background(&[], &["sleep", "600"]);
     let backup = served.install.dir().join("bk.db");
     assert!(served.install.tenure(&["backup", backup.to_str().expect("UTF-8")]).status.success());
@@ -448,7 +454,7 @@ fn a_row_that_is_older_than_the_lease_does_not_make_a_run_uncontrollable() {
             let shown: Value = serde_json::from_slice(&shown.stdout).ok()?;
             (shown["leaseEpoch"] == epoch).then_some(())
         });
-        eventually("its keeper obeys it", || {
+        eventually("its keeper follows it", || {
             (noted(&served, &run, |what| *what == What::HolderBack { epoch }) >= 1).then_some(())
         });
     }
@@ -459,7 +465,7 @@ fn a_row_that_is_older_than_the_lease_does_not_make_a_run_uncontrollable() {
     eventually("an epoch above the keeper's", || {
         (served.install.show(&run)["leaseEpoch"] == 4).then_some(())
     });
-    eventually("a run that is held", || {
+    eventually("a run with a holder", || {
         served.install.tenure(&["cancel", &run]).status.success().then_some(())
     });
     assert_eq!(served.install.wait(&run), 123);
@@ -467,8 +473,8 @@ fn a_row_that_is_older_than_the_lease_does_not_make_a_run_uncontrollable() {
 }
 
 #[test]
-fn a_run_whose_gate_never_opened_is_swept_when_no_registry_knows_it() {
-    let mut served = Served::start(Install::new());
+fn an_unregistered_run_whose_gate_never_opened_is_swept() {
+    let mut served = OwnedDaemon::start(Install::new());
     let run = served.install.start_in_background(&[], &["true"]);
     assert_eq!(served.install.wait(&run), 0);
     served.stop();
@@ -490,7 +496,7 @@ fn a_run_whose_gate_never_opened_is_swept_when_no_registry_knows_it() {
 
 #[test]
 fn an_instance_file_of_an_older_tenure_gets_a_place_and_keeps_its_id() {
-    let mut served = Served::start(Install::new());
+    let mut served = OwnedDaemon::start(Install::new());
     let instance = served.instance();
     served.stop();
     let file = served.install.state().join("instance-id");
@@ -501,17 +507,17 @@ fn an_instance_file_of_an_older_tenure_gets_a_place_and_keeps_its_id() {
     std::fs::write(&file, &old).expect("written");
     served.restart();
     assert_eq!(served.instance(), instance);
-    assert_eq!(std::fs::read_to_string(&file).expect("a file"), text, "it knows its place again");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), text, "its location is recorded again");
 }
 
 #[test]
 fn a_warden_whose_state_root_is_deleted_with_its_daemon_starts_no_other() {
-    let home = Home::watched();
-    let daemon = home.daemon();
-    let warden = Known::hold(proc::stat(daemon.pid).expect("a daemon").1).expect("a warden");
+    let fixture = DaemonFixture::with_warden();
+    let daemon = fixture.daemon();
+    let warden = HeldProcess::hold(proc::stat(daemon.pid).expect("a daemon").1).expect("a warden");
     daemon.stop();
-    std::fs::remove_dir_all(home.state()).expect("deleted");
+    std::fs::remove_dir_all(fixture.state()).expect("deleted");
     daemon.send(Signal::KILL);
-    warden.wait_dead(PATIENCE);
-    assert!(!home.state().exists());
+    warden.wait_dead(WAIT_LIMIT);
+    assert!(!fixture.state().exists());
 }

@@ -1,6 +1,6 @@
 //! kill -9 of the caller, the nursery, the keeper and any two or all three of them, at every pause point: nothing is
-//! left, nobody else is signalled, and the run has one ending, by whoever was left to write it. Only where nobody
-//! was left does it wait for a later look at its directory.
+//! left, no other process is signalled, and the run has one ending, written by the survivors. Only without survivors
+//! does it wait for a later reconcile of its directory.
 
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use std::time::Duration;
 use tenure_core::ending::Reason;
 use tenure_core::record::{Boundary, KeeperNote};
 use tenure_it::bystander::{Bystander, has_role};
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::pauses::{CHOICES, Holder, Paused};
+use tenure_it::paused_run::{CHOICES, Holder, PausedRun};
 use tenure_it::witness::Witness;
-use tenure_it::{eventually, proc, remains, within};
-use tenure_keeper::forsaken::Forsaken;
+use tenure_it::{eventually, leftovers, proc, within};
+use tenure_keeper::orphaned;
+use tenure_keeper::orphaned::by_daemon::OrphanedRun;
 use tenure_keeper::rundir::RunDir;
-use tenure_keeper::salvage;
 use tenure_os::pause;
 
-/// The grace that the runs are started with.
+/// The grace of the runs.
 const GRACE: &str = "100ms";
-/// Within what everything is gone: the grace and whatever a busy machine needs.
+/// Time limit until everything is gone: the grace, and the slowness of a busy machine.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// What the command is.
+/// The command of a case.
 #[derive(Debug, Clone, Copy)]
 struct Tree {
-    /// What the root does beside waiting, or leaving.
+    /// Verbs of the root, beside waiting or exiting.
     words: &'static [&'static str],
-    /// Whether the lease is in the environment of everybody whom the root starts.
+    /// True if all descendants have the lease in their environment.
     marked: bool,
 }
 
@@ -38,16 +38,16 @@ const TREES: [Tree; 3] = [
     Tree { words: &["clear-env", "ignore-term", "sleep"], marked: false },
 ];
 
-/// What must become of the run.
+/// Expected outcome of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Whoever is left ends it, for this reason.
+    /// A survivor ends it, for this reason.
     Ends(Reason),
-    /// It is as well as before.
+    /// The run is unharmed.
     GoesOn,
-    /// Nobody is left who knew of it, and nothing of it was started.
+    /// No process that knew of it is left, and none of its own was started.
     NeverStarted,
-    /// Nobody is left, but what is left of it can be found.
+    /// No holder is left, but its processes can be found.
     Abandoned,
 }
 
@@ -59,7 +59,7 @@ fn fate(point: &str, victims: &[Holder]) -> Fate {
     };
     let dead = |holder| victims.contains(&holder);
     if point == "caller-before-launch" {
-        // A caller that cannot launch says so; a dead one says nothing.
+        // A caller that cannot launch prints so; a dead one prints nothing.
         return if dead(Cli) { Fate::NeverStarted } else { Fate::Ends(Reason::SpawnError) };
     }
     if point == "nursery-before-fork" {
@@ -75,7 +75,7 @@ fn fate(point: &str, victims: &[Holder]) -> Fate {
     }
 }
 
-/// One run, one point, one choice of victims.
+/// A run, a pause point and a choice of victims.
 struct Case {
     install: Install,
     point: &'static str,
@@ -92,23 +92,23 @@ impl Case {
         Self { install, point, victims, tree, witness, pids }
     }
 
-    /// From here on the command has ended by itself, so it must be one that does.
+    /// True if the command has ended by itself at this point, so it must be one that does.
     fn leaves(&self) -> bool {
         ["keeper-root-exited", "keeper-before-ending", "keeper-after-ending"].contains(&self.point)
     }
 
-    /// The root's verb, which is ready when everybody is there.
+    /// The root's verb, which is ready when the whole tree is.
     fn verb(&self) -> &'static str {
         if self.leaves() { "leave" } else { "child" }
     }
 
-    fn pause(&self) -> Paused {
+    fn pause(&self) -> PausedRun {
         let actor = self.install.actor();
         let mut args =
             vec!["run", "--grace", GRACE, "--on-escape", "reap", "--quiet", "--", &actor, "--pids", "pids"];
         args.push(self.verb());
         args.extend(self.tree.words);
-        Paused::start(&self.install, self.point, &args, &[("ACTOR_WITNESS", self.witness.path())])
+        PausedRun::start(&self.install, self.point, &args, &[("ACTOR_WITNESS", self.witness.path())])
     }
 
     fn wait_for_tree(&self) {
@@ -117,12 +117,12 @@ impl Case {
 
     fn play(&self, bystanders: &[Bystander]) {
         let mut paused = self.pause();
-        // Only a root that was let through the gate and does not stand still itself gets as far as that.
+        // Only a root that passed the gate and is not paused itself gets that far.
         if ["keeper-released", "keeper-started"].contains(&self.point) {
             self.wait_for_tree();
         }
-        let members: Vec<Known> =
-            proc::descendants(paused.cli.pid()).into_iter().filter_map(Known::hold).collect();
+        let members: Vec<HeldProcess> =
+            proc::descendants(paused.cli.pid()).into_iter().filter_map(HeldProcess::hold).collect();
         let dir =
             RunDir::open(&self.install.state().join("runs").join(self.install.only_run())).expect("the run");
         paused.kill(self.victims);
@@ -131,7 +131,7 @@ impl Case {
             Fate::GoesOn => {
                 self.wait_for_tree();
                 eventually("a control socket", || dir.path().join("ctl.sock").exists().then_some(()));
-                assert!(!self.witness.all_dead(), "the run goes on");
+                assert!(!self.witness.all_dead(), "the run is alive");
                 let cancel = self.install.tenure(&["cancel", dir.id().as_str()]);
                 assert!(cancel.status.success(), "{cancel:?}");
             }
@@ -139,30 +139,30 @@ impl Case {
             Fate::Ends(_) | Fate::NeverStarted => {}
         }
         let code = (!self.victims.contains(&Holder::Cli)).then(|| paused.cli.code());
-        paused.everybody().iter().chain(&members).for_each(|process| process.wait_dead(LIMIT));
-        within(LIMIT, "an end of all that names the state root", || {
-            remains::processes(&self.install).is_empty().then_some(())
+        paused.all_processes().iter().chain(&members).for_each(|process| process.wait_dead(LIMIT));
+        within(LIMIT, "the end of all processes that name the state root", || {
+            leftovers::processes(&self.install).is_empty().then_some(())
         });
         self.witness.wait_nobody(LIMIT);
         if self.victims.len() == 3 {
-            // Nobody was left to clear away: that is for the later look too.
-            salvage::tidy(dir.path());
+            // Cleanup without survivors is left to the later reconcile too.
+            orphaned::clean_up(dir.path());
         }
         self.check_records(&dir, fate, code);
         bystanders.iter().for_each(Bystander::assert_untouched);
-        remains::forget(&self.install);
+        leftovers::forget(&self.install);
     }
 
-    /// A later look at the directory finds the rest by cgroup, or by the lease in the environment. Whoever has
-    /// neither is beyond it, and is the test's to end.
-    fn salvage(&self, dir: &RunDir, members: &[Known]) {
+    /// A later reconcile of the directory finds the rest by cgroup, or by the lease in the environment. A
+    /// process with neither is out of reach, and the test kills it.
+    fn salvage(&self, dir: &RunDir, members: &[HeldProcess]) {
         let ticket = dir.ticket().expect("a ticket");
         let has_cgroup =
             dir.note().expect("a note").is_some_and(|note| matches!(note.boundary, Boundary::Cgroup { .. }));
         assert_eq!(dir.ending().expect("no torn ending"), None, "an abandoned run has no ending");
-        let forsaken = Forsaken::read(RunDir::open(dir.path()).expect("the run"), ticket).expect("records");
-        let how = forsaken.keeper_killed();
-        forsaken.close(how).expect("an ending");
+        let run = OrphanedRun::read(RunDir::open(dir.path()).expect("the run"), &ticket).expect("records");
+        let how = run.keeper_killed();
+        run.close(how).expect("an ending");
         if !has_cgroup && !self.tree.marked {
             for member in members {
                 member.send(Signal::KILL);
@@ -179,11 +179,11 @@ impl Case {
             Fate::Abandoned => Some(Reason::OwnerLost),
             Fate::NeverStarted => None,
         };
-        // A command executes only after there is a note, so without one nobody lost anything.
+        // A command executes only after its note, so without one nothing was lost.
         let noted = dir.note().expect("a note that is whole").is_some();
         let expected = expected
             .map(|reason| if reason == Reason::OwnerLost && !noted { Reason::SpawnError } else { reason });
-        assert_eq!(reason, expected, "{ending:?}");
+        assert_eq!(reason, expected, "{ending:?}; the caller exited with {code:?}");
         let shown = self.install.show(dir.id().as_str());
         assert_eq!(
             shown["termination"]["reason"].as_str(),
@@ -205,13 +205,13 @@ impl Case {
                 assert_eq!(code, expected, "the caller's exit code");
             }
         }
-        assert_eq!(remains::locks(&self.install), Vec::<String>::new(), "locks are held");
-        assert_eq!(remains::groups(&self.install), Vec::<PathBuf>::new(), "control groups are left");
+        assert_eq!(leftovers::locks(&self.install), Vec::<String>::new(), "locks are held");
+        assert_eq!(leftovers::groups(&self.install), Vec::<PathBuf>::new(), "control groups are left");
         assert!(!dir.path().join("ctl.sock").exists(), "a socket is left");
     }
 }
 
-/// All choices of victims that differ at this point: some are not there yet.
+/// All choices of victims that differ at this point: some do not exist yet.
 fn choices(point: &str) -> impl Iterator<Item = &'static [Holder]> {
     let no_keeper = ["caller-before-launch", "nursery-before-fork"].contains(&point);
     CHOICES.into_iter().filter(move |victims| !no_keeper || !victims.contains(&Holder::Keeper))
@@ -270,8 +270,8 @@ at_every_point! {
     after_the_ending: "keeper-after-ending",
 }
 
-/// A user without rights has no cgroup. What nobody is left to end is left out: a look at another user's runs is
-/// not what the test's own user may have.
+/// An unprivileged user has no cgroup. Cases without survivors are left out: the test's own user may not
+/// reconcile another user's runs.
 fn play_unprivileged(point: &'static str) {
     let bystanders = bystanders();
     let ended = choices(point).filter(|victims| fate(point, victims) != Fate::Abandoned);

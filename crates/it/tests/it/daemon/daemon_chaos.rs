@@ -1,5 +1,5 @@
-//! Two hundred runs of every kind, and fifty deaths of the daemon at random moments. `CHAOS_SEED` repeats the choices of a
-//! failed test, whose first line of output names them.
+//! Two hundred runs of every kind, and fifty kills of the daemon at random moments. `CHAOS_SEED` repeats the choices of
+//! a failed test, whose first line of output names them.
 
 use tenure_it::namespace;
 

@@ -18,13 +18,13 @@ fn check<'a>(told: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn it_tries_a_cgroup_and_leaves_nothing_behind() {
+fn doctor_tries_a_cgroup_and_leaves_nothing_behind() {
     let install = Install::new();
     let (code, told) = doctor(&install);
     assert_eq!(code, Some(0), "{told}");
     assert!(!install.state().exists(), "it made a state root");
     let boundary = check(&told, "boundary");
-    // What it says is what runs get.
+    // Its report matches the limits of runs.
     let id = install.start_in_background(&[], &["true"]);
     install.wait(&id);
     let kind = if boundary["verdict"] == "ok" { "cgroup" } else { "subreaper" };
@@ -32,7 +32,7 @@ fn it_tries_a_cgroup_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn it_works_without_rights() {
+fn doctor_works_without_rights() {
     let install = Install::new().unprivileged();
     let (code, told) = doctor(&install);
     assert_eq!(code, Some(0), "{told}");
@@ -43,7 +43,7 @@ fn it_works_without_rights() {
 }
 
 #[test]
-fn it_names_what_is_wrong_and_what_to_do() {
+fn doctor_names_each_problem_and_its_remedy() {
     let install = Install::new().without_cgroup();
     std::fs::create_dir(install.state()).expect("mkdir");
     std::fs::set_permissions(install.state(), PermissionsExt::from_mode(0o755)).expect("chmod");
@@ -61,12 +61,12 @@ fn it_names_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn it_finds_a_lost_run() {
+fn doctor_finds_a_lost_run() {
     let install = Install::new();
     let id = install.start_in_background(&[], &["sleep", "1000"]);
     assert_eq!(check(&doctor(&install).1, "lost-runs")["verdict"], "ok", "it has a keeper");
     install.cancel(&id);
-    install.assert_nobody_is_left();
+    install.assert_no_process_left();
     // As if keeper and nursery had been killed at once, an hour ago.
     let run = install.state().join("runs").join(&id);
     std::fs::remove_file(run.join("ending")).expect("the ending");
@@ -83,7 +83,7 @@ fn age(path: &Path) {
 }
 
 #[test]
-fn it_says_where_each_setting_is_from() {
+fn doctor_names_the_source_of_each_setting() {
     let install = Install::new().with_env("TENURE_OUTPUT_HEAD", "2MiB");
     std::fs::write(install.config(), "[run]\ngrace = \"7s\"\n").expect("write");
     let (_, told) = doctor(&install);
@@ -101,7 +101,7 @@ fn it_says_where_each_setting_is_from() {
 }
 
 #[test]
-fn a_wrong_configuration_stops_those_who_start_something_and_nobody_else() {
+fn an_invalid_configuration_stops_only_commands_that_start_something() {
     let install = Install::new().with_daemon();
     let id = install.start_in_background(&[], &["sleep", "1000"]);
     std::fs::write(install.config(), "cgroup = true\n[run]\ngarce = 1\n").expect("write");
@@ -129,7 +129,7 @@ fn a_wrong_configuration_stops_those_who_start_something_and_nobody_else() {
         let output = install.tenure(words);
         let why = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{words:?}: {why}");
-        assert_eq!(why.matches(wrong).count(), 1, "{words:?} says it once: {why}");
+        assert_eq!(why.matches(wrong).count(), 1, "{words:?} is not exactly once in: {why}");
     }
     let (code, told) = doctor(&install);
     let found = &check(&told, "configuration")["finding"];
@@ -137,7 +137,7 @@ fn a_wrong_configuration_stops_those_who_start_something_and_nobody_else() {
 }
 
 #[test]
-fn a_configuration_that_is_named_and_not_there_is_refused_and_told_by_doctor() {
+fn a_missing_configuration_file_is_refused_and_reported_by_doctor() {
     let install = Install::new();
     std::fs::remove_file(install.config()).expect("it was there");
     for (words, code) in [(&["ps"][..], 1), (&["run", "--", "true"], 125), (&["daemon", "stop"], 1)] {
@@ -153,7 +153,7 @@ fn a_configuration_that_is_named_and_not_there_is_refused_and_told_by_doctor() {
 }
 
 #[test]
-fn one_bad_agent_is_named_and_changes_nothing_for_others() {
+fn a_bad_agent_entry_is_named_and_affects_no_other_agent() {
     let install = Install::new().with_daemon();
     let text = "[agents.claude]\nmodle = 'x'\n[agents.mine.acp]\ncommand = 3\n";
     std::fs::write(install.config(), text).expect("write");
@@ -174,7 +174,7 @@ fn one_bad_agent_is_named_and_changes_nothing_for_others() {
 }
 
 #[test]
-fn the_configured_limits_are_a_runs_own_unless_it_has_others() {
+fn configured_limits_apply_unless_a_run_sets_its_own() {
     let install = Install::new();
     std::fs::write(install.config(), "[run]\ntimeout = \"200ms\"\ngrace = \"100ms\"\n").expect("write");
     assert_eq!(install.tenure(&["run", "--", "sleep", "1000"]).status.code(), Some(124));
@@ -182,7 +182,7 @@ fn the_configured_limits_are_a_runs_own_unless_it_has_others() {
 }
 
 #[test]
-fn a_unit_is_printed_and_where_nobody_runs_units_that_is_said() {
+fn a_unit_is_printed_with_a_warning_if_no_service_manager_runs() {
     let install = Install::new();
     let printed = install.tenure(&["daemon", "install", "--user", "--print"]);
     let unit = String::from_utf8_lossy(&printed.stdout).into_owned();

@@ -1,11 +1,11 @@
-//! A full disk takes output from the log, and nothing from anybody else.
+//! A full disk costs output in the log, and nothing else.
 
 use serde_json::Value;
-use tenure_it::home::Home;
+use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::install::Install;
 
-/// A state root on a disk of its own of so many bytes, in this thread's own mount namespace: whatever becomes of the
-/// test, nothing stays mounted.
+/// A state root on a disk of its own of this size, in this thread's own mount namespace: however the test
+/// ends, nothing stays mounted.
 #[expect(unsafe_code, reason = "a mount namespace of the test's own")]
 fn on_a_small_disk(size: &str) -> Install {
     let install = Install::new();
@@ -36,7 +36,7 @@ fn pattern() -> Vec<u8> {
 }
 
 #[test]
-fn the_caller_gets_every_byte_and_the_log_says_what_it_lost() {
+fn the_caller_gets_every_byte_and_the_log_names_its_gap() {
     let install = on_a_small_disk("700k");
     let actor = install.actor();
     let output = install.tenure(&["run", "--", &actor, "fill", &MUCH.to_string()]);
@@ -55,7 +55,7 @@ fn the_caller_gets_every_byte_and_the_log_says_what_it_lost() {
     let logs = install.tenure(&["logs", &id]);
     assert!(logs.status.success());
     assert_eq!(logs.stdout.len() as u64, MUCH - dropped);
-    assert!(expected.starts_with(&logs.stdout[..100_000]), "what was kept is what was written");
+    assert!(expected.starts_with(&logs.stdout[..100_000]), "the stored output is the written one");
     assert!(
         String::from_utf8_lossy(&logs.stderr).contains("lost"),
         "{}",
@@ -89,10 +89,10 @@ fn a_cancel_on_a_full_disk_is_confirmed_and_recorded() {
 }
 
 #[test]
-fn a_run_that_has_no_room_to_begin_is_refused_in_one_line() {
+fn a_run_without_disk_space_to_start_is_refused_in_one_line() {
     let install = on_a_small_disk("64k");
     let full = install.dir().join("disk/full");
-    // It ends when the disk is full, which is what it is for.
+    // The write fails when the disk is full, as intended.
     let _ = std::fs::write(&full, vec![0; 128 << 10]);
     let output = install.tenure(&["run", "--", "echo", "not reached"]);
     let err = String::from_utf8_lossy(&output.stderr);
@@ -100,34 +100,34 @@ fn a_run_that_has_no_room_to_begin_is_refused_in_one_line() {
     assert_eq!((output.stdout.len(), err.lines().count()), (0, 1), "{err}");
 }
 
-/// Takes away what the ending would be written to, as a disk does that fails at the worst moment.
+/// Removes the draft of the ending, like a disk that fails at the worst moment.
 const SPOIL: &str = "until rm $TENURE_STATE/runs/$TENURE_RUN_ID/ending.* 2>/dev/null; do :; done";
 
 #[test]
-fn an_ending_that_the_disk_would_not_take_is_taken_by_the_daemon() {
-    let home = Home::unwatched();
-    let id = home.start_in_background(&[], &["sh", "-c", &format!("{SPOIL}; exit 7")]);
-    assert_eq!(home.wait(&id), 7);
-    let record = home.show(&id);
+fn an_ending_that_cannot_be_written_is_recorded_by_the_daemon() {
+    let fixture = DaemonFixture::without_warden();
+    let id = fixture.start_in_background(&[], &["sh", "-c", &format!("{SPOIL}; exit 7")]);
+    assert_eq!(fixture.wait(&id), 7);
+    let record = fixture.show(&id);
     assert_eq!((&record["state"], &record["termination"]["exitCode"]), (&"exited".into(), &7.into()));
-    assert!(!home.state().join("runs").join(&id).join("ending").exists(), "the disk has none");
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
-    home.find_nothing();
+    assert!(!fixture.state().join("runs").join(&id).join("ending").exists(), "the disk has none");
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+    fixture.assert_nothing_left();
 }
 
 #[test]
-fn an_ending_that_nobody_took_is_not_invented_and_the_run_is_closed() {
-    let home = Home::unwatched();
+fn a_lost_ending_is_not_invented_and_the_run_is_closed() {
+    let fixture = DaemonFixture::without_warden();
     let line = format!("read line; {SPOIL}; exit 7");
-    let id = home.start_in_background(&["--stdin", "open"], &["sh", "-c", &line]);
-    home.kill();
-    assert!(home.tenure(&["write", &id, "go\n"]).status.success());
-    home.wait(&id);
-    home.begin();
-    let ended = home.show(&id)["termination"].clone();
+    let id = fixture.start_in_background(&["--stdin", "open"], &["sh", "-c", &line]);
+    fixture.kill();
+    assert!(fixture.tenure(&["write", &id, "go\n"]).status.success());
+    fixture.wait(&id);
+    fixture.start_daemon();
+    let ended = fixture.show(&id)["termination"].clone();
     assert_eq!((&ended["reason"], &ended["exitCode"]), (&"owner-lost".into(), &Value::Null), "{ended}");
     assert_eq!(ended["detail"], "ending-unrecorded");
-    home.finish();
+    fixture.finish();
 }
 
 /// Fills the rest of the disk with a file that is not Tenure's.
@@ -138,47 +138,47 @@ fn fill(install: &Install) {
 
 #[test]
 fn a_full_disk_is_healed_by_removing_runs_and_a_run_still_starts() {
-    let home = Home::of(on_a_small_disk("16m").with_env("TENURE_HEARTBEAT", "500ms"));
-    home.begin();
-    let ids: Vec<String> = (0..5).map(|_| home.start_in_background(&[], &["true"])).collect();
-    ids.iter().for_each(|id| assert_eq!(home.wait(id), 0));
-    fill(&home);
-    // The write-ahead log can reuse its old space. When that is used up, there is the reserve.
+    let fixture = DaemonFixture::of(on_a_small_disk("16m").with_env("TENURE_HEARTBEAT", "500ms"));
+    fixture.start_daemon();
+    let ids: Vec<String> = (0..5).map(|_| fixture.start_in_background(&[], &["true"])).collect();
+    ids.iter().for_each(|id| assert_eq!(fixture.wait(id), 0));
+    fill(&fixture);
+    // The write-ahead log can reuse its old space. After that, there is the reserve.
     tenure_it::eventually("the reserve is needed", || {
-        let _ = home.tenure(&["run", "--", "true"]);
-        (!home.state().join("reserve").exists()).then_some(())
+        let _ = fixture.tenure(&["run", "--", "true"]);
+        (!fixture.state().join("reserve").exists()).then_some(())
     });
     for id in &ids {
-        let removed = home.tenure(&["rm", id]);
+        let removed = fixture.tenure(&["rm", id]);
         assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
     }
-    let output = home.tenure(&["run", "--", "echo", "started"]);
+    let output = fixture.tenure(&["run", "--", "echo", "started"]);
     assert_eq!(output.stdout, b"started\n", "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::remove_file(home.dir().join("disk/full")).expect("it is there");
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
-    home.begin();
-    assert!(home.state().join("reserve").exists(), "it is set aside again");
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    std::fs::remove_file(fixture.dir().join("disk/full")).expect("it is there");
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+    fixture.start_daemon();
+    assert!(fixture.state().join("reserve").exists(), "it is set aside again");
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
 }
 
 #[test]
 fn output_leaves_room_for_records() {
-    let home = Home::of(on_a_small_disk("16m"));
-    home.begin();
-    let actor = home.actor();
-    let id = home.start_in_background(&[], &[&actor, "flood"]);
-    tenure_it::eventually("the log takes no more", || {
-        let record = home.show(&id);
+    let fixture = DaemonFixture::of(on_a_small_disk("16m"));
+    fixture.start_daemon();
+    let actor = fixture.actor();
+    let id = fixture.start_in_background(&[], &[&actor, "flood"]);
+    tenure_it::eventually("the log is full", || {
+        let record = fixture.show(&id);
         record["output"]["droppedBytes"].as_u64().is_some_and(|lost| lost > (1 << 20)).then_some(())
     });
-    let (free, _) = tenure_os::filesystem::space(home.state()).expect("a disk");
+    let (free, _) = tenure_os::filesystem::space(fixture.state()).expect("a disk");
     assert!(free > 500 << 10, "{free}");
-    let output = home.tenure(&["run", "--", "echo", "started"]);
+    let output = fixture.tenure(&["run", "--", "echo", "started"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(home.tenure(&["cancel", "--now", &id]).status.success());
-    assert_eq!(home.wait(&id), 123);
-    assert!(home.tenure(&["rm", &id]).status.success());
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
+    assert!(fixture.tenure(&["cancel", "--now", &id]).status.success());
+    assert_eq!(fixture.wait(&id), 123);
+    assert!(fixture.tenure(&["rm", &id]).status.success());
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_first_start_on_a_full_disk_says_so() {
         assert!(!output.status.success(), "{args:?}");
         assert!(err.contains("the disk of ") && err.contains("is full"), "{args:?}: {err}");
     }
-    // Its warden would go on trying, on a disk that nobody else sees.
+    // Its warden would keep trying, on a disk that only this test sees.
     std::fs::remove_file(install.dir().join("disk/full")).expect("it is there");
     assert!(install.tenure(&["daemon", "start"]).status.success());
     assert!(install.tenure(&["daemon", "stop"]).status.success());

@@ -1,5 +1,5 @@
-//! Records of sessions from before leases are taken in, with real processes behind them: what is told of each is true,
-//! and not one of them is signalled.
+//! Import of session records from before leases, with real processes behind them: the report on each is true, and none
+//! of them is signalled.
 
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -8,18 +8,18 @@ use std::process::{Child, Command, Stdio};
 use tenure_it::api::Api;
 use tenure_it::bystander::Bystander;
 use tenure_it::install::Install;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 
-/// An adapter, or a wrapper of one: it goes on while its input is open.
+/// An adapter, or a wrapper of one: it runs while its input is open.
 const SCRIPT: &str = "read line\n";
 
 /// An installation, and a directory of records.
-struct Desk {
+struct ImportFixture {
     install: Install,
     records: PathBuf,
 }
 
-/// A session's row, as it lies on disk.
+/// A session's row in the registry file.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     key: String,
@@ -29,7 +29,7 @@ struct Row {
     record: Value,
 }
 
-impl Desk {
+impl ImportFixture {
     fn new() -> Self {
         let install = Install::new().with_daemon();
         let records = install.dir().join("records");
@@ -63,7 +63,7 @@ impl Desk {
     fn rows(&self) -> Vec<Row> {
         let path = self.install.state().join("tenure.db");
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a registry");
-        db.busy_timeout(PATIENCE).expect("a timeout");
+        db.busy_timeout(WAIT_LIMIT).expect("a timeout");
         let mut query = db
             .prepare("SELECT key, state, label, resume, record FROM sessions ORDER BY key")
             .expect("a query");
@@ -91,7 +91,7 @@ fn text(path: &Path) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
-/// What is told of a session.
+/// The report on a session.
 #[track_caller]
 fn told<'a>(report: &'a Value, key: &str) -> &'a Value {
     let records = report["records"].as_array().expect("records");
@@ -105,7 +105,7 @@ fn check(report: &Value, key: &str, process: &str, why: &str) {
     assert!(told["why"].as_str().expect("a text").contains(why), "no {why:?}: {told}");
 }
 
-/// A process that has ended and is not buried, so that nobody else gets its pid.
+/// A process that has ended and is not reaped, so that its pid is not reused.
 #[expect(clippy::disallowed_methods, reason = "a process that is not Tenure's")]
 fn ended() -> Child {
     let child = Command::new("true").stdin(Stdio::null()).spawn().expect("true starts");
@@ -113,21 +113,21 @@ fn ended() -> Child {
     child
 }
 
-/// A moment as acpx writes it.
+/// A time in the format of acpx.
 fn iso(install: &Install, unix_ms: u64) -> String {
     let output = install.shell(&format!("date -u -d @{}.{:03} +%FT%T.%3NZ", unix_ms / 1000, unix_ms % 1000));
     String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
 }
 
 /// Processes that records name, each with its script.
-struct Cast {
+struct ImportedProcesses {
     adapter: (Bystander, String),
     mine: (Bystander, String),
     theirs: (Bystander, String),
 }
 
-impl Cast {
-    fn of(desk: &Desk) -> Self {
+impl ImportedProcesses {
+    fn of(desk: &ImportFixture) -> Self {
         let adapter = desk.script("my adapters", "run.sh");
         let mine = desk.script("mine", "codex-acp-wrapper.mjs");
         let theirs = desk.script("theirs", "codex-acp-wrapper.mjs");
@@ -138,8 +138,8 @@ impl Cast {
         }
     }
 
-    /// Records of the adapter, which no wrapper started.
-    fn write_adapters(&self, desk: &Desk) {
+    /// Writes records of the adapter without a wrapper.
+    fn write_adapters(&self, desk: &ImportFixture) {
         let (pid, script) = (self.adapter.0.pid(), &self.adapter.1);
         let started = proc::started_at_ms(pid).expect("a start");
         let quoted = format!(r#"sh "{script}" 'it'\''s'"#);
@@ -159,8 +159,8 @@ impl Cast {
         desk.write("pid-only.json", &json!({"key": "pid-only", "pid": pid}));
     }
 
-    /// Records that expect a generated wrapper.
-    fn write_wrappers(&self, desk: &Desk) {
+    /// Writes records that expect a generated wrapper.
+    fn write_wrappers(&self, desk: &ImportFixture) {
         let record = |key: &str, (process, script): &(Bystander, String)| {
             let started = proc::started_at_ms(process.pid()).expect("a start");
             let command = format!("sh '{script}'");
@@ -184,9 +184,9 @@ impl Cast {
 }
 
 #[test]
-fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
-    let desk = Desk::new();
-    let cast = Cast::of(&desk);
+fn each_process_is_judged_by_its_evidence_and_none_is_signalled() {
+    let desk = ImportFixture::new();
+    let cast = ImportedProcesses::of(&desk);
     let mut dead = ended();
     cast.write_adapters(&desk);
     cast.write_wrappers(&desk);
@@ -239,8 +239,8 @@ fn each_process_is_judged_by_what_proves_it_and_none_is_signalled() {
 }
 
 #[test]
-fn a_dry_run_tells_the_same_and_writes_nothing() {
-    let desk = Desk::new();
+fn a_dry_run_prints_the_same_and_writes_nothing() {
+    let desk = ImportFixture::new();
     let adapter = Bystander::of(&["sh", &desk.script("adapters", "run.sh")]);
     desk.write(
         "a.json",
@@ -265,8 +265,8 @@ fn a_dry_run_tells_the_same_and_writes_nothing() {
 }
 
 #[test]
-fn what_is_no_record_is_told_or_skipped_and_keeps_nobody_from_being_imported() {
-    let desk = Desk::new();
+fn an_invalid_record_is_reported_or_skipped_and_blocks_no_other() {
+    let desk = ImportFixture::new();
     let outside = desk.install.dir().join("outside.json");
     std::fs::write(&outside, r#"{"key": "outside"}"#).expect("write");
     std::os::unix::fs::symlink(&outside, desk.records.join("link.json")).expect("symlink");
@@ -311,8 +311,8 @@ fn what_is_no_record_is_told_or_skipped_and_keeps_nobody_from_being_imported() {
 }
 
 #[test]
-fn a_child_is_taken_in_after_its_parent_whatever_its_file_is_called() {
-    let desk = Desk::new();
+fn a_child_is_imported_after_its_parent_in_any_file_order() {
+    let desk = ImportFixture::new();
     desk.write("a.json", &json!({"key": "child", "parent": "parent"}));
     desk.write("b.json", &json!({"key": "parent", "parent": "agent:x:main"}));
     desk.write("c.json", &json!({"key": "agent:x:main"}));
@@ -338,8 +338,8 @@ fn a_child_is_taken_in_after_its_parent_whatever_its_file_is_called() {
 }
 
 #[test]
-fn only_an_operator_imports_and_only_from_a_directory_that_there_is() {
-    let desk = Desk::new();
+fn only_an_operator_can_import_and_only_from_an_existing_directory() {
+    let desk = ImportFixture::new();
     desk.write("a.json", &json!({"key": "a"}));
     let api = Api::of(&desk.install);
     let dir = text(&desk.records);
@@ -353,7 +353,7 @@ fn only_an_operator_imports_and_only_from_a_directory_that_there_is() {
         "{said}"
     );
     let asker = desk.rows();
-    assert_eq!(asker.len(), 1, "that of the run that asked");
+    assert_eq!(asker.len(), 1, "the key of the requesting run");
 
     let post = |body: &Value| api.post("/v1/sessions/import", body);
     for bad in [json!({"dir": "records"}), json!({"dir": dir, "wrapperRoot": "mine"}), json!({"dir": "/\0"})]
@@ -371,9 +371,9 @@ fn only_an_operator_imports_and_only_from_a_directory_that_there_is() {
     assert_eq!(said, (Some(0), expected.to_owned()));
 }
 
-/// Starts a process that is not Tenure's, with a child that does not listen to SIGTERM; waits until both are there.
+/// Starts a process that is not Tenure's, with a child that ignores SIGTERM; waits until both are ready.
 #[expect(clippy::disallowed_methods, reason = "a process that is not Tenure's")]
-fn stubborn_tree(desk: &Desk, name: &str) -> (Child, i32, String) {
+fn stubborn_tree(desk: &ImportFixture, name: &str) -> (Child, i32, String) {
     let ready = desk.install.dir().join(format!("{name}.ready"));
     let script = desk.install.dir().join(name);
     let child = format!("trap \"\" TERM; echo $$ > '{}'; while :; do sleep 0.1; done", ready.display());
@@ -384,10 +384,11 @@ fn stubborn_tree(desk: &Desk, name: &str) -> (Child, i32, String) {
     (root, child, script)
 }
 
-/// The root is proven to be the recorded one, so it ends with its session, children and all; whoever is not is not touched.
+/// The root is proven to be the recorded one, so it ends with its session, children included; other processes
+/// are not touched.
 #[test]
 fn closing_an_imported_session_ends_its_verified_process_and_no_other() {
-    let desk = Desk::new();
+    let desk = ImportFixture::new();
     std::fs::write(desk.install.config(), "[run]\ngrace = '300ms'\n").expect("a configuration");
     let (mut root, child, script) = stubborn_tree(&desk, "mine.sh");
     let (mut other, others_child, _) = stubborn_tree(&desk, "theirs.sh");

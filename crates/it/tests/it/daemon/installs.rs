@@ -1,22 +1,22 @@
-//! Two installations whose runs look alike: neither ever touches the other's. One state root has one
-//! identity, which is this machine's.
+//! Two installations whose runs look alike: neither ever touches the other's. One state root has one identity, which is
+//! bound to this machine.
 
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use tenure_it::bystander::Bystander;
-use tenure_it::forsake::Forsaken;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
+use tenure_it::orphaned_run::OrphanedRun;
+use tenure_it::owned_daemon::OwnedDaemon;
 use tenure_it::proc;
-use tenure_it::served::Served;
 
 const SCRIPT: &str = "echo ready; sh -c 'setsid sleep 600 & sleep 600' & wait; :";
 
-/// Everybody of a run, from its keeper down.
+/// All processes of a run, from its keeper down.
 #[track_caller]
-fn everybody(served: &Served, run: &str) -> Vec<Known> {
+fn everybody(served: &OwnedDaemon, run: &str) -> Vec<HeldProcess> {
     let [keeper, _] = served.keepers(run);
-    let below = proc::descendants(keeper.pid).into_iter().filter_map(Known::hold);
+    let below = proc::descendants(keeper.pid).into_iter().filter_map(HeldProcess::hold);
     [keeper].into_iter().chain(below).collect()
 }
 
@@ -26,23 +26,23 @@ fn two_installations_with_runs_that_look_alike_leave_each_other_alone() {
         let install = || if cgroup { Install::new() } else { Install::new().without_cgroup() };
         let bystander =
             Bystander::start(&["--pids", "pids", "child", "setsid", "ignore-term", "sleep"], "child");
-        let theirs = Served::start(install());
-        let mut ours = Served::start(install());
+        let theirs = OwnedDaemon::start(install());
+        let mut ours = OwnedDaemon::start(install());
         let flags = ["--label", "same", "--session", "agent:main:same", "--scope", "same"];
         let alike = theirs.install.start_in_background(&flags, &["sh", "-c", SCRIPT]);
         theirs.install.wait_for_output(&alike, "ready");
         let their_processes = everybody(&theirs, &alike);
         // Keepers and nursery killed with the daemon, then the daemon alone, then the nursery alone.
-        let forsaken = Forsaken::by(&mut ours, &flags, SCRIPT);
+        let orphaned = OrphanedRun::from_script(&mut ours, &flags, SCRIPT);
         ours.restart();
-        assert_eq!(ours.ending(&forsaken.run)["reason"], "owner-lost");
-        forsaken.wait_dead();
+        assert_eq!(ours.ending(&orphaned.run)["reason"], "owner-lost");
+        orphaned.wait_dead();
         let resumed = ours.install.start_in_background(&flags, &["sh", "-c", SCRIPT]);
         ours.kill();
         ours.restart();
         let [_, nursery] = ours.keepers(&resumed);
         nursery.send(Signal::KILL);
-        assert_eq!(ours.install.tenure(&["cancel", &alike]).status.code(), Some(4), "it is not known there");
+        assert_eq!(ours.install.tenure(&["cancel", &alike]).status.code(), Some(4), "it is unknown there");
         for words in
             [&["cancel", "--scope", "same"][..], &["cancel", "--session", "agent:main:same"], &["reap"]]
         {
@@ -61,8 +61,8 @@ fn two_installations_with_runs_that_look_alike_leave_each_other_alone() {
 }
 
 #[test]
-fn the_instances_identity_is_its_owners_alone_and_stays() {
-    let mut served = Served::start(Install::new());
+fn the_instances_identity_is_private_and_permanent() {
+    let mut served = OwnedDaemon::start(Install::new());
     let path = served.install.state().join("instance-id");
     let mode = std::fs::metadata(&path).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -74,16 +74,16 @@ fn the_instances_identity_is_its_owners_alone_and_stays() {
     assert_eq!(served.install.show(&run)["ownerInstanceId"], first.as_str());
 }
 
-fn health(served: &Served) -> String {
+fn health(served: &OwnedDaemon) -> String {
     let status = served.install.tenure(&["daemon", "status", "--json"]);
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).expect("JSON");
     status["instanceId"].as_str().expect("an id").to_owned()
 }
 
-/// The file is made to name another machine, as it does on a copy of the state root.
+/// The file names another machine, as it does on a copy of the state root.
 #[test]
 fn a_copy_of_the_identity_on_another_machine_is_another_instance_for_good() {
-    let mut served = Served::start(Install::new());
+    let mut served = OwnedDaemon::start(Install::new());
     let path = served.install.state().join("instance-id");
     let text = std::fs::read_to_string(&path).expect("a file");
     let Some((id, machine)) = text.trim_end().split_once('\n') else {
@@ -102,7 +102,7 @@ fn a_copy_of_the_identity_on_another_machine_is_another_instance_for_good() {
     served.kill();
     std::fs::write(&path, format!("{id}\n{machine}\n")).expect("written");
     served.restart();
-    assert_eq!(health(&served), id, "at home it is itself");
+    assert_eq!(health(&served), id, "on its own machine it keeps its identity");
     served.kill();
     // The file of an older Tenure names no machine.
     std::fs::write(&path, format!("{id}\n")).expect("written");
@@ -110,17 +110,17 @@ fn a_copy_of_the_identity_on_another_machine_is_another_instance_for_good() {
     assert_eq!(health(&served), id);
 }
 
-/// What was recorded on another machine can be neither seen nor denied from here.
+/// A process recorded on another machine can be neither seen nor ruled out from here.
 #[test]
-fn a_run_that_was_recorded_on_another_machine_is_left_alone() {
-    let mut served = Served::start(Install::new());
-    let run = Forsaken::by(&mut served, &[], "echo ready; exec sleep 600");
-    tenure_it::forsake::rewrite_note(&served, &run.run, |note| {
+fn a_run_recorded_on_another_machine_is_left_alone() {
+    let mut served = OwnedDaemon::start(Install::new());
+    let run = OrphanedRun::from_script(&mut served, &[], "echo ready; exec sleep 600");
+    tenure_it::orphaned_run::rewrite_note(&served, &run.run, |note| {
         note.root.place.machine_id = Some("0123456789abcdef0123456789abcdef".to_owned());
     });
     served.restart();
     served.assert_judged(&run.run, &["retry-later"]);
-    let told = served.told(&run.run, "reconciled").remove(0);
+    let told = served.events_of(&run.run, "reconciled").remove(0);
     assert!(told["detail"]["evidence"].as_str().expect("why").contains("another machine"), "{told}");
     assert_eq!((run.living(), &served.install.show(&run.run)["state"]), (1, &"running".into()));
 }

@@ -6,12 +6,12 @@ use serde_json::json;
 use std::path::Path;
 use std::process::Command;
 use tenure_it::api::Api;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::eventually;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::{Install, tenure};
-use tenure_it::known::Known;
-use tenure_it::pauses::Paused;
+use tenure_it::paused_run::PausedRun;
 use tenure_it::proc;
-use tenure_it::started::Started;
 
 /// A script that tries every way to start a daemon, and writes their output to the file `said`.
 const START_DAEMONS: &str = "unset TENURE_NO_AUTOSTART TENURE_PAUSE; \
@@ -23,7 +23,7 @@ const START_DAEMONS: &str = "unset TENURE_NO_AUTOSTART TENURE_PAUSE; \
 #[track_caller]
 fn said(install: &Install) -> String {
     let path = install.dir().join("said");
-    eventually("what was said", || std::fs::read_to_string(&path).ok())
+    eventually("the message", || std::fs::read_to_string(&path).ok())
 }
 
 #[track_caller]
@@ -37,10 +37,10 @@ fn assert_no_daemon_was_started(install: &Install) {
 
 /// Keeper and nursery of a run.
 #[track_caller]
-fn keepers(install: &Install, run: &str) -> [Known; 2] {
+fn keepers(install: &Install, run: &str) -> [HeldProcess; 2] {
     let keeper = install.show(run)["keeperPid"].as_i64().and_then(|pid| pid.try_into().ok()).expect("a pid");
     let (_, nursery, ..) = proc::stat(keeper).expect("a keeper");
-    [keeper, nursery].map(|pid| Known::hold(pid).expect("it lives"))
+    [keeper, nursery].map(|pid| HeldProcess::hold(pid).expect("it lives"))
 }
 
 /// A child of the root that outlives it: it waits for the file `go`, then runs a script.
@@ -49,17 +49,17 @@ fn waits_then(script: &str) -> String {
 }
 
 #[test]
-fn no_daemon_is_started_by_a_runs_first_deed() {
+fn a_runs_first_action_starts_no_daemon() {
     let install = Install::new();
     let script = format!("{START_DAEMONS}; exec sleep 0");
-    let mut paused = Paused::start(
+    let mut paused = PausedRun::start(
         &install,
         "keeper-released",
         &["run", "--on-escape", "reap", "--", "sh", "-c", &script],
         &[("TENURE", tenure())],
     );
     assert_no_daemon_was_started(&install);
-    paused.go_on();
+    paused.resume();
     assert_eq!(paused.cli.code(), 0);
 }
 
@@ -72,11 +72,11 @@ fn no_daemon_is_started_below_a_nursery() {
     let [keeper, nursery] = keepers(&install, &run);
     nursery.stop();
     keeper.send(Signal::KILL);
-    keeper.wait_dead(tenure_it::PATIENCE);
+    keeper.wait_dead(tenure_it::WAIT_LIMIT);
     std::fs::write(install.dir().join("go"), "").expect("it waits");
     assert_no_daemon_was_started(&install);
     nursery.send(Signal::CONT);
-    nursery.wait_dead(tenure_it::PATIENCE);
+    nursery.wait_dead(tenure_it::WAIT_LIMIT);
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn no_daemon_is_started_in_a_runs_cgroup() {
         return install.cancel(&run);
     }
     let holders = keepers(&install, &run);
-    holders.iter().for_each(Known::stop);
+    holders.iter().for_each(HeldProcess::stop);
     for holder in &holders {
         holder.send(Signal::KILL);
-        holder.wait_dead(tenure_it::PATIENCE);
+        holder.wait_dead(tenure_it::WAIT_LIMIT);
     }
     std::fs::write(install.dir().join("go"), "").expect("it waits");
     assert_no_daemon_was_started(&install);
@@ -110,7 +110,8 @@ fn no_daemon_is_started_in_a_pid_namespace_inside_a_run() {
     if !can.args(&unshare[1..]).args(["--mount-proc", "true"]).status().is_ok_and(|status| status.success()) {
         return eprintln!("cannot run here: unshare cannot make a pid namespace");
     }
-    // With its own `/proc` a process sees nobody outside, but carries the lease. Without one it sees its keeper.
+    // With its own `/proc` a process sees none outside, but carries the lease. Without one it sees its
+    // keeper.
     for inside in [&["--mount-proc"][..], &["env", "-u", "TENURE_LEASE_ID"]] {
         let run = ["run", "--on-escape", "reap", "--"];
         let _ = install.tenure(&[&run, &unshare[..], inside, &["sh", "-c", START_DAEMONS]].concat());
@@ -120,7 +121,7 @@ fn no_daemon_is_started_in_a_pid_namespace_inside_a_run() {
 }
 
 #[test]
-fn who_killed_its_keeper_has_no_rights() {
+fn a_client_that_killed_its_keeper_has_no_rights() {
     let install = Install::new().with_daemon();
     let api = Api::of(&install);
     let other = api.start(&json!({"command": ["sleep", "1000"], "session": "agent:b:main"}));
@@ -136,13 +137,13 @@ fn who_killed_its_keeper_has_no_rights() {
         let [keeper, nursery] = keepers(&install, &run);
         nursery.stop();
         keeper.send(Signal::KILL);
-        keeper.wait_dead(tenure_it::PATIENCE);
+        keeper.wait_dead(tenure_it::WAIT_LIMIT);
         std::fs::write(install.dir().join("go"), "").expect("it waits");
         let said = said(&install);
         nursery.send(Signal::CONT);
         assert_eq!(said.matches("so it has no rights").count(), 5, "{said}");
         assert!(!said.contains(&other) && !said.contains("code 0"), "{said}");
-        assert!(said.contains("ok for "), "it may know that there is a daemon: {said}");
+        assert!(said.contains("ok for "), "it may learn that a daemon runs: {said}");
         assert_eq!(api.get(&format!("/v1/runs/{other}")).is(200).json()["state"], "running");
         assert!(!install.dir().join("copy").exists());
         assert_eq!(api.wait(&run)["termination"]["reason"], "owner-lost");
@@ -154,7 +155,7 @@ fn who_killed_its_keeper_has_no_rights() {
 
 /// Without a cgroup and without its lease, only the parent shows that such a process belongs to a run.
 #[test]
-fn who_killed_its_keeper_and_its_nursery_has_no_rights() {
+fn a_client_that_killed_its_keeper_and_nursery_has_no_rights() {
     let install = Install::new().without_cgroup().with_daemon();
     let api = Api::of(&install);
     let other = api.start(&json!({"command": ["sleep", "1000"], "session": "agent:b:main"}));
@@ -165,10 +166,10 @@ fn who_killed_its_keeper_and_its_nursery_has_no_rights() {
         "cwd": install.dir(), "env": {"T": tenure(), "TENURE_NO_AUTOSTART": "1"}}));
     install.wait_for_output(&run, "up");
     let holders = keepers(&install, &run);
-    holders.iter().for_each(Known::stop);
+    holders.iter().for_each(HeldProcess::stop);
     for holder in &holders {
         holder.send(Signal::KILL);
-        holder.wait_dead(tenure_it::PATIENCE);
+        holder.wait_dead(tenure_it::WAIT_LIMIT);
     }
     std::fs::write(install.dir().join("go"), "").expect("it waits");
     let said = said(&install);
@@ -177,7 +178,7 @@ fn who_killed_its_keeper_and_its_nursery_has_no_rights() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the daemon has a pid namespace of its own here")]
-fn a_client_of_another_pid_namespace_is_told_what_is_the_matter() {
+fn a_client_of_another_pid_namespace_gets_a_clear_error() {
     let install = Install::new();
     let mut inner = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -195,7 +196,7 @@ fn a_client_of_another_pid_namespace_is_told_what_is_the_matter() {
         .args(["daemon", "run"])
         .env("TENURE_STATE", install.state())
         .stdin(std::process::Stdio::null());
-    let namespace = Started::new(daemon);
+    let namespace = ChildProgram::new(daemon);
     eventually("its socket", || Path::exists(&install.state().join("daemon.sock")).then_some(()));
     let ask = |args: &[&str]| {
         let output = install.tenure(args);

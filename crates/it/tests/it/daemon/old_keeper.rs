@@ -1,18 +1,17 @@
-//! A keeper that an older Tenure started goes on under a newer daemon, which tells it only what it has words for.
+//! A keeper of an older Tenure under a newer daemon, which uses only the keeper's own protocol version.
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use tenure_it::api::Api;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::eventually;
 use tenure_it::install::Install;
 use tenure_it::namespace::laboratory;
-use tenure_it::served::Served;
-use tenure_it::started::Started;
+use tenure_it::owned_daemon::OwnedDaemon;
 
-/// A run that a keeper of version one keeps, and what that is asked.
+/// A run under a keeper of version one, and the requests that the keeper got.
 struct Old {
     run: String,
-    keeper: Started,
+    keeper: ChildProgram,
     record: PathBuf,
 }
 
@@ -33,12 +32,12 @@ impl Old {
         }
         let record = install.dir().join("asked");
         let words = ["old-keeper", path.to_str().expect("UTF-8"), record.to_str().expect("UTF-8")];
-        let mut keeper = Started::new(laboratory(&words));
+        let mut keeper = ChildProgram::new(laboratory(&words));
         keeper.wait_for("ready");
         Self { run, keeper, record }
     }
 
-    /// What it was asked, in one text.
+    /// Its requests, in one text.
     fn asked(&self) -> String {
         std::fs::read_to_string(&self.record).unwrap_or_default()
     }
@@ -55,30 +54,21 @@ impl Old {
 
 /// Follows a run's output through the daemon until it holds this text, and hangs up.
 #[track_caller]
-fn follow(served: &Served, run: &str, text: &str) {
-    let mut stream = UnixStream::connect(served.install.state().join("daemon.sock")).expect("a daemon");
-    stream.set_read_timeout(Some(tenure_it::PATIENCE)).expect("a timeout");
-    let request = format!("GET /v1/runs/{run}/output?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("asked");
-    let mut heard = Vec::new();
-    while !String::from_utf8_lossy(&heard).contains(text) {
-        let mut chunk = [0; 4096];
-        let n = stream.read(&mut chunk).expect("an answer");
-        assert!(n > 0, "no {text:?}: {}", String::from_utf8_lossy(&heard));
-        heard.extend_from_slice(&chunk[..n]);
-    }
+fn follow(served: &OwnedDaemon, run: &str, text: &str) {
+    let api = Api::Local(served.install.state().join("daemon.sock"));
+    api.follow(&format!("/v1/runs/{run}/output?follow=true"), &[]).wait_for(text);
 }
 
 #[test]
-fn an_old_keeper_is_resumed_followed_cancelled_and_its_ending_taken() {
+fn an_old_keeper_can_be_resumed_followed_and_cancelled_and_its_ending_is_recorded() {
     let install = Install::new().without_cgroup();
     let mut old = Old::start(&install, &[]);
-    let mut served = Served::start(install);
+    let mut served = OwnedDaemon::start(install);
     let run = old.run.clone();
     served.assert_judged(&run, &["resume"]);
     assert_eq!(served.install.show(&run)["state"], "running");
     follow(&served, &run, "followed");
-    // That nobody follows any more is not said; the next word is.
+    // The end of following is not sent; the next request is.
     assert_eq!(served.install.logs(&[&run]), b"old\nfollowed\n");
     assert_eq!(served.install.tenure(&["send-keys", &run, "Enter"]).status.code(), Some(1));
     served.kill();
@@ -87,20 +77,20 @@ fn an_old_keeper_is_resumed_followed_cancelled_and_its_ending_taken() {
     served.install.cancel(&run);
     let ending = served.ending(&run);
     assert_eq!((&ending["reason"], &ending["signal"]), (&"manual-cancel".into(), &15.into()), "{ending}");
-    assert_eq!(served.told(&run, "run-ended").len(), 1);
+    assert_eq!(served.events_of(&run, "run-ended").len(), 1);
     assert_eq!(old.keeper.code(), 0);
     old.assert_was_asked_in_its_own_words();
     assert!(old.asked().contains("\"ask\":\"follow\""), "{}", old.asked());
 }
 
 #[test]
-fn an_old_keeper_of_a_lost_owner_is_asked_to_end_in_the_words_that_it_has() {
+fn an_old_keeper_of_a_lost_owner_is_cancelled_in_its_own_protocol_version() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("registry.db");
-    let thief = Served::start(Served::sharing(&path));
-    let install = Served::sharing(&path).without_cgroup();
+    let thief = OwnedDaemon::start(OwnedDaemon::sharing(&path));
+    let install = OwnedDaemon::sharing(&path).without_cgroup();
     let mut old = Old::start(&install, &["--orphan", "terminate"]);
-    let mut owner = Served::start(install);
+    let mut owner = OwnedDaemon::start(install);
     owner.assert_judged(&old.run, &["resume"]);
     owner.kill();
     assert_eq!(thief.ending(&old.run)["confirmed"], true);
@@ -111,10 +101,10 @@ fn an_old_keeper_of_a_lost_owner_is_asked_to_end_in_the_words_that_it_has() {
 }
 
 #[test]
-fn an_old_keeper_goes_on_after_the_daemon_is_stopped_on_purpose() {
+fn an_old_keeper_continues_after_a_deliberate_daemon_stop() {
     let install = Install::new().without_cgroup();
     let mut old = Old::start(&install, &[]);
-    let mut served = Served::start(install);
+    let mut served = OwnedDaemon::start(install);
     served.stop();
     eventually("it is released", || old.asked().contains("\"ask\":\"release\"").then_some(()));
     assert!(old.keeper.ended().is_none());

@@ -1,9 +1,9 @@
-//! A daemon that dies and is not started again: its runs wait for the orphan grace, end with nobody left, and say why. The
-//! next daemon, whenever it comes, takes those endings.
+//! A daemon that dies and is not restarted: its runs wait for the orphan grace, end with no process left, and record
+//! why. The next daemon, at any later time, records those endings.
 
 use tenure_it::TRANSPORTS;
-use tenure_it::home::Home;
-use tenure_it::{PATIENCE, eventually};
+use tenure_it::daemon_fixture::DaemonFixture;
+use tenure_it::{WAIT_LIMIT, eventually};
 use tenure_keeper::rundir::RunDir;
 
 const RUNS: usize = 20;
@@ -11,16 +11,17 @@ const TREES: [&[&str]; 4] =
     [&["tree"], &["ignore-term", "sleep"], &["child", "setsid", "ignore-term", "sleep"], &["sleep"]];
 
 #[test]
-fn twenty_runs_whose_daemon_does_not_come_back_are_all_gone_and_accounted_for() {
-    let home = Home::unwatched();
+fn twenty_runs_whose_daemon_does_not_return_all_end_with_a_record() {
+    let fixture = DaemonFixture::without_warden();
     let flags = ["--grace", "100ms", "--orphan-grace", "300ms", "--on-escape", "reap"];
-    let ids: Vec<String> =
-        (0..RUNS).map(|n| home.act(&[TRANSPORTS[n % 2], &flags].concat(), TREES[n % TREES.len()])).collect();
-    ids.iter().for_each(|id| home.wait_ready(id));
-    home.kill();
-    home.wait_nobody(PATIENCE);
+    let ids: Vec<String> = (0..RUNS)
+        .map(|n| fixture.act(&[TRANSPORTS[n % 2], &flags].concat(), TREES[n % TREES.len()]))
+        .collect();
+    ids.iter().for_each(|id| fixture.wait_ready(id));
+    fixture.kill();
+    fixture.wait_nobody(WAIT_LIMIT);
     for id in &ids {
-        let dir = RunDir::open(&home.run_path(id)).expect("a run's directory");
+        let dir = RunDir::open(&fixture.run_path(id)).expect("a run's directory");
         let ending = eventually("an ending", || dir.ending().expect("an ending that is whole")).termination;
         assert_eq!(
             (ending.reason.to_string().as_str(), ending.confirmed),
@@ -28,47 +29,51 @@ fn twenty_runs_whose_daemon_does_not_come_back_are_all_gone_and_accounted_for() 
             "{ending:?}"
         );
     }
-    // Nobody is left at all: no keeper, no nursery.
-    home.find_nothing();
-    home.begin();
-    let ledger = home.audit();
+    // Nothing is left at all: no keeper, no nursery.
+    fixture.assert_nothing_left();
+    fixture.start_daemon();
+    let ledger = fixture.audit();
     for id in &ids {
         assert_eq!(ledger.run(id).reason(), Some("owner-lost"));
-        assert_eq!(home.wait(id), 123);
+        assert_eq!(fixture.wait(id), 123);
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_daemon_that_comes_back_within_the_grace_keeps_every_run() {
-    let home = Home::unwatched();
+fn a_daemon_that_returns_within_the_grace_keeps_every_run() {
+    let fixture = DaemonFixture::without_warden();
     let flags = ["--grace", "100ms", "--orphan-grace", "30s"];
     let ids: Vec<String> =
-        (0..RUNS).map(|n| home.act(&[TRANSPORTS[n % 2], &flags].concat(), &["sleep"])).collect();
-    ids.iter().for_each(|id| home.wait_ready(id));
-    home.kill();
-    home.begin();
+        (0..RUNS).map(|n| fixture.act(&[TRANSPORTS[n % 2], &flags].concat(), &["sleep"])).collect();
+    ids.iter().for_each(|id| fixture.wait_ready(id));
+    fixture.kill();
+    fixture.start_daemon();
     for id in &ids {
-        assert_eq!(home.show(id)["state"], "running");
+        assert_eq!(fixture.show(id)["state"], "running");
     }
-    home.ask_to_cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(ids.iter().all(|id| home.wait(id) == 123));
-    home.finish();
+    fixture.ask_to_cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(ids.iter().all(|id| fixture.wait(id) == 123));
+    fixture.finish();
 }
 
-/// The time without a daemon begins anew with each death.
+/// The time without a daemon restarts with each crash.
 #[test]
-fn the_grace_is_for_each_absence() {
-    let home = Home::unwatched();
-    let id = home.act(&["--grace", "100ms", "--orphan-grace", "8s"], &["sleep"]);
-    home.wait_ready(&id);
+fn each_absence_gets_the_full_grace() {
+    let fixture = DaemonFixture::without_warden();
+    let id = fixture.act(&["--grace", "100ms", "--orphan-grace", "8s"], &["sleep"]);
+    fixture.wait_ready(&id);
     for _ in 0..3 {
-        home.kill();
-        assert_eq!(home.tenure(&["wait", "--timeout", "3s", &id]).status.code(), Some(124), "it goes on");
-        home.begin();
+        fixture.kill();
+        assert_eq!(
+            fixture.tenure(&["wait", "--timeout", "3s", &id]).status.code(),
+            Some(124),
+            "the run is alive"
+        );
+        fixture.start_daemon();
     }
-    assert_eq!(home.show(&id)["state"], "running");
-    home.ask_to_cancel(&[&id]);
-    assert_eq!(home.wait(&id), 123);
-    home.finish();
+    assert_eq!(fixture.show(&id)["state"], "running");
+    fixture.ask_to_cancel(&[&id]);
+    assert_eq!(fixture.wait(&id), 123);
+    fixture.finish();
 }

@@ -1,39 +1,39 @@
-//! The eight cases of the process lifecycle simulator, with real processes: what becomes of a recorded run when its
-//! daemon comes back and nobody keeps it.
+//! The eight cases of the process lifecycle simulator, with real processes: the outcome of a recorded run without a
+//! keeper when its daemon returns.
 
 use rustix::process::Signal;
 use tenure_core::journal::What;
 use tenure_core::signal;
 use tenure_it::api::Api;
 use tenure_it::bystander::Bystander;
-use tenure_it::forsake::{Forsaken, OUTLIVING, rewrite_note};
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::ledger::metric;
-use tenure_it::served::Served;
-use tenure_it::{PATIENCE, eventually, namespace, proc};
+use tenure_it::orphaned_run::{OUTLIVING, OrphanedRun, rewrite_note};
+use tenure_it::owned_daemon::OwnedDaemon;
+use tenure_it::registry_file::metric;
+use tenure_it::{WAIT_LIMIT, eventually, namespace, proc};
 
 fn bystander() -> Bystander {
     Bystander::start(&["--pids", "pids", "child", "setsid", "ignore-term", "sleep"], "child")
 }
 
-fn served(cgroup: bool) -> Served {
-    Served::start(if cgroup { Install::new() } else { Install::new().without_cgroup() })
+fn served(cgroup: bool) -> OwnedDaemon {
+    OwnedDaemon::start(if cgroup { Install::new() } else { Install::new().without_cgroup() })
 }
 
 #[test]
-fn a_pid_that_an_unrelated_process_has_now_is_not_signalled() {
+fn a_pid_reused_by_an_unrelated_process_is_not_signalled() {
     namespace::play(600, &["reconcile-reuse"]);
 }
 
 #[test]
-fn a_pid_that_is_another_gateways_root_now_is_not_signalled() {
+fn a_pid_reused_by_another_gateways_root_is_not_signalled() {
     let mut ours = served(false);
     let theirs = served(false);
     let command = ["sh", "-c", "echo ready; exec sleep 600"];
     let other = theirs.install.start_in_background(&["--label", "alike"], &command);
     let root = theirs.install.show(&other)["pid"].as_i64().expect("a pid");
-    let mine = Forsaken::of(&mut ours, &["--label", "alike"], &command);
+    let mine = OrphanedRun::from_command(&mut ours, &["--label", "alike"], &command);
     mine.wait_dead();
     rewrite_note(&ours, &mine.run, |note| note.root.pid = i32::try_from(root).expect("a pid"));
     ours.restart();
@@ -47,11 +47,11 @@ fn a_pid_that_is_another_gateways_root_now_is_not_signalled() {
 }
 
 #[test]
-fn a_command_that_reads_otherwise_than_it_was_asked_for_is_known_all_the_same() {
+fn a_command_that_changed_its_command_line_is_still_recognized() {
     for cgroup in [true, false] {
         let bystander = bystander();
         let mut served = served(cgroup);
-        let run = Forsaken::by(&mut served, &[], "echo 'it'\\''s \"ready\"'; exec sleep 600");
+        let run = OrphanedRun::from_script(&mut served, &[], "echo 'it'\\''s \"ready\"'; exec sleep 600");
         assert_eq!(run.living(), 1);
         served.restart();
         assert_eq!(served.ending(&run.run)["reason"], "owner-lost");
@@ -66,9 +66,12 @@ fn a_grandchild_that_outlived_its_parent_and_its_keeper_is_ended() {
     for cgroup in [true, false] {
         let bystander = bystander();
         let mut served = served(cgroup);
-        // The root dies with its keeper; what it started does not.
-        let run =
-            Forsaken::of(&mut served, &[], &["sh", "-c", "(sleep 600 & exec sleep 600) & echo ready; wait"]);
+        // The root dies with its keeper; its children do not.
+        let run = OrphanedRun::from_command(
+            &mut served,
+            &[],
+            &["sh", "-c", "(sleep 600 & exec sleep 600) & echo ready; wait"],
+        );
         eventually("the root is gone", || run.members[0].is_dead().then_some(()));
         assert!(run.living() >= 1);
         served.restart();
@@ -78,7 +81,7 @@ fn a_grandchild_that_outlived_its_parent_and_its_keeper_is_ended() {
             (&"reconciled-stale".into(), &serde_json::Value::Null)
         );
         assert_eq!(ending["detail"], "its root is gone", "{ending}");
-        // Who cleared its environment might live on unseen without a cgroup.
+        // A process with a cleared environment might be alive unseen without a cgroup.
         assert_eq!(ending["confirmed"], cgroup, "{ending}");
         run.wait_dead();
         bystander.assert_untouched();
@@ -86,11 +89,11 @@ fn a_grandchild_that_outlived_its_parent_and_its_keeper_is_ended() {
 }
 
 #[test]
-fn whoever_does_not_leave_when_asked_is_killed_after_the_grace() {
+fn a_process_that_ignores_sigterm_is_killed_after_the_grace() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("registry.db");
-    let thief = Served::start(Served::sharing(&path));
-    let mut owner = Served::start(Served::sharing(&path));
+    let thief = OwnedDaemon::start(OwnedDaemon::sharing(&path));
+    let mut owner = OwnedDaemon::start(OwnedDaemon::sharing(&path));
     let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
     let flags = ["--orphan", "terminate", "--grace", "100ms"];
     let run = owner.install.start_in_background(&flags, &["sh", "-c", script]);
@@ -110,16 +113,16 @@ fn whoever_does_not_leave_when_asked_is_killed_after_the_grace() {
     thief.assert_judged(&run, &["end-by-policy"]);
 }
 
-/// Somebody has put a mount over what `/proc` says of the root.
+/// A mount hides the root's `/proc` directory.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a daemon that may not see a process is started by unshare")]
-fn a_process_table_that_cannot_be_read_means_leave_it_alone_and_say_so() {
+fn an_unreadable_process_table_is_reported_and_nothing_is_touched() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("cannot run here: only root can hide a process");
         return;
     }
     let mut served = served(false);
-    let run = Forsaken::by(&mut served, &[], "echo ready; exec sleep 600");
+    let run = OrphanedRun::from_script(&mut served, &[], "echo ready; exec sleep 600");
     let hide = format!("mount -t tmpfs none /proc/{} && exec \"$@\"", run.members[0].pid);
     let tenure = served.install.command(&["daemon", "run"]);
     let mut command = std::process::Command::new("unshare");
@@ -138,7 +141,7 @@ fn a_process_table_that_cannot_be_read_means_leave_it_alone_and_say_so() {
     assert_eq!(
         (served.install.show(&run.run), served.events().len()),
         before,
-        "nothing was changed or told again"
+        "nothing was changed or reported again"
     );
     assert_eq!(run.living(), 1);
     assert_eq!(served.install.tenure(&["reap", "--run", "ffffffff"]).status.code(), Some(4));
@@ -150,12 +153,12 @@ fn a_process_table_that_cannot_be_read_means_leave_it_alone_and_say_so() {
 }
 
 #[test]
-fn a_stale_lease_on_a_process_that_is_gone_is_stolen_and_closed() {
+fn a_stale_lease_on_a_dead_process_is_stolen_and_closed() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("registry.db");
-    let thief = Served::start(Served::sharing(&path));
-    let mut owner = Served::start(Served::sharing(&path));
-    let run = Forsaken::of(&mut owner, &[], &["sh", "-c", "echo ready; exec sleep 600"]);
+    let thief = OwnedDaemon::start(OwnedDaemon::sharing(&path));
+    let mut owner = OwnedDaemon::start(OwnedDaemon::sharing(&path));
+    let run = OrphanedRun::from_command(&mut owner, &[], &["sh", "-c", "echo ready; exec sleep 600"]);
     run.wait_dead();
     let ending = thief.ending(&run.run);
     assert_eq!(
@@ -165,9 +168,9 @@ fn a_stale_lease_on_a_process_that_is_gone_is_stolen_and_closed() {
     let shown = thief.install.show(&run.run);
     assert_eq!((&shown["leaseEpoch"], &shown["leaseState"]), (&2.into(), &"lost".into()), "{shown}");
     thief.assert_judged(&run.run, &["close-as-lost"]);
-    assert_eq!(thief.told(&run.run, "lease-stolen").len(), 1);
+    assert_eq!(thief.events_of(&run.run, "lease-stolen").len(), 1);
     owner.restart();
-    assert_eq!(owner.told(&run.run, "run-ended").len(), 1);
+    assert_eq!(owner.events_of(&run.run, "run-ended").len(), 1);
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn a_startup_orphan_of_a_wrapper_a_child_and_a_grandchild_is_ended_whole() {
         let bystander = bystander();
         let mut served = served(cgroup);
         let script = "sh -c 'setsid sh -c \"sleep 600 & echo ready; wait\" & wait' & wait; :";
-        let run = Forsaken::by(&mut served, &[], script);
+        let run = OrphanedRun::from_script(&mut served, &[], script);
         assert!(run.living() >= 4, "a wrapper, a child, a grandchild and its own: {}", run.living());
         served.restart();
         let ending = served.ending(&run.run);
@@ -190,33 +193,33 @@ fn a_startup_orphan_of_a_wrapper_a_child_and_a_grandchild_is_ended_whole() {
         let named = ending["leftoverProcesses"].as_array().expect("names");
         assert_eq!(named.len() as u64, ending["leftovers"].as_u64().expect("a count"), "{ending}");
         assert!(named.iter().all(|one| one["pid"].is_number() && one["exe"].is_string()), "{ending}");
-        let told = served.told(&run.run, "run-escaped");
+        let told = served.events_of(&run.run, "run-escaped");
         assert_eq!(told.len(), named.len(), "{told:?}");
-        assert!(!served.told(&run.run, "run-signalled").is_empty());
+        assert!(!served.events_of(&run.run, "run-signalled").is_empty());
         run.wait_dead();
         served.assert_judged(&run.run, &["end-tree"]);
-        assert_eq!(served.told(&run.run, "run-ended").len(), 1);
+        assert_eq!(served.events_of(&run.run, "run-ended").len(), 1);
         bystander.assert_untouched();
     }
 }
 
 #[test]
-fn whom_a_daemon_kills_for_a_fallen_keeper_and_nursery_is_told_with_the_proof_and_counted() {
+fn a_kill_for_a_dead_keeper_and_nursery_is_reported_with_proof_and_counted() {
     for wanted in [true, false] {
         let served = served(wanted);
         let script = "setsid sleep 600 & echo ready; exec sleep 600";
         let run = served.install.start_in_background(&[], &[&OUTLIVING[..], &["sh", "-c", script]].concat());
         served.install.wait_for_output(&run, "ready");
-        // Where none can be had there is none.
+        // A boundary without a cgroup where none is available.
         let cgroup = served.install.show(&run)["boundary"]["kind"] == "cgroup";
         let keepers = served.keepers(&run);
-        let members: Vec<Known> =
-            proc::descendants(keepers[0].pid).into_iter().filter_map(Known::hold).collect();
-        keepers.iter().for_each(Known::stop);
+        let members: Vec<HeldProcess> =
+            proc::descendants(keepers[0].pid).into_iter().filter_map(HeldProcess::hold).collect();
+        keepers.iter().for_each(HeldProcess::stop);
         keepers.iter().for_each(|one| one.send(Signal::KILL));
         let ending = served.ending(&run);
         assert_eq!(ending["reason"], "owner-lost", "{ending}");
-        members.iter().for_each(|one| one.wait_dead(PATIENCE));
+        members.iter().for_each(|one| one.wait_dead(WAIT_LIMIT));
         let api = Api::of(&served.install);
         let story = api.get(&format!("/v1/runs/{run}/why")).is(200).json();
         let lines = |what: &str| -> Vec<String> {
@@ -245,9 +248,9 @@ fn whom_a_daemon_kills_for_a_fallen_keeper_and_nursery_is_told_with_the_proof_an
     }
 }
 
-/// Nobody is left but the foreground caller, to whom its processes do not come back.
+/// Only the foreground caller is left, to which its processes do not return.
 #[test]
-fn a_caller_whose_daemon_keeper_and_nursery_fell_closes_its_run_and_the_next_daemon_tells_how() {
+fn a_caller_without_daemon_keeper_and_nursery_closes_its_run_and_the_next_daemon_records_how() {
     for wanted in [true, false] {
         let mut served = served(wanted);
         let script = "setsid sleep 600 & echo ready; exec sleep 600";
@@ -256,18 +259,18 @@ fn a_caller_whose_daemon_keeper_and_nursery_fell_closes_its_run_and_the_next_dae
         caller.wait_for("ready");
         let run = served.install.only_run();
         let keepers = served.keepers(&run);
-        let members: Vec<Known> =
-            proc::descendants(keepers[0].pid).into_iter().filter_map(Known::hold).collect();
+        let members: Vec<HeldProcess> =
+            proc::descendants(keepers[0].pid).into_iter().filter_map(HeldProcess::hold).collect();
         let daemon = served.process();
         let victims = [&daemon].into_iter().chain(&keepers);
-        victims.clone().for_each(Known::stop);
+        victims.clone().for_each(HeldProcess::stop);
         victims.for_each(|one| one.send(Signal::KILL));
         assert_eq!(caller.code(), 123, "{}", caller.err());
-        members.iter().for_each(|one| one.wait_dead(PATIENCE));
+        members.iter().for_each(|one| one.wait_dead(WAIT_LIMIT));
         let ending = served.dir(&run).ending().expect("a record").expect("an ending");
         assert_eq!(ending.termination.detail.as_deref(), Some("keeper-killed"));
         assert!(!ending.kills.is_none(), "{ending:?}");
-        served.bury();
+        served.wait_exit();
         served.restart();
         assert_eq!(served.ending(&run)["reason"], "owner-lost");
         served.assert_judged(&run, &["take-ending"]);

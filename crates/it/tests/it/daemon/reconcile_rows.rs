@@ -1,26 +1,26 @@
-//! The rows of the reconcile table, with real processes: a daemon that is killed at every stage of a run, and comes
-//! back to it. One event for each decision, and one ending.
+//! The rows of the reconcile table, with real processes: a daemon that is killed at every stage of a run, and returns
+//! to it. One event for each decision, and one ending.
 
 use rustix::process::Signal;
 use serde_json::Value;
-use tenure_it::PATIENCE;
-use tenure_it::forsake::{Forsaken, killed_at, rewrite_note};
+use tenure_it::WAIT_LIMIT;
 use tenure_it::install::Install;
-use tenure_it::served::Served;
+use tenure_it::orphaned_run::{OrphanedRun, killed_at, rewrite_note};
+use tenure_it::owned_daemon::OwnedDaemon;
 
 #[track_caller]
-fn assert_never_started(served: &Served, run: &str) {
+fn assert_never_started(served: &OwnedDaemon, run: &str) {
     let ending = served.ending(run);
     assert_eq!((&ending["reason"], &ending["confirmed"]), (&"spawn-error".into(), &true.into()), "{ending}");
     served.assert_judged(run, &["never-started"]);
-    assert_eq!(served.told(run, "run-ended").len(), 1);
-    assert_eq!(served.told(run, "run-started"), Vec::<Value>::new());
+    assert_eq!(served.events_of(run, "run-ended").len(), 1);
+    assert_eq!(served.events_of(run, "run-started"), Vec::<Value>::new());
     assert_eq!(served.install.wait(run), 125);
 }
 
 #[test]
 fn a_row_without_a_directory_was_never_started() {
-    let mut served = Served::start(Install::new());
+    let mut served = OwnedDaemon::start(Install::new());
     served.kill();
     let run = killed_at(&mut served, "daemon-row-written", &["touch", "executed"]);
     served.restart();
@@ -30,19 +30,19 @@ fn a_row_without_a_directory_was_never_started() {
 
 #[test]
 fn a_directory_without_a_keeper_was_never_started() {
-    let mut served = Served::start(Install::new());
+    let mut served = OwnedDaemon::start(Install::new());
     served.kill();
     let run = killed_at(&mut served, "caller-before-launch", &["touch", "executed"]);
     served.restart();
     assert_never_started(&served, &run);
-    assert!(served.dir(&run).ending().expect("a record").is_some(), "whoever comes later finds the ending");
+    assert!(served.dir(&run).ending().expect("a record").is_some(), "a later client finds the ending");
     assert!(!served.install.dir().join("executed").exists());
 }
 
 #[test]
-fn a_directory_whose_ticket_is_missing_or_torn_was_never_started() {
+fn a_directory_whose_ticket_is_missing_or_truncated_was_never_started() {
     for torn in [false, true] {
-        let mut served = Served::start(Install::new());
+        let mut served = OwnedDaemon::start(Install::new());
         served.kill();
         let run = killed_at(&mut served, "daemon-row-written", &["true"]);
         std::fs::create_dir(served.run_path(&run)).expect("a directory");
@@ -57,8 +57,8 @@ fn a_directory_whose_ticket_is_missing_or_torn_was_never_started() {
 }
 
 #[test]
-fn a_note_that_was_cut_off_is_no_root() {
-    let mut served = Served::start(Install::new());
+fn a_truncated_note_names_no_root() {
+    let mut served = OwnedDaemon::start(Install::new());
     served.kill();
     let run = killed_at(&mut served, "caller-before-launch", &["true"]);
     std::fs::write(served.run_path(&run).join("keeper"), "{\"version\":1,\"keep").expect("a note");
@@ -67,13 +67,13 @@ fn a_note_that_was_cut_off_is_no_root() {
 }
 
 #[test]
-fn a_run_of_which_the_nursery_wrote_the_ending_is_closed_with_it() {
-    let mut served = Served::start(Install::new());
+fn a_run_is_closed_with_the_ending_that_the_nursery_wrote() {
+    let mut served = OwnedDaemon::start(Install::new());
     let run = served.install.start_in_background(&[], &["sleep", "600"]);
     let [keeper, nursery] = served.keepers(&run);
     served.kill();
     keeper.send(Signal::KILL);
-    nursery.wait_dead(PATIENCE);
+    nursery.wait_dead(WAIT_LIMIT);
     served.restart();
     let ending = served.ending(&run);
     assert_eq!(
@@ -82,31 +82,31 @@ fn a_run_of_which_the_nursery_wrote_the_ending_is_closed_with_it() {
         "{ending}"
     );
     served.assert_judged(&run, &["take-ending"]);
-    assert_eq!(served.told(&run, "run-ended").len(), 1);
+    assert_eq!(served.events_of(&run, "run-ended").len(), 1);
 }
 
 #[test]
-fn a_run_that_ended_while_there_was_no_daemon_has_its_own_ending() {
-    let mut served = Served::start(Install::new());
+fn a_run_that_ended_without_a_daemon_keeps_its_own_ending() {
+    let mut served = OwnedDaemon::start(Install::new());
     let run = served.install.start_in_background(&["--stdin", "open"], &["sh", "-c", "read line; exit 7"]);
     let [keeper, _] = served.keepers(&run);
     served.kill();
     assert!(served.install.tenure(&["write", &run, "go\n"]).status.success());
-    keeper.wait_dead(PATIENCE);
+    keeper.wait_dead(WAIT_LIMIT);
     served.restart();
     assert_eq!(served.ending(&run)["exitCode"], 7);
     served.assert_judged(&run, &["take-ending"]);
     assert_eq!(served.install.wait(&run), 7);
     served.kill();
     served.restart();
-    assert_eq!(served.told(&run, "run-ended").len(), 1);
-    assert_eq!(served.verdicts(&run).len(), 1, "what is settled is not told again");
+    assert_eq!(served.events_of(&run, "run-ended").len(), 1);
+    assert_eq!(served.verdicts(&run).len(), 1, "a settled decision is not reported again");
 }
 
 #[test]
-fn a_torn_ending_is_none_and_is_replaced() {
-    let mut served = Served::start(Install::new());
-    let run = Forsaken::of(&mut served, &[], &["sh", "-c", "echo ready; exec sleep 600"]);
+fn a_truncated_ending_is_replaced() {
+    let mut served = OwnedDaemon::start(Install::new());
+    let run = OrphanedRun::from_command(&mut served, &[], &["sh", "-c", "echo ready; exec sleep 600"]);
     run.wait_dead();
     std::fs::write(served.run_path(&run.run).join("ending"), "{\"version\":1,\"run").expect("an ending");
     served.restart();
@@ -115,12 +115,12 @@ fn a_torn_ending_is_none_and_is_replaced() {
 }
 
 #[test]
-fn after_a_reboot_a_run_is_lost_and_whoever_has_its_pids_is_not_touched() {
+fn after_a_reboot_a_run_is_lost_and_the_new_owners_of_its_pids_are_untouched() {
     for cgroup in [true, false] {
         let install = if cgroup { Install::new() } else { Install::new().without_cgroup() };
-        let mut served = Served::start(install);
-        // It lives on, so that it can be seen that nobody takes it for the root of another boot.
-        let run = Forsaken::by(
+        let mut served = OwnedDaemon::start(install);
+        // The root stays alive, to show that it is not mistaken for the root of another boot.
+        let run = OrphanedRun::from_script(
             &mut served,
             &[],
             "unset TENURE_LEASE_ID; exec env -i sh -c 'echo ready; sleep 600; :'",
@@ -141,17 +141,17 @@ fn after_a_reboot_a_run_is_lost_and_whoever_has_its_pids_is_not_touched() {
         assert_eq!(
             (&ending["confirmed"], &ending["exitCode"]),
             (&true.into(), &Value::Null),
-            "nobody outlives a boot"
+            "no process survives a reboot"
         );
         served.assert_judged(&run.run, &["close-as-lost"]);
-        assert!(run.living() > 0, "it is not of this record");
+        assert!(run.living() > 0, "the process is not of this record");
         run.end();
     }
 }
 
 #[test]
-fn a_keeper_that_stands_still_is_left_alone_and_taken_on_when_it_answers() {
-    let mut served = Served::start(Install::new());
+fn a_suspended_keeper_is_left_alone_and_resumed_when_it_answers() {
+    let mut served = OwnedDaemon::start(Install::new());
     let run = served.install.start_in_background(&[], &["sleep", "600"]);
     let [keeper, _] = served.keepers(&run);
     keeper.stop();
@@ -170,9 +170,9 @@ fn a_keeper_that_stands_still_is_left_alone_and_taken_on_when_it_answers() {
 }
 
 #[test]
-fn a_run_whose_directory_was_removed_under_its_living_root_is_left_alone() {
-    let mut served = Served::start(Install::new());
-    let run = Forsaken::by(&mut served, &[], "echo ready; exec sleep 600");
+fn a_live_run_whose_directory_was_removed_is_left_alone() {
+    let mut served = OwnedDaemon::start(Install::new());
+    let run = OrphanedRun::from_script(&mut served, &[], "echo ready; exec sleep 600");
     let path = served.run_path(&run.run);
     let aside = served.install.dir().join("aside");
     std::fs::rename(&path, &aside).expect("moved");
@@ -185,8 +185,8 @@ fn a_run_whose_directory_was_removed_under_its_living_root_is_left_alone() {
 }
 
 #[test]
-fn reaping_by_hand_never_closes_a_run_that_is_about_to_start() {
-    let served = Served::start(Install::new());
+fn a_manual_reap_never_closes_a_run_that_is_about_to_start() {
+    let served = OwnedDaemon::start(Install::new());
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -200,7 +200,7 @@ fn reaping_by_hand_never_closes_a_run_that_is_about_to_start() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         for run in runs {
             assert_eq!(served.ending(&run)["exitCode"], 0);
-            assert_eq!(served.verdicts(&run), Vec::<String>::new(), "nobody had to judge it");
+            assert_eq!(served.verdicts(&run), Vec::<String>::new(), "no verdict was needed");
         }
     });
 }

@@ -1,33 +1,33 @@
-//! The supervisor, the nursery and the keeper crash in one stroke in the middle of a run that tries to escape, beside a
-//! bystander who would notice any signal; and a supervisor that cannot know its runs. What holds on every system is in the
+//! The daemon, the nursery and the keeper crash at once in the middle of a run that tries to escape, beside a bystander
+//! that would notice any signal; and a daemon that cannot list its runs. The promises for every system are in the
 //! scenario of the OS matrix.
 
 use rustix::process::Signal;
 use tenure_it::TRANSPORTS;
 use tenure_it::bystander::Bystander;
-use tenure_it::home::Home;
-use tenure_it::known::Known;
-use tenure_it::{PATIENCE, proc};
+use tenure_it::daemon_fixture::DaemonFixture;
+use tenure_it::held_process::HeldProcess;
+use tenure_it::{WAIT_LIMIT, proc};
 
-fn keeper(home: &Home, id: &str) -> Known {
-    let pid = home.show(id)["keeperPid"].as_i64().expect("a keeper");
-    Known::hold(pid.try_into().expect("a pid")).expect("it lives")
+fn keeper(fixture: &DaemonFixture, id: &str) -> HeldProcess {
+    let pid = fixture.show(id)["keeperPid"].as_i64().expect("a keeper");
+    HeldProcess::hold(pid.try_into().expect("a pid")).expect("it lives")
 }
 
-/// The daemon, the nursery and the keeper die at once: what they leave is ended by the next daemon, and only that.
+/// The daemon, the nursery and the keeper die at once: the next daemon ends their processes, and no others.
 #[test]
-fn what_nobody_keeps_is_ended_and_nobody_else_is_touched() {
+fn a_run_without_a_keeper_is_ended_and_no_other_process_is_touched() {
     let bystander = Bystander::start(&["--pids", "pids", "child", "setsid", "ignore-term", "sleep"], "child");
     for flags in TRANSPORTS {
-        let home = Home::unwatched();
-        let id =
-            home.act(&[flags, &["--grace", "100ms"]].concat(), &["child", "setsid", "ignore-term", "sleep"]);
-        home.wait_ready(&id);
-        let keeper = keeper(&home, &id);
+        let fixture = DaemonFixture::without_warden();
+        let id = fixture
+            .act(&[flags, &["--grace", "100ms"]].concat(), &["child", "setsid", "ignore-term", "sleep"]);
+        fixture.wait_ready(&id);
+        let keeper = keeper(&fixture, &id);
         let (_, nursery, ..) = proc::stat(keeper.pid).expect("a keeper");
-        let nursery = Known::hold(nursery).expect("a nursery");
-        let root = home.root(&id);
-        let daemon = home.daemon();
+        let nursery = HeldProcess::hold(nursery).expect("a nursery");
+        let root = fixture.root(&id);
+        let daemon = fixture.daemon();
         for one in [&daemon, &nursery, &keeper] {
             one.stop();
         }
@@ -35,32 +35,32 @@ fn what_nobody_keeps_is_ended_and_nobody_else_is_touched() {
             one.send(Signal::KILL);
         }
         for one in [&daemon, &keeper, &root] {
-            one.wait_dead(PATIENCE);
+            one.wait_dead(WAIT_LIMIT);
         }
-        home.begin();
-        assert_eq!(home.wait(&id), 121, "{}", home.show(&id)["termination"]);
-        home.wait_nobody(PATIENCE);
-        let ending = home.show(&id)["termination"].clone();
-        // Its root died with its keeper, and nobody saw how.
+        fixture.start_daemon();
+        assert_eq!(fixture.wait(&id), 121, "{}", fixture.show(&id)["termination"]);
+        fixture.wait_nobody(WAIT_LIMIT);
+        let ending = fixture.show(&id)["termination"].clone();
+        // Its root died with its keeper, and its exit code is unknown.
         assert_eq!(ending["reason"], "reconciled-stale", "{ending}");
         assert_eq!(ending["exitCode"], serde_json::Value::Null, "nothing is invented");
         bystander.assert_untouched();
-        home.finish();
+        fixture.finish();
     }
 }
 
-/// A daemon that held nothing would look as if everything were lost.
+/// A daemon without runs would look as if everything were lost.
 #[test]
-fn a_daemon_that_cannot_read_which_runs_there_are_does_not_serve() {
-    let home = Home::unwatched();
-    let database = rusqlite::Connection::open(home.state().join("tenure.db")).expect("the registry");
-    home.kill();
+fn a_daemon_that_cannot_list_its_runs_does_not_serve() {
+    let fixture = DaemonFixture::without_warden();
+    let database = rusqlite::Connection::open(fixture.state().join("tenure.db")).expect("the registry");
+    fixture.kill();
     database.execute_batch("DROP INDEX runs_live").expect("an index");
-    assert!(!home.tenure(&["daemon", "start"]).status.success());
+    assert!(!fixture.tenure(&["daemon", "start"]).status.success());
     assert!(
-        home.log().contains("the recorded runs cannot be read, so none of them could be held"),
+        fixture.log().contains("the recorded runs cannot be read, so none of them could be held"),
         "{}",
-        home.log()
+        fixture.log()
     );
-    assert_eq!(home.serving(), None);
+    assert_eq!(fixture.serving_pid(), None);
 }

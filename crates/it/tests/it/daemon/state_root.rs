@@ -1,10 +1,10 @@
-//! What may be a state root.
+//! Valid state roots.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tenure_keeper::state_root::StateRoot;
 
 #[test]
-fn a_state_root_that_others_may_change_is_refused_by_name() {
+fn a_state_root_writable_by_others_is_refused_by_name() {
     let base = tempfile::tempdir().expect("a directory");
     let shared = base.path().join("shared");
     std::fs::create_dir(&shared).expect("a directory");
@@ -16,7 +16,7 @@ fn a_state_root_that_others_may_change_is_refused_by_name() {
 }
 
 #[test]
-fn a_link_to_a_directory_of_ones_own_is_a_state_root() {
+fn a_link_to_an_own_directory_works_as_state_root() {
     let base = tempfile::tempdir().expect("a directory");
     symlink(base.path(), base.path().join("link")).expect("a link");
     StateRoot::open(&base.path().join("link")).expect("a state root");

@@ -1,64 +1,68 @@
-//! A daemon that is told to leave: its runs go on for as long as it takes, or are ended first, and nobody starts it again.
+//! A daemon that is stopped: its runs continue for as long as it takes, or are ended first, and it is not restarted.
 
 use rustix::process::Signal;
 use std::time::Duration;
 use tenure_it::TRANSPORTS;
-use tenure_it::home::Home;
-use tenure_it::known::Known;
-use tenure_it::started::Started;
-use tenure_it::{PATIENCE, proc};
+use tenure_it::child_program::ChildProgram;
+use tenure_it::daemon_fixture::DaemonFixture;
+use tenure_it::held_process::HeldProcess;
+use tenure_it::{WAIT_LIMIT, proc};
 
 #[test]
-fn stopping_and_starting_keeps_the_runs_however_long_that_takes() {
+fn runs_survive_a_stop_and_start_of_any_length() {
     for flags in TRANSPORTS {
-        let home = Home::unwatched();
-        // An orphan grace that would have ended it long before the next daemon comes.
-        let id = home.act(&[flags, &["--grace", "100ms", "--orphan-grace", "50ms"]].concat(), &["tree"]);
-        home.wait_ready(&id);
-        assert!(home.tenure(&["daemon", "stop"]).status.success());
-        assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
-        assert_eq!(home.tenure(&["wait", "--timeout", "500ms", &id]).status.code(), Some(124), "it goes on");
-        home.begin();
-        assert_eq!(home.show(&id)["state"], "running");
-        home.ask_to_cancel(&[&id]);
-        assert_eq!(home.wait(&id), 123);
-        home.finish();
+        let fixture = DaemonFixture::without_warden();
+        // An orphan grace that would have ended it long before the next daemon starts.
+        let id = fixture.act(&[flags, &["--grace", "100ms", "--orphan-grace", "50ms"]].concat(), &["tree"]);
+        fixture.wait_ready(&id);
+        assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+        assert_eq!(fixture.tenure(&["daemon", "status"]).status.code(), Some(1));
+        assert_eq!(
+            fixture.tenure(&["wait", "--timeout", "500ms", &id]).status.code(),
+            Some(124),
+            "the run is alive"
+        );
+        fixture.start_daemon();
+        assert_eq!(fixture.show(&id)["state"], "running");
+        fixture.ask_to_cancel(&[&id]);
+        assert_eq!(fixture.wait(&id), 123);
+        fixture.finish();
     }
 }
 
-/// A stop right after a start: the keeper must hear that nobody is to come back soon.
+/// A stop right after a start: the keeper must learn that no daemon will return soon.
 #[test]
-fn a_stop_in_the_moment_of_a_start_loses_no_run() {
-    let home = Home::unwatched();
+fn a_stop_during_a_start_loses_no_run() {
+    let fixture = DaemonFixture::without_warden();
     let mut ids = Vec::new();
     for round in 0..12 {
         let flags = [TRANSPORTS[round % 2], &["--grace", "100ms", "--orphan-grace", "20ms"]].concat();
-        ids.push(home.act(&flags, &["sleep"]));
-        let stopped = home.tenure(&["daemon", "stop"]);
+        ids.push(fixture.act(&flags, &["sleep"]));
+        let stopped = fixture.tenure(&["daemon", "stop"]);
         assert!(stopped.status.success(), "{stopped:?}");
-        home.begin();
+        fixture.start_daemon();
     }
     for id in &ids {
-        let record = home.show(id);
+        let record = fixture.show(id);
         assert_eq!(record["state"], "running", "{}", record["termination"]);
     }
-    home.ask_to_cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(ids.iter().all(|id| home.wait(id) == 123));
-    home.finish();
+    fixture.ask_to_cancel(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(ids.iter().all(|id| fixture.wait(id) == 123));
+    fixture.finish();
 }
 
-/// The same with starts that are on their way when the stop is asked for.
+/// A stop while starts are in progress.
 #[test]
-fn a_stop_among_starts_loses_no_run_that_anybody_was_told_of() {
-    let home = Home::watched();
-    let actor = home.actor();
+fn a_stop_among_starts_loses_no_acknowledged_run() {
+    let fixture = DaemonFixture::with_warden();
+    let actor = fixture.actor();
     let args = ["run", "--bg", "--grace", "100ms", "--orphan-grace", "20ms", "--", &actor, "sleep"];
     let mut ids = Vec::new();
     for round in 0..6 {
-        let mut asked: Vec<Started> = (0..4).map(|_| home.start(&args)).collect();
-        // No synchronisation: any moment is as good as another.
+        let mut asked: Vec<ChildProgram> = (0..4).map(|_| fixture.start(&args)).collect();
+        // No synchronisation: any moment will do.
         std::thread::park_timeout(Duration::from_millis(10 + 4 * round));
-        assert!(home.tenure(&["daemon", "stop"]).status.success());
+        assert!(fixture.tenure(&["daemon", "stop"]).status.success());
         for one in &mut asked {
             match one.code() {
                 0 => ids.push(one.out().trim().to_owned()),
@@ -67,85 +71,86 @@ fn a_stop_among_starts_loses_no_run_that_anybody_was_told_of() {
             }
         }
     }
-    home.begin();
+    fixture.start_daemon();
     for id in &ids {
-        let record = home.show(id);
+        let record = fixture.show(id);
         assert_eq!(record["state"], "running", "{}", record["termination"]);
     }
     assert!(ids.len() > 3, "{ids:?}");
-    for run in home.audit().runs.iter().filter(|run| run.ending.is_none()) {
-        home.ask_to_cancel(&[&run.id]);
+    for run in fixture.audit().runs.iter().filter(|run| run.ending.is_none()) {
+        fixture.ask_to_cancel(&[&run.id]);
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_stop_that_cancels_ends_every_run_before_the_daemon_leaves() {
-    let home = Home::watched();
+fn a_stop_with_cancel_ends_every_run_before_the_daemon_exits() {
+    let fixture = DaemonFixture::with_warden();
     let flags = ["--grace", "100ms"];
     let ids: Vec<String> = TRANSPORTS
         .iter()
-        .map(|kind| home.act(&[kind, &flags[..]].concat(), &["ignore-term", "sleep"]))
+        .map(|kind| fixture.act(&[kind, &flags[..]].concat(), &["ignore-term", "sleep"]))
         .collect();
-    ids.iter().for_each(|id| home.wait_ready(id));
-    assert!(home.tenure(&["daemon", "stop", "--cancel-runs"]).status.success());
-    home.find_nothing();
-    home.begin();
-    let ledger = home.audit();
+    ids.iter().for_each(|id| fixture.wait_ready(id));
+    assert!(fixture.tenure(&["daemon", "stop", "--cancel-runs"]).status.success());
+    fixture.assert_nothing_left();
+    fixture.start_daemon();
+    let ledger = fixture.audit();
     for id in &ids {
         assert_eq!(ledger.run(id).reason(), Some("manual-cancel"));
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn sigterm_is_a_stop_that_keeps_the_runs_and_no_warden_starts_another() {
-    let home = Home::watched();
-    let id = home.act(&["--grace", "100ms", "--orphan-grace", "50ms"], &["tree"]);
-    home.wait_ready(&id);
-    let daemon = home.daemon();
+fn sigterm_stops_the_daemon_keeps_the_runs_and_the_warden_starts_no_other() {
+    let fixture = DaemonFixture::with_warden();
+    let id = fixture.act(&["--grace", "100ms", "--orphan-grace", "50ms"], &["tree"]);
+    fixture.wait_ready(&id);
+    let daemon = fixture.daemon();
     let (_, warden, ..) = proc::stat(daemon.pid).expect("a daemon");
     assert_eq!(proc::name(warden), "tenure-warden");
-    let warden = Known::hold(warden).expect("a warden");
+    let warden = HeldProcess::hold(warden).expect("a warden");
     daemon.send(Signal::TERM);
-    daemon.wait_dead(PATIENCE);
-    warden.wait_dead(PATIENCE);
-    assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
-    home.begin();
-    assert_eq!(home.show(&id)["state"], "running", "{}", home.show(&id)["termination"]);
-    home.ask_to_cancel(&[&id]);
-    assert_eq!(home.wait(&id), 123);
-    home.finish();
+    daemon.wait_dead(WAIT_LIMIT);
+    warden.wait_dead(WAIT_LIMIT);
+    assert_eq!(fixture.tenure(&["daemon", "status"]).status.code(), Some(1));
+    fixture.start_daemon();
+    assert_eq!(fixture.show(&id)["state"], "running", "{}", fixture.show(&id)["termination"]);
+    fixture.ask_to_cancel(&[&id]);
+    assert_eq!(fixture.wait(&id), 123);
+    fixture.finish();
 }
 
-/// Deaths in a row make a warden wait long before the next start. It must not wake up to a daemon that was stopped.
+/// Crashes in a row make a warden wait long before the next start. It must not restart a daemon that was
+/// stopped meanwhile.
 #[test]
-fn a_stopped_daemon_is_not_started_again_by_a_warden_that_slept() {
-    let home = Home::watched();
-    // The warden of this one waits twice as long each time.
+fn a_warden_that_slept_does_not_restart_a_stopped_daemon() {
+    let fixture = DaemonFixture::with_warden();
+    // The warden of this one doubles its wait each time.
     for _ in 0..5 {
-        let killed = home.kill();
-        home.next_after(killed);
+        let killed = fixture.kill();
+        fixture.wait_next_daemon(killed);
     }
-    let warden = |home: &Home| proc::stat(home.daemon().pid).expect("a daemon").1;
-    let sleeper = Known::hold(warden(&home)).expect("a warden");
-    // It sleeps after this, and somebody else is faster.
-    home.kill();
-    home.begin();
-    assert_ne!(warden(&home), sleeper.pid);
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
-    sleeper.wait_dead(PATIENCE);
-    assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
-    // The same where nobody was faster.
-    home.begin();
+    let warden = |fixture: &DaemonFixture| proc::stat(fixture.daemon().pid).expect("a daemon").1;
+    let sleeper = HeldProcess::hold(warden(&fixture)).expect("a warden");
+    // The warden sleeps after this, and another start is faster.
+    fixture.kill();
+    fixture.start_daemon();
+    assert_ne!(warden(&fixture), sleeper.pid);
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+    sleeper.wait_dead(WAIT_LIMIT);
+    assert_eq!(fixture.tenure(&["daemon", "status"]).status.code(), Some(1));
+    // The same without a faster start.
+    fixture.start_daemon();
     for _ in 0..3 {
-        let killed = home.kill();
-        home.next_after(killed);
+        let killed = fixture.kill();
+        fixture.wait_next_daemon(killed);
     }
-    let sleeper = Known::hold(warden(&home)).expect("a warden");
-    home.kill();
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
-    sleeper.wait_dead(PATIENCE);
-    assert_eq!(home.tenure(&["daemon", "status"]).status.code(), Some(1));
-    home.find_nothing();
+    let sleeper = HeldProcess::hold(warden(&fixture)).expect("a warden");
+    fixture.kill();
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+    sleeper.wait_dead(WAIT_LIMIT);
+    assert_eq!(fixture.tenure(&["daemon", "status"]).status.code(), Some(1));
+    fixture.assert_nothing_left();
 }

@@ -1,15 +1,16 @@
-//! A recorded pid that is somebody else's now, who was made at another time, is never ended.
+//! A recorded pid that was reused by a process with another start time is never killed.
 
 use std::process::{Child, Command, Stdio};
 use tenure_it::TRANSPORTS;
-use tenure_it::matrix::book;
-use tenure_it::matrix::home::{Home, player};
-use tenure_it::matrix::known::Known;
+use tenure_it::matrix::held_process::HeldProcess;
+use tenure_it::matrix::install::{MatrixInstall, player};
+use tenure_it::matrix::player_log;
 
-/// A process that looks like a run's root and is none: the same command, the same user, the same names in its environment.
+/// A process that looks like a run's root and is none: the same command, the same user, the same names in its
+/// environment.
 struct Bystander {
     child: Child,
-    known: Known,
+    known: HeldProcess,
     _dir: tempfile::TempDir,
 }
 
@@ -22,8 +23,8 @@ impl Bystander {
         for name in ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID"] {
             command.env(name, "0123456789abcdef01234567");
         }
-        let book = book::Book::new(dir.path());
-        let child = command.env(book::VARIABLE, book.path()).spawn().expect("a player starts");
+        let book = player_log::PlayerLog::new(dir.path());
+        let child = command.env(player_log::VARIABLE, book.path()).spawn().expect("a player starts");
         let known = book.wait_for("0123456789abcdef01234567", 1).remove(0);
         assert_eq!(known.pid(), child.id().cast_signed());
         Self { child, known, _dir: dir }
@@ -38,22 +39,22 @@ impl Drop for Bystander {
 }
 
 #[test]
-fn a_recorded_pid_that_is_a_strangers_now_is_never_ended() {
+fn a_recorded_pid_reused_by_a_stranger_is_never_killed() {
     for flags in TRANSPORTS {
         let bystander = Bystander::start();
-        let home = Home::new();
-        let run = home.play(flags, &["hold"]);
-        let players = home.book().wait_for(&run, 1);
-        let killed = [home.daemon().expect("a daemon"), home.nursery(&run), home.keeper(&run)];
-        killed.iter().for_each(Known::kill);
-        killed.iter().chain(&players).for_each(Known::wait_dead);
-        home.rewrite_note(&run, |note| note.root.pid = bystander.known.pid());
-        home.begin();
-        assert_eq!(home.wait(&run), Some(121), "{}", home.termination(&run));
-        let ending = home.termination(&run);
+        let fixture = MatrixInstall::new();
+        let run = fixture.play(flags, &["hold"]);
+        let players = fixture.book().wait_for(&run, 1);
+        let killed = [fixture.daemon().expect("a daemon"), fixture.nursery(&run), fixture.keeper(&run)];
+        killed.iter().for_each(HeldProcess::kill);
+        killed.iter().chain(&players).for_each(HeldProcess::wait_dead);
+        fixture.rewrite_note(&run, |note| note.root.pid = bystander.known.pid());
+        fixture.start_daemon();
+        assert_eq!(fixture.wait(&run), Some(121), "{}", fixture.termination(&run));
+        let ending = fixture.termination(&run);
         assert_eq!(ending["reason"], "reconciled-stale", "{ending}");
         assert!(!bystander.known.is_dead(), "a stranger was ended: {ending}");
-        home.finish();
+        fixture.finish();
         assert!(!bystander.known.is_dead(), "a stranger was ended");
     }
 }

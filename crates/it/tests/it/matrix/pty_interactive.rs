@@ -1,46 +1,46 @@
-//! OS matrix, pty-interactive: output now and then re-arms the watchdog, also across a death of the daemon.
+//! OS matrix, pty-interactive: intermittent output re-arms the watchdog, also across a daemon crash.
 
 use tenure_it::TRANSPORTS;
-use tenure_it::matrix::home::Home;
+use tenure_it::matrix::install::MatrixInstall;
 
 /// Twenty words in ten seconds: more than the limit, and never near it.
 const LIMIT: [&str; 2] = ["--no-output-timeout", "8s"];
 const WORDS: [&str; 3] = ["speak", "500", "20"];
 
 #[test]
-fn intermittent_output_is_no_silence() {
-    let home = Home::new();
-    let runs = TRANSPORTS.map(|flags| home.play(&[flags, &LIMIT].concat(), &WORDS));
+fn intermittent_output_is_not_silence() {
+    let fixture = MatrixInstall::new();
+    let runs = TRANSPORTS.map(|flags| fixture.play(&[flags, &LIMIT].concat(), &WORDS));
     for run in &runs {
-        assert_eq!(home.wait(run), Some(0), "{}", home.termination(run));
-        assert!(home.logs(run).contains("word 20"), "{:?}", home.logs(run));
+        assert_eq!(fixture.wait(run), Some(0), "{}", fixture.termination(run));
+        assert!(fixture.logs(run).contains("word 20"), "{:?}", fixture.logs(run));
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn the_watchdog_is_rearmed_while_the_daemon_dies_and_comes_back() {
-    let home = Home::new();
-    let runs = TRANSPORTS.map(|flags| home.play(&[flags, &LIMIT].concat(), &WORDS));
-    home.kill_daemon();
-    home.begin();
+fn the_watchdog_is_rearmed_while_the_daemon_dies_and_restarts() {
+    let fixture = MatrixInstall::new();
+    let runs = TRANSPORTS.map(|flags| fixture.play(&[flags, &LIMIT].concat(), &WORDS));
+    fixture.kill_daemon();
+    fixture.start_daemon();
     for run in &runs {
-        assert_eq!(home.wait(run), Some(0), "{}", home.termination(run));
+        assert_eq!(fixture.wait(run), Some(0), "{}", fixture.termination(run));
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn one_that_answers_is_typed_to_by_the_next_daemon_too() {
-    let home = Home::new();
-    let run = home.play(&["--pty"], &["echo"]);
-    home.wait_for_output(&run, "ready");
-    home.says(&["write", &run, "one\r"]);
-    home.wait_for_output(&run, "heard one");
-    home.kill_daemon();
-    home.begin();
-    home.says(&["write", &run, "end\r"]);
-    assert_eq!(home.wait(&run), Some(0));
-    assert!(home.logs(&run).contains("heard end"), "{:?}", home.logs(&run));
-    home.finish();
+fn the_next_daemon_can_type_to_an_interactive_command() {
+    let fixture = MatrixInstall::new();
+    let run = fixture.play(&["--pty"], &["echo"]);
+    fixture.wait_for_output(&run, "ready");
+    fixture.output_of(&["write", &run, "one\r"]);
+    fixture.wait_for_output(&run, "heard one");
+    fixture.kill_daemon();
+    fixture.start_daemon();
+    fixture.output_of(&["write", &run, "end\r"]);
+    assert_eq!(fixture.wait(&run), Some(0));
+    assert!(fixture.logs(&run).contains("heard end"), "{:?}", fixture.logs(&run));
+    fixture.finish();
 }

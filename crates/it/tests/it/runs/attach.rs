@@ -1,16 +1,16 @@
-//! People who sit down at a run's terminal, together with others, and leave it again.
+//! Clients that attach to a run's terminal, together with others, and detach again.
 
 use rustix::process::Signal;
 use rustix::termios::{LocalModes, Termios};
 use std::process::Stdio;
-use tenure_core::wire::{Ask, Role, Tell};
-use tenure_it::background::Background;
+use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
+use tenure_it::background_run::BackgroundRun;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::install::Install;
+use tenure_it::screen::{seen, wait_until_seen};
 use tenure_it::shell::{BASH, bash, install};
-use tenure_it::shown::{seen, wait_until_seen};
-use tenure_it::started::Started;
 use tenure_it::terminal::Terminal;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 
@@ -39,10 +39,10 @@ fn lives(install: &Install, id: &str) -> bool {
 }
 
 #[test]
-fn one_who_attaches_sees_the_screen_types_and_leaves_the_run_alone() {
+fn an_attached_client_sees_the_screen_can_type_and_detaches_without_ending_the_run() {
     let install = install();
     let id = bash(&install);
-    install.does(&["send-keys", &id, "--literal", "echo bef''ore", "Enter"]);
+    install.expect_ok(&["send-keys", &id, "--literal", "echo bef''ore", "Enter"]);
     install.wait_for_line(&id, "before");
     let mut terminal = attach(&install, &[&id]);
     terminal.wait_for("before");
@@ -50,18 +50,18 @@ fn one_who_attaches_sees_the_screen_types_and_leaves_the_run_alone() {
     terminal.keys("echo $COLUMNS x $LINES\r");
     terminal.wait_for("90 x 25");
     wait_until_seen(&install, &id, &terminal, COLS, ROWS);
-    assert_eq!(terminal.screen().matches("before").count(), 1, "what was shown is not printed again");
+    assert_eq!(terminal.screen().matches("before").count(), 1, "shown output is not printed again");
     terminal.keys("\x10x\x08");
     terminal.keys(DETACH);
     assert_eq!(terminal.code(), 0);
     terminal.wait_for("detached from run");
     assert!(is_as_before(&terminal.settings()) && lives(&install, &id));
-    install.does(&["send-keys", &id, "C-u", "--literal", "exit 7", "Enter"]);
+    install.expect_ok(&["send-keys", &id, "C-u", "--literal", "exit 7", "Enter"]);
     assert_eq!(install.wait(&id), 7);
 }
 
 #[test]
-fn two_who_are_attached_type_and_see_the_same() {
+fn two_attached_clients_both_type_and_see_the_same_output() {
     let install = install();
     let id = bash(&install);
     let mut one = attach(&install, &[&id]);
@@ -97,11 +97,11 @@ fn two_who_are_attached_type_and_see_the_same() {
 }
 
 #[test]
-fn the_screen_of_vim_comes_back_and_goes_away() {
+fn the_screen_of_vim_is_repainted_and_then_cleared() {
     let install = install();
     std::fs::write(install.dir().join("notes"), "first\nsecond\n").expect("write");
     let id = bash(&install);
-    install.does(&["send-keys", &id, "--literal", "vim -N -u NONE -i NONE -n notes", "Enter"]);
+    install.expect_ok(&["send-keys", &id, "--literal", "vim -N -u NONE -i NONE -n notes", "Enter"]);
     install.wait_for_line(&id, "second");
     let mut terminal = attach(&install, &[&id]);
     wait_until_raw(&terminal);
@@ -114,7 +114,7 @@ fn the_screen_of_vim_comes_back_and_goes_away() {
     let eyes = seen(&terminal, COLS, ROWS);
     assert!(!eyes.screen().alternate_screen() && !eyes.screen().application_cursor());
     assert!(!eyes.screen().bracketed_paste() && !eyes.screen().hide_cursor());
-    // The way back to the shell is there for the next one, too.
+    // The next client can detach as well.
     let mut terminal = attach(&install, &[&id]);
     wait_until_raw(&terminal);
     terminal.keys(":q!\r");
@@ -126,7 +126,7 @@ fn the_screen_of_vim_comes_back_and_goes_away() {
 }
 
 #[test]
-fn the_size_follows_the_last_who_had_one() {
+fn the_size_follows_the_last_attached_terminal() {
     let install = install();
     let actor = install.actor();
     let id = install.start_in_background(&["--grace", "200ms", "--pty"], &[&actor, "winch"]);
@@ -138,7 +138,7 @@ fn the_size_follows_the_last_who_had_one() {
     let mut two = attach(&install, &[&id]);
     two.wait_for("size 90x25");
     one.wait_for("size 90x25");
-    install.does(&["resize", &id, "77x22"]);
+    install.expect_ok(&["resize", &id, "77x22"]);
     two.wait_for("size 77x22");
     assert_eq!((&install.screen(&id)["cols"], &install.screen(&id)["rows"]), (&77.into(), &22.into()));
     install.cancel(&id);
@@ -160,7 +160,7 @@ fn signals_detach() {
 }
 
 #[test]
-fn the_end_of_the_run_is_told_with_its_code() {
+fn the_end_of_the_run_is_shown_with_its_exit_code() {
     let install = install();
     let script = "echo ready; read x; printf '\\033[?1049h\\033[?2004hbye\\033]2;cut'; exit 5";
     let id = install.start_in_background(&["--pty"], &["sh", "-c", script]);
@@ -173,7 +173,7 @@ fn the_end_of_the_run_is_told_with_its_code() {
     terminal.wait_for(": exit 5");
     let eyes = seen(&terminal, COLS, ROWS);
     let undone = !eyes.screen().alternate_screen() && !eyes.screen().bracketed_paste();
-    assert!(undone, "what the program left set is undone");
+    assert!(undone, "modes that the program left set are reset");
     assert!(eyes.screen().contents().contains(": exit 5"), "{}", eyes.screen().contents());
     let output = install.tenure(&["attach", &id]);
     let err = String::from_utf8_lossy(&output.stderr);
@@ -182,7 +182,7 @@ fn the_end_of_the_run_is_told_with_its_code() {
 }
 
 #[test]
-fn one_may_sit_beside_a_foreground_caller_and_both_type() {
+fn an_attached_client_and_the_foreground_caller_both_type() {
     let install = install();
     let command = install.command(&[&["run", "--pty", "--"], &BASH[..]].concat());
     let mut caller = Terminal::start(command, COLS, ROWS);
@@ -205,14 +205,14 @@ fn one_may_sit_beside_a_foreground_caller_and_both_type() {
 }
 
 #[test]
-fn who_only_looks_on_types_nothing_and_can_leave() {
+fn a_read_only_client_types_nothing_and_can_detach() {
     let install = install();
     let id = bash(&install);
     for leave in [DETACH, "\x03"] {
         let mut terminal = attach(&install, &["--no-stdin", &id]);
         wait_until_raw(&terminal);
         terminal.keys("echo no''thing\r");
-        install.does(&["send-keys", &id, "--literal", "echo so''me", "Enter"]);
+        install.expect_ok(&["send-keys", &id, "--literal", "echo so''me", "Enter"]);
         terminal.wait_for("some");
         terminal.keys(leave);
         assert_eq!(terminal.code(), 0);
@@ -222,7 +222,7 @@ fn who_only_looks_on_types_nothing_and_can_leave() {
 }
 
 #[test]
-fn a_run_without_a_terminal_is_followed_and_written_to() {
+fn attach_to_a_run_without_a_terminal_follows_and_writes() {
     let install = install();
     let id = install
         .start_in_background(&["--stdin", "open"], &["sh", "-c", "echo begun; head -n 1; echo done; exit 4"]);
@@ -236,41 +236,41 @@ fn a_run_without_a_terminal_is_followed_and_written_to() {
 }
 
 #[test]
-fn without_a_terminal_of_ones_own_it_only_copies() {
+fn attach_without_an_own_terminal_only_copies_bytes() {
     let install = install();
     let script = "stty -echo -ixon; echo ready; cat -v; exit 2";
     let id = install.start_in_background(&["--grace", "200ms", "--pty"], &["sh", "-c", script]);
     install.wait_for_line(&id, "ready");
     let mut command = install.command(&["attach", &id]);
     command.stdin(Stdio::piped());
-    let mut copier = Started::new(command);
+    let mut copier = ChildProgram::new(command);
     copier.write(b"the keys \x10\x11 of a file\n");
     copier.wait_for("the keys ^P^Q of a file");
-    // The end of what it has to say is not the run's.
+    // The end of its input is not the end of the run.
     copier.close_input();
-    install.does(&["send-keys", &id, "--literal", "still there", "Enter", "C-d"]);
+    install.expect_ok(&["send-keys", &id, "--literal", "still there", "Enter", "C-d"]);
     assert_eq!(copier.code(), 2, "{}", copier.err());
     assert!(copier.out().contains("still there") && !copier.out().contains('\x1b'), "{:?}", copier.out());
 }
 
 #[test]
-fn a_keeper_says_whether_somebody_sits_at_the_terminal() {
+fn the_status_says_whether_a_client_is_attached() {
     let install = install();
     let id = bash(&install);
     let attached = |what: &str, wanted: bool| {
         let dir = RunDir::open(&install.state().join("runs").join(&id)).expect("the run");
         let mut keeper = Frames::new(dir.dial().expect("a keeper"));
-        keeper.hello(Role::Viewer, PATIENCE).expect("welcome");
+        keeper.hello(Role::Viewer, WAIT_LIMIT).expect("welcome");
         eventually(what, || {
-            keeper.send(&Ask::Status, &[]);
-            let (tell, _) = keeper.receive::<Tell>(PATIENCE).expect("an answer");
-            matches!(tell, Tell::Status { attached, .. } if attached == wanted).then_some(())
+            keeper.send(&KeeperRequest::Status, &[]);
+            let (tell, _) = keeper.receive::<KeeperMessage>(WAIT_LIMIT).expect("an answer");
+            matches!(tell, KeeperMessage::Status { attached, .. } if attached == wanted).then_some(())
         });
     };
     attached("nobody yet", false);
     let mut looker = attach(&install, &["--no-stdin", &id]);
     wait_until_raw(&looker);
-    install.does(&["send-keys", &id, "x"]);
+    install.expect_ok(&["send-keys", &id, "x"]);
     attached("one who looks on does not answer", false);
     let mut typist = attach(&install, &[&id]);
     attached("somebody types", true);
@@ -283,9 +283,9 @@ fn a_keeper_says_whether_somebody_sits_at_the_terminal() {
 }
 
 #[test]
-fn the_death_of_the_keeper_is_said() {
+fn attach_reports_the_death_of_the_keeper() {
     let install = install();
-    let run = Background::start(&install, &["--pty", "--grace", "200ms"], &["tree"]);
+    let run = BackgroundRun::start(&install, &["--pty", "--grace", "200ms"], &["tree"]);
     let id = run.dir.id().to_string();
     let mut terminal = attach(&install, &[&id]);
     wait_until_raw(&terminal);
@@ -298,7 +298,7 @@ fn the_death_of_the_keeper_is_said() {
 }
 
 #[test]
-fn who_detaches_or_only_looks_on_has_the_own_terminal_back_and_looking_changes_no_size() {
+fn a_detached_client_gets_its_terminal_back_and_read_only_clients_change_no_size() {
     let install = install();
     let script = "printf '\\033[?1049h\\033[?1003h\\033[?2004h\\033[?25lready'; while :; do sleep 1; done";
     let id = install.start_in_background(&["--grace", "200ms", "--pty"], &["sh", "-c", script]);
@@ -318,9 +318,9 @@ fn who_detaches_or_only_looks_on_has_the_own_terminal_back_and_looking_changes_n
         terminal.wait_for("detached");
         terminal.assert_put_back();
         if args.len() > 1 {
-            assert_eq!(size(&id), before, "looking on changes nothing");
+            assert_eq!(size(&id), before, "a read-only client changes nothing");
         }
     }
-    assert_ne!(size(&id), before, "who types is followed");
+    assert_ne!(size(&id), before, "the size follows the typing client");
     install.cancel(&id);
 }

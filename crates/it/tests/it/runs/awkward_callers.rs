@@ -1,16 +1,16 @@
-//! Callers who cannot be written to, read too late, get in each other's way, or were started in odd ways.
+//! Callers with closed pipes, slow readers, rivals, and callers that were started in odd ways.
 
 use std::time::{Duration, Instant};
 use tenure_it::install::Install;
 use tenure_it::{eventually, proc};
 
 #[test]
-fn what_passes_through_a_tee_that_outlives_the_command_is_not_cut_off() {
+fn output_through_a_tee_that_outlives_the_command_is_complete() {
     let install = Install::new();
     let script = "exec > >(tee copy) 2>&1; seq 100000";
     let expected: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
-    // Where it does not get to run for too long it is cut off, but not every time.
-    eventually("all of it", || {
+    // On a busy machine it may be cut off, but not every time.
+    eventually("all of the output", || {
         let output = install.tenure(&["run", "--quiet", "--", "bash", "-c", script]);
         assert_eq!(output.status.code(), Some(0));
         (output.stdout == expected.as_bytes()).then_some(())
@@ -18,11 +18,11 @@ fn what_passes_through_a_tee_that_outlives_the_command_is_not_cut_off() {
 }
 
 #[test]
-fn a_filter_that_ends_a_moment_after_the_command_has_its_say() {
+fn a_filter_that_ends_just_after_the_command_can_still_print() {
     let install = Install::new();
-    // It begins its last words when the command's end has closed its input.
+    // Its last output starts when the command's end has closed its input.
     let script = "exec > >(cat; sleep 0.02; echo late); echo early";
-    eventually("its last words", || {
+    eventually("its last output", || {
         let output = install.tenure(&["run", "--quiet", "--", "bash", "-c", script]);
         (output.stdout == b"early\nlate\n").then_some(())
     });
@@ -36,14 +36,14 @@ fn a_full_standard_error_changes_no_exit_code() {
 }
 
 #[test]
-fn output_that_cannot_be_printed_is_not_success() {
+fn a_failed_write_of_the_output_is_not_success() {
     let install = Install::new();
     assert_eq!(install.shell("$TENURE run -- echo x >/dev/full").status.code(), Some(125));
     assert_eq!(install.shell("$TENURE ps --all >/dev/full").status.code(), Some(1));
 }
 
 #[test]
-fn a_background_run_whose_id_nobody_got_is_cancelled() {
+fn a_background_run_whose_id_could_not_be_printed_is_cancelled() {
     let install = Install::new();
     assert_eq!(install.shell("$TENURE run --bg -- sleep 1000 >/dev/full").status.code(), Some(125));
     assert_eq!(install.tenure(&["wait", &install.only_run()]).status.code(), Some(123));
@@ -59,9 +59,9 @@ fn a_run_whose_directory_was_removed_ends_and_says_so() {
 }
 
 #[test]
-fn a_caller_that_was_started_with_sigchld_ignored_returns_at_once() {
+fn a_caller_started_with_sigchld_ignored_returns_at_once() {
     let install = Install::new();
-    // It would give up on its nursery after five seconds, every time.
+    // Otherwise it would wait five seconds for its nursery, every time.
     eventually("its end", || {
         let begun = Instant::now();
         let output = install.shell("trap '' CHLD; exec $TENURE run -- true");
@@ -71,7 +71,7 @@ fn a_caller_that_was_started_with_sigchld_ignored_returns_at_once() {
 }
 
 #[test]
-fn two_cancels_are_one() {
+fn two_cancels_act_as_one() {
     let install = Install::new();
     let id = install.start_in_background(&[], &["sleep", "1000"]);
     let output = install.tenure(&["cancel", &id, &id]);
@@ -89,7 +89,7 @@ fn removing_a_live_run_cancels_it() {
 }
 
 #[test]
-fn a_slow_reader_of_both_streams_loses_neither() {
+fn a_slow_reader_of_both_streams_loses_no_byte() {
     let install = Install::new().with_env("TENURE_OUTPUT_TAIL", "65536").with_env("TENURE_OUTPUT_HEAD", "0");
     let actor = install.actor();
     let script = format!("$TENURE run --quiet -- {actor} fill 2000000 --both 2>&1 | (sleep 1; wc -c)");
@@ -97,7 +97,7 @@ fn a_slow_reader_of_both_streams_loses_neither() {
 }
 
 #[test]
-fn a_run_that_nobody_reads_ends_although_it_has_more_to_say_than_is_kept() {
+fn an_unread_run_ends_even_if_it_prints_more_than_is_kept() {
     let install = Install::new().with_env("TENURE_OUTPUT_TAIL", "65536").with_env("TENURE_OUTPUT_HEAD", "0");
     let script = r#"{ $TENURE run --grace 300ms -- sh -c 'trap "" TERM; yes'; echo $? >code; } | head -n 1"#;
     assert_eq!(install.shell(script).stdout, b"y\n");
@@ -108,11 +108,11 @@ fn a_run_that_nobody_reads_ends_although_it_has_more_to_say_than_is_kept() {
 }
 
 #[test]
-fn nobody_else_types_to_a_run_that_its_caller_types_to() {
+fn input_of_a_run_belongs_to_its_foreground_caller_alone() {
     let install = Install::new();
     let mut command = install.command(&["run", "--quiet", "--", "sh", "-c", "echo ready; cat"]);
     command.stdin(std::process::Stdio::piped());
-    let mut run = tenure_it::started::Started::new(command);
+    let mut run = tenure_it::child_program::ChildProgram::new(command);
     run.wait_for("ready\n");
     let id = install.only_run();
     let refused = install.tenure(&["write", &id, "foreign\n"]);
@@ -124,7 +124,7 @@ fn nobody_else_types_to_a_run_that_its_caller_types_to() {
 }
 
 #[test]
-fn a_signal_to_go_on_that_comes_too_late_is_no_failure() {
+fn a_late_sigcont_is_no_failure() {
     let install = Install::new();
     let script = "trap '' TERM; echo ready; while :; do sleep 1; done";
     let mut run = install.start(&["run", "--grace", "500ms", "--", "sh", "-c", script]);
@@ -135,7 +135,7 @@ fn a_signal_to_go_on_that_comes_too_late_is_no_failure() {
 }
 
 #[test]
-fn a_label_cannot_write_to_the_terminal_of_who_lists_it() {
+fn a_label_cannot_write_escape_sequences_to_the_callers_terminal() {
     let install = Install::new();
     install.tenure(&["run", "--quiet", "--label", "a\u{1b}]0;x\u{7}\nforged", "--", "true"]);
     let listed = String::from_utf8(install.tenure(&["ps", "--all"]).stdout).expect("UTF-8");

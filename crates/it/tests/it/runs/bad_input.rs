@@ -1,15 +1,15 @@
-//! What cannot be done is refused in one line, with the right code, and leaves nothing.
+//! Impossible commands are refused in one line, with the right code, and leave nothing.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use tenure_core::wire::Tell;
-use tenure_it::crib::Crib;
+use tenure_core::wire::KeeperMessage;
 use tenure_it::install::Install;
+use tenure_it::nursery_fixture::NurseryFixture;
 
-/// Asserts that a command line fails with this code and one line that holds these words, in the foreground and in
-/// the background, and that nothing half-made is left.
+/// Asserts that a command line fails with this code and one line that holds these words, in the foreground
+/// and in the background, and that no half-made run is left.
 #[track_caller]
 fn refused(install: &Install, options: &[&str], command: &[&str], code: i32, words: &str) {
     for how in [&["run"][..], &["run", "--bg"], &["run", "--pty"], &["run", "--quiet"]] {
@@ -22,7 +22,7 @@ fn refused(install: &Install, options: &[&str], command: &[&str], code: i32, wor
             );
             assert_eq!(record["termination"]["exitCode"], code, "{record}");
         }
-        install.assert_nobody_is_left();
+        install.assert_no_process_left();
     }
 }
 
@@ -102,7 +102,7 @@ fn a_script_without_an_interpreter_is_run_by_the_shell() {
 #[test]
 fn arguments_that_are_just_too_long_are_refused() {
     let install = Install::new();
-    // As many as a program can be given: what Tenure adds to the environment is then too much for the next.
+    // The maximum for a program: together with Tenure's additions to the environment it is too much.
     let block = "x".repeat(100_000);
     let run = |blocks: usize, rest: usize| {
         let last = "y".repeat(rest);
@@ -111,17 +111,20 @@ fn arguments_that_are_just_too_long_are_refused() {
         args.push(&last);
         install.command(&args).output().ok()
     };
-    let blocks = (1..80).take_while(|&blocks| run(blocks, 0).is_some()).last().expect("some fit");
-    let (mut fits, mut too_much) = (0, 100_000);
-    while too_much - fits > 1 {
-        let middle = usize::midpoint(fits, too_much);
-        *(if run(blocks, middle).is_some() { &mut fits } else { &mut too_much }) = middle;
-    }
+    let largest = |mut fits: usize, mut too_much: usize, run: &dyn Fn(usize) -> bool| {
+        while too_much - fits > 1 {
+            let middle = usize::midpoint(fits, too_much);
+            *(if run(middle) { &mut fits } else { &mut too_much }) = middle;
+        }
+        fits
+    };
+    let blocks = largest(0, 80, &|blocks| run(blocks, 0).is_some());
+    let fits = largest(0, 100_000, &|rest| run(blocks, rest).is_some());
     let output = run(blocks, fits).expect("it fits");
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(126), "{err}");
     assert!(err.lines().count() == 1 && err.contains("too long"), "{err}");
-    install.assert_nobody_is_left();
+    install.assert_no_process_left();
 }
 
 #[test]
@@ -147,11 +150,11 @@ fn bad_durations_are_refused() {
         }
     }
     refused_at(&install, &["wait", "--timeout", "-1s", "whatever"], 125, "--timeout");
-    assert_eq!(install.runs(), [""; 0], "nothing was begun");
+    assert_eq!(install.runs(), [""; 0], "nothing was started");
 }
 
 #[test]
-fn what_is_no_sessions_key_is_refused_with_and_without_a_daemon() {
+fn an_invalid_session_key_is_refused_with_and_without_a_daemon() {
     let (alone, served) = (Install::new(), Install::new().with_daemon());
     let keys =
         [("", "empty"), ("/etc", "path"), ("agent:", "names no agent"), ("a\u{1b}[2J", "does not show")];
@@ -177,11 +180,11 @@ fn bad_settings_are_refused() {
     refused_at(&install, &["run", "--activity", "cpu", "--", "true"], 125, "--no-output-timeout");
     refused_at(&install, &["run", "--no-such-option", "--", "true"], 125, "--no-such-option");
     refused_at(&install, &["no-such-verb"], 2, "no-such-verb");
-    assert_eq!(install.runs(), [""; 0], "nothing was begun");
+    assert_eq!(install.runs(), [""; 0], "nothing was started");
 }
 
 #[test]
-fn an_option_after_the_command_is_the_commands_own() {
+fn an_option_after_the_command_belongs_to_the_command() {
     let install = Install::new();
     for dashes in [&[][..], &["--"]] {
         let output =
@@ -192,7 +195,7 @@ fn an_option_after_the_command_is_the_commands_own() {
 }
 
 #[test]
-fn an_unknown_id_is_4_everywhere() {
+fn an_unknown_id_exits_with_4_everywhere() {
     let install = Install::new();
     let id = install.start_in_background(&[], &["true"]);
     assert_eq!(install.wait(&id), 0);
@@ -203,7 +206,7 @@ fn an_unknown_id_is_4_everywhere() {
         refused_at(&install, &["write", "--", text, "x"], 4, "id");
         refused_at(&install, &["resize", "--", text, "80x24"], 4, "id");
     }
-    // Any unique beginning of an id will do.
+    // Any unique prefix of an id will do.
     assert_eq!(install.show(&id[..6]), install.show(&id));
 }
 
@@ -215,7 +218,7 @@ fn a_prefix_below_four_characters_ends_and_removes_nothing() {
         for verb in ["cancel", "rm"] {
             refused_at(&install, &[verb, text], 1, "is too short: give at least 4 characters");
         }
-        assert_eq!(install.show(text)["state"], "running", "it may be looked at");
+        assert_eq!(install.show(text)["state"], "running", "it can be shown");
     }
     assert!(install.tenure(&["rm", &id[..4]]).status.success());
     assert_eq!(install.runs(), [""; 0]);
@@ -231,7 +234,7 @@ fn an_unusable_state_root_is_refused() {
     refused_at(&install, &["run", "--", "true"], 125, "TENURE_STATE");
     refused_at(&install, &["run", "--bg", "--", "true"], 125, "TENURE_STATE");
     refused_at(&install, &["ps"], 1, "TENURE_STATE");
-    install.assert_nobody_is_left();
+    install.assert_no_process_left();
 }
 
 #[test]
@@ -248,7 +251,7 @@ fn a_state_root_that_is_not_text_works_or_is_refused_in_one_line() {
     let odd = install.dir().join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
     let install = install.with_state(odd);
     refused_at(&install, &["run", "--", "true"], 125, "UTF-8");
-    install.assert_nobody_is_left();
+    install.assert_no_process_left();
 }
 
 #[test]
@@ -261,7 +264,7 @@ fn a_state_root_longer_than_a_socket_address_works() {
     assert!(install.tenure(&["write", &id, "hello"]).status.success());
     install.wait_for_output(&id, "hello");
     install.cancel(&id);
-    assert_eq!(install.assert_ended_whole(&id)["reason"], "manual-cancel");
+    assert_eq!(install.assert_ended_cleanly(&id)["reason"], "manual-cancel");
     let output = install.tenure(&["run", "--quiet", "--", "echo", "there"]);
     assert_eq!(output.stdout, b"there\n");
 }
@@ -272,17 +275,18 @@ fn a_second_keeper_for_a_run_is_refused_and_the_first_goes_on() {
     let id = install.start_in_background(&["--stdin", "open"], &["cat"]);
     let directory = install.state().join("runs").join(&id);
     let before = fs::read(directory.join("keeper")).expect("the keeper's note");
-    let crib = Crib::new(&install);
+    let nursery = NurseryFixture::new(&install);
     let marker = install.dir().join("second");
-    let told = crib.launch(directory.to_str().expect("UTF-8"), &["touch", marker.to_str().expect("UTF-8")]);
-    assert!(matches!(&told, Tell::Refused { why } if why.contains("keeper already")), "{told:?}");
-    drop(crib);
+    let told =
+        nursery.launch(directory.to_str().expect("UTF-8"), &["touch", marker.to_str().expect("UTF-8")]);
+    assert!(matches!(&told, KeeperMessage::Refused { why } if why.contains("keeper already")), "{told:?}");
+    drop(nursery);
     assert!(!marker.exists(), "the second command was never executed");
     assert_eq!(fs::read(directory.join("keeper")).expect("the keeper's note"), before);
     assert!(install.tenure(&["write", "--eof", &id, "still here"]).status.success());
     assert_eq!(install.wait(&id), 0);
     assert_eq!(install.logs(&[&id]), b"still here");
-    install.assert_ended_whole(&id);
+    install.assert_ended_cleanly(&id);
 }
 
 #[test]
@@ -293,14 +297,14 @@ fn a_keeper_for_a_run_that_has_ended_is_refused() {
     let directory = install.state().join("runs").join(&id);
     let before = install.show(&id);
     let marker = install.dir().join("again");
-    let told = Crib::new(&install)
+    let told = NurseryFixture::new(&install)
         .launch(directory.to_str().expect("UTF-8"), &["touch", marker.to_str().expect("UTF-8")]);
-    assert!(matches!(told, Tell::Refused { .. }), "{told:?}");
+    assert!(matches!(told, KeeperMessage::Refused { .. }), "{told:?}");
     assert_eq!((marker.exists(), install.show(&id)), (false, before));
 }
 
 #[test]
-fn an_empty_id_is_no_run_with_and_without_a_daemon() {
+fn an_empty_id_matches_no_run_with_and_without_a_daemon() {
     for install in [Install::new(), Install::new().with_daemon()] {
         install.tenure(&["run", "--quiet", "--", "true"]);
         for verb in ["show", "wait", "cancel", "rm", "logs", "tree", "attach", "screen"] {
@@ -319,7 +323,7 @@ fn an_empty_id_is_no_run_with_and_without_a_daemon() {
 }
 
 #[test]
-fn what_did_nothing_says_so() {
+fn a_command_without_effect_says_so() {
     let install = Install::new().with_daemon();
     let cases = [
         (["--agent", "nobody"], "agent"),

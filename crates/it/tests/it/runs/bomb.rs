@@ -3,6 +3,6 @@
 use tenure_it::namespace;
 
 #[test]
-fn a_bomb_that_has_used_up_all_pids_is_ended_whole() {
+fn a_fork_bomb_that_used_up_all_pids_is_killed_completely() {
     namespace::play(3000, &["bomb"]);
 }

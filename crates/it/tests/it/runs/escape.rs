@@ -1,15 +1,15 @@
-//! Who outlives the root: escapees fail the run and are named, leftovers are counted, and both are ended.
+//! Processes that outlive the root: escapees fail the run and are named, leftovers are counted, and both are ended.
 
 use serde_json::Value;
 use tenure_it::install::Install;
 use tenure_it::witness::Witness;
 
-/// What a run made of an actor that leaves somebody behind.
+/// Result of a run whose actor leaves a process behind.
 struct Left {
     code: i32,
     err: String,
     ending: Value,
-    /// The lines `ROLE PID` of those who were there.
+    /// The lines `ROLE PID` of its processes.
     pids: String,
 }
 
@@ -22,8 +22,8 @@ impl Left {
             [&[actor.as_str(), "--witness", fifo, "--pids", pids.to_str().expect("UTF-8")], verbs].concat();
         let mut run = install.start(&[&["run", "--grace", "200ms"], options, &["--"], &command].concat());
         let code = run.code();
-        assert!(witness.all_dead(), "somebody outlived the run");
-        let ending = install.assert_ended_whole(&install.only_run());
+        assert!(witness.all_dead(), "a process outlived the run");
+        let ending = install.assert_ended_cleanly(&install.only_run());
         let pids = std::fs::read_to_string(pids).expect("a list of pids");
         Self { code, err: run.err(), ending, pids }
     }
@@ -74,7 +74,7 @@ fn a_reaped_escape_leaves_the_run_its_own_code() {
 }
 
 #[test]
-fn a_reaped_escape_of_an_unprivileged_run_without_cgroup_leaves_it_its_own_code() {
+fn a_reaped_escape_of_an_unprivileged_run_without_cgroup_leaves_the_run_its_own_code() {
     let install = Install::new().unprivileged().without_cgroup();
     let left =
         Left::behind(&install, &["--on-escape", "reap"], &["daemon", "--exit", "0", "ignore-term", "sleep"]);
@@ -82,7 +82,7 @@ fn a_reaped_escape_of_an_unprivileged_run_without_cgroup_leaves_it_its_own_code(
 }
 
 #[test]
-fn leftovers_in_the_session_are_counted_and_are_no_failure() {
+fn leftovers_in_the_session_are_counted_and_no_failure() {
     let left = Left::behind(&Install::new(), &[], &["leave", "tree"]);
     assert_eq!((left.code, &left.ending["reason"]), (0, &Value::from("exit")));
     assert_eq!(left.ending["leftovers"], 3, "{}", left.ending);
@@ -97,23 +97,23 @@ fn leftovers_do_not_change_the_roots_code() {
 }
 
 #[test]
-fn a_shells_background_job_is_a_leftover() {
+fn a_background_job_of_a_shell_is_a_leftover() {
     let install = Install::new();
     let output = install.tenure(&["run", "--grace", "200ms", "--", "sh", "-c", "sleep 1000 & exit 4"]);
     assert_eq!(output.status.code(), Some(4));
-    let ending = install.assert_ended_whole(&install.only_run());
+    let ending = install.assert_ended_cleanly(&install.only_run());
     assert_eq!((&ending["leftovers"], &ending["exitCode"]), (&Value::from(1), &Value::from(4)));
 }
 
 #[test]
-fn whoever_is_ended_by_a_cancel_has_not_escaped() {
+fn a_process_ended_by_a_cancel_has_not_escaped() {
     let install = Install::new();
     let actor = install.actor();
     let id = install.start_in_background(&["--grace", "200ms"], &[&actor, "daemon", "sleep"]);
     install.wait_for_output(&id, "ready daemon\n");
     install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
-    let ending = install.assert_ended_whole(&id);
+    let ending = install.assert_ended_cleanly(&id);
     assert_eq!(
         (&ending["reason"], &ending["escapees"]),
         (&Value::from("manual-cancel"), &serde_json::json!([]))
@@ -122,7 +122,7 @@ fn whoever_is_ended_by_a_cancel_has_not_escaped() {
 
 /// The escapee chooses its name, but must not choose the run's last line by it.
 #[test]
-fn an_escapees_name_reaches_the_terminal_escaped() {
+fn the_name_of_an_escapee_is_printed_without_terminal_controls() {
     let install = Install::new();
     let name = "sl\u{1b}[2J\nee\u{202e}p";
     let program = install.dir().join(name);

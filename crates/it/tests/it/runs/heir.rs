@@ -1,13 +1,13 @@
-//! Declared daemons: with `--on-escape allow` what escapes becomes a run of its own, leased and listed.
+//! Declared daemons: with `--on-escape allow` an escapee becomes a run of its own, leased and listed.
 
 use rustix::process::Signal;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
 use tenure_it::witness::Witness;
 use tenure_it::{eventually, proc};
 use tenure_keeper::rundir::RunDir;
 
-/// Runs a command that leaves a daemon behind; returns the run that took it over.
+/// Runs a command that leaves a daemonised process; returns the run that took it over.
 #[track_caller]
 fn daemonised(install: &Install, witness: &Witness, code: &str, daemon: &[&str]) -> String {
     let actor = install.actor();
@@ -23,7 +23,7 @@ fn daemonised(install: &Install, witness: &Witness, code: &str, daemon: &[&str])
 }
 
 #[test]
-fn what_escapes_is_handed_over_to_a_run_of_its_own() {
+fn an_allowed_escape_is_handed_over_to_a_run_of_its_own() {
     let install = Install::new();
     let witness = Witness::new(install.dir());
     let heir = daemonised(&install, &witness, "3", &["sleep"]);
@@ -53,7 +53,7 @@ fn the_old_run_keeps_its_own_ending_and_names_the_escapee() {
 }
 
 #[test]
-fn a_daemon_that_ends_by_itself_ends_its_run_with_its_own_code() {
+fn a_daemonised_process_that_exits_ends_its_run_with_its_own_code() {
     let install = Install::new();
     let witness = Witness::new(install.dir());
     let heir = daemonised(&install, &witness, "0", &["sleep", "3"]);
@@ -62,19 +62,19 @@ fn a_daemon_that_ends_by_itself_ends_its_run_with_its_own_code() {
 }
 
 #[test]
-fn an_heir_that_is_named_has_a_door() {
+fn a_named_heir_has_a_control_socket() {
     let install = Install::new().with_env("TENURE_PAUSE", "keeper-after-ending");
     let words = [&install.actor(), "daemon", "--exit", "0", "sleep"];
     let old = install.start_in_background(&["--on-escape", "allow"], &words);
     let run = |id: &str| RunDir::open(&install.state().join("runs").join(id)).expect("a run");
     let ending = eventually("the ending", || run(&old).ending().expect("a record"));
     let keeper =
-        Known::hold(run(&old).note().expect("a record").expect("a note").keeper.pid).expect("it lives");
-    eventually("a keeper that stands still", || proc::is_stopped(keeper.pid).then_some(()));
+        HeldProcess::hold(run(&old).note().expect("a record").expect("a note").keeper.pid).expect("it lives");
+    eventually("a stopped keeper", || proc::is_stopped(keeper.pid).then_some(()));
     let [heir] = &ending.handed_over_to[..] else { panic!("{ending:?}") };
-    assert!(run(heir.as_str()).dial().is_ok(), "it can be asked, and answers when it gets to it");
+    assert!(run(heir.as_str()).dial().is_ok(), "it accepts connections, and answers later");
     let mut asked = install.start(&["cancel", heir.as_str()]);
-    eventually("the end of all", || {
+    eventually("the end of all processes", || {
         keeper.send(Signal::CONT);
         keeper.is_dead().then_some(())
     });
@@ -83,7 +83,7 @@ fn an_heir_that_is_named_has_a_door() {
 }
 
 #[test]
-fn a_killed_keeper_costs_the_daemon_its_life_and_its_run_gets_an_ending() {
+fn a_killed_keeper_ends_the_daemonised_process_and_its_run_gets_an_ending() {
     let install = Install::new();
     let witness = Witness::new(install.dir());
     let heir = daemonised(&install, &witness, "0", &["ignore-all", "sleep"]);

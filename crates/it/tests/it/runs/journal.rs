@@ -1,4 +1,4 @@
-//! What a run's journal says of its life and its end, and how many kills that took.
+//! A run's journal: the events of its life and end, and the number of kills.
 
 use std::time::Duration;
 use tenure_core::ending::{Cause, Exit, Reason};
@@ -6,31 +6,31 @@ use tenure_core::journal::{MOST, Proof, Target, What};
 use tenure_core::limits::Limits;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
-use tenure_core::wire::{Ask, Role, Tell};
-use tenure_it::crib::{Warm, hear, owner_of, wait_written};
+use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::nursery_fixture::{WarmNursery, hear, owner_of, wait_written};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 
 const HOLDER: Role = Role::Holder { epoch: 1 };
 
-/// A nursery whose runs have little time to leave.
-fn hasty(install: &Install) -> Warm {
-    let mut warm = Warm::new(install);
+/// A nursery whose runs have a short grace.
+fn short_grace_nursery(install: &Install) -> WarmNursery {
+    let mut warm = WarmNursery::new(install);
     warm.limits = Limits { grace: Duration::from_millis(50), ..Limits::default() };
     warm
 }
 
 #[track_caller]
 fn started(keeper: &mut Frames) -> i32 {
-    hear(keeper, |tell| if let Tell::Started { note } = tell { Some(note.root.pid) } else { None })
+    hear(keeper, |tell| if let KeeperMessage::Started { note } = tell { Some(note.root.pid) } else { None })
 }
 
 #[track_caller]
 fn ended(keeper: &mut Frames) -> Ending {
-    hear(keeper, |tell| if let Tell::Ended { ending } = tell { Some(*ending) } else { None })
+    hear(keeper, |tell| if let KeeperMessage::Ended { ending } = tell { Some(*ending) } else { None })
 }
 
 #[track_caller]
@@ -48,9 +48,9 @@ fn signals(journal: &[What]) -> Vec<(Signal, Target, Proof)> {
 }
 
 #[test]
-fn a_quiet_run_has_a_short_journal_and_took_no_kills() {
+fn an_uneventful_run_has_a_short_journal_and_zero_kills() {
     let install = Install::new();
-    let (dir, mut peers) = Warm::new(&install).launch(&["echo", "hello"], &[HOLDER]);
+    let (dir, mut peers) = WarmNursery::new(&install).launch(&["echo", "hello"], &[HOLDER]);
     let ending = ended(&mut peers[0]);
     assert!(ending.kills.is_none(), "{:?}", ending.kills);
     let journal = journal(&dir);
@@ -58,34 +58,35 @@ fn a_quiet_run_has_a_short_journal_and_took_no_kills() {
         panic!("{journal:?}");
     };
     assert!(*pid > 1 && exe.ends_with("/echo"), "{exe}");
-    // Of the end and of the last output either may be seen first.
+    // The end and the last output may be seen in either order.
     let exiting = What::Exiting { cause: None, exit: Some(Exit::Code(0)), detail: None };
     assert!(rest.len() == 2 && rest.contains(&What::FirstOutput) && rest.contains(&exiting), "{rest:?}");
 }
 
 #[test]
-fn nothing_is_written_before_the_command_executes_and_soon_after() {
+fn the_journal_is_written_only_after_the_command_executes() {
     let install = Install::new().with_env("TENURE_PAUSE", "keeper-started");
-    let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
+    let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     let keeper = eventually("a note", || dir.note().expect("a record")).keeper.pid;
-    let keeper = Known::hold(keeper).expect("it lives");
-    eventually("the keeper stands still", || proc::is_stopped(keeper.pid).then_some(()));
+    let keeper = HeldProcess::hold(keeper).expect("it lives");
+    eventually("the keeper is stopped", || proc::is_stopped(keeper.pid).then_some(()));
     assert!(!dir.path().join("journal").exists());
     keeper.send(rustix::process::Signal::CONT);
-    eventually("the journal of a run that goes on", || (journal(&dir).len() == 1).then_some(()));
-    peers[0].send(&Ask::Stdin { offset: 0, eof: true }, &[]);
+    eventually("the journal of a live run", || (journal(&dir).len() == 1).then_some(()));
+    peers[0].send(&KeeperRequest::Stdin { offset: 0, eof: true }, &[]);
     ended(&mut peers[0]);
 }
 
 #[test]
-fn the_signals_of_a_stop_are_noted_with_what_allowed_them() {
+fn the_signals_of_a_stop_are_recorded_with_their_proof() {
     let install = Install::new();
     let actor = install.actor();
-    let (dir, mut peers) = hasty(&install).launch(&[&actor, "setsid", "ignore-term", "sleep"], &[HOLDER]);
+    let (dir, mut peers) =
+        short_grace_nursery(&install).launch(&[&actor, "setsid", "ignore-term", "sleep"], &[HOLDER]);
     let root = started(&mut peers[0]);
-    // The root prints its line last: a child that it no longer listens to would exit by itself.
+    // The root prints its line last: a child that the root no longer waits for would exit by itself.
     wait_written(&mut peers[0], "ready sleep\nready ignore-term\nready setsid\n");
-    peers[0].send(&Ask::Cancel { now: false }, &[]);
+    peers[0].send(&KeeperRequest::Cancel { now: false }, &[]);
     let ending = ended(&mut peers[0]);
     assert_eq!(ending.termination.reason, Reason::ManualCancel);
     let journal = journal(&dir);
@@ -102,18 +103,18 @@ fn the_signals_of_a_stop_are_noted_with_what_allowed_them() {
             && matches!(proof, Proof::Child | Proof::Adopted)
     });
     assert!(killed, "{signals:?}");
-    // Of the root too, if it was slow to leave.
+    // Also of the root, if it was slow to exit.
     assert!(ending.kills.pid >= 1 && ending.kills.cgroup == 0, "{journal:?}");
 }
 
 #[test]
-fn a_group_that_does_not_leave_is_killed_in_one_stroke_which_counts() {
+fn a_group_that_ignores_sigterm_is_killed_at_once_and_counted() {
     let install = Install::new();
-    let (dir, mut peers) =
-        hasty(&install).launch(&["sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"], &[HOLDER]);
+    let (dir, mut peers) = short_grace_nursery(&install)
+        .launch(&["sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"], &[HOLDER]);
     let root = started(&mut peers[0]);
     wait_written(&mut peers[0], "\n");
-    peers[0].send(&Ask::Cancel { now: false }, &[]);
+    peers[0].send(&KeeperRequest::Cancel { now: false }, &[]);
     let ending = ended(&mut peers[0]);
     assert!(ending.kills.pgid >= 1, "{:?}", ending.kills);
     let group = (Signal::KILL, Target::Group { pgid: root }, Proof::UnreapedRoot);
@@ -121,7 +122,7 @@ fn a_group_that_does_not_leave_is_killed_in_one_stroke_which_counts() {
 }
 
 #[test]
-fn a_cgroup_that_had_to_be_killed_counts() {
+fn a_killed_cgroup_is_counted() {
     let install = Install::new();
     let script = "trap '' TERM; echo; while :; do sleep 1; done";
     let id = install.start_in_background(&["--grace", "50ms"], &["sh", "-c", script]);
@@ -136,15 +137,15 @@ fn a_cgroup_that_had_to_be_killed_counts() {
 }
 
 #[test]
-fn a_journal_is_bounded_and_says_so_once() {
+fn a_journal_is_bounded_and_notes_the_cut_once() {
     let install = Install::new();
-    let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
+    let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     started(&mut peers[0]);
     for _ in 0..MOST + 50 {
-        peers[0].send(&Ask::Signal { signal: Signal(28) }, &[]);
-        hear(&mut peers[0], |tell| matches!(tell, Tell::Done).then_some(()));
+        peers[0].send(&KeeperRequest::Signal { signal: Signal(28) }, &[]);
+        hear(&mut peers[0], |tell| matches!(tell, KeeperMessage::Done).then_some(()));
     }
-    peers[0].send(&Ask::Stdin { offset: 0, eof: true }, &[]);
+    peers[0].send(&KeeperRequest::Stdin { offset: 0, eof: true }, &[]);
     ended(&mut peers[0]);
     let journal = journal(&dir);
     assert_eq!((journal.len(), journal.last()), (MOST + 1, Some(&What::MoreNotWritten)));
@@ -152,19 +153,19 @@ fn a_journal_is_bounded_and_says_so_once() {
 }
 
 #[test]
-fn holders_that_come_and_go_are_noted() {
+fn holders_that_connect_and_disconnect_are_recorded() {
     let install = Install::new();
-    let (dir, mut peers) = Warm::new(&install).launch(&["cat"], &[HOLDER]);
+    let (dir, mut peers) = WarmNursery::new(&install).launch(&["cat"], &[HOLDER]);
     started(&mut peers[0]);
     drop(peers);
     eventually("a lost holder", || journal(&dir).contains(&What::HolderLost).then_some(()));
     let mut holder = Frames::new(dir.dial().expect("a keeper"));
-    holder.hello_as(Role::Holder { epoch: 3 }, Some(&owner_of(&dir)), PATIENCE).expect("an answer");
+    holder.hello_as(Role::Holder { epoch: 3 }, Some(&owner_of(&dir)), WAIT_LIMIT).expect("an answer");
     let mut late = Frames::new(dir.dial().expect("a keeper"));
-    late.hello_as(Role::Holder { epoch: 2 }, Some(&owner_of(&dir)), PATIENCE).expect("an answer");
-    holder.send(&Ask::Release, &[]);
-    hear(&mut holder, |tell| matches!(tell, Tell::Done).then_some(()));
-    holder.send(&Ask::Cancel { now: false }, &[]);
+    late.hello_as(Role::Holder { epoch: 2 }, Some(&owner_of(&dir)), WAIT_LIMIT).expect("an answer");
+    holder.send(&KeeperRequest::Release, &[]);
+    hear(&mut holder, |tell| matches!(tell, KeeperMessage::Done).then_some(()));
+    holder.send(&KeeperRequest::Cancel { now: false }, &[]);
     ended(&mut holder);
     let journal = journal(&dir);
     for what in
@@ -175,14 +176,14 @@ fn holders_that_come_and_go_are_noted() {
 }
 
 #[test]
-fn leftovers_and_escapees_are_noted() {
+fn leftovers_and_escapees_are_recorded() {
     let install = Install::new();
     let actor = install.actor();
     for (words, escaped) in
         [(["leave", "sleep"].as_slice(), false), (&["daemon", "--exit", "0", "sleep"], true)]
     {
         let command: Vec<&str> = [&[&*actor], words].concat();
-        let (dir, mut peers) = hasty(&install).launch(&command, &[HOLDER]);
+        let (dir, mut peers) = short_grace_nursery(&install).launch(&command, &[HOLDER]);
         ended(&mut peers[0]);
         let journal = journal(&dir);
         let noted = journal.iter().any(|what| match what {

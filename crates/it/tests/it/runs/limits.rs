@@ -1,14 +1,14 @@
-//! Time limits: what counts against them, what does not, and what they leave.
+//! Time limits: activity that counts against them, activity that does not, and their endings.
 
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use tenure_core::defaults::GRACE;
 use tenure_core::duration::show;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::install::Install;
-use tenure_it::started::Started;
 use tenure_it::{at_some_pace, millis};
 
-/// A run that ends by itself or by a limit: its code, its ending, and how long the run itself took.
+/// A run that ends by itself or by a limit: its code, its ending, and its duration.
 struct Ended {
     code: i32,
     ending: Value,
@@ -17,7 +17,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// Whether the command came to its end, which takes at least this long.
+    /// Returns some if the command came to its end, which takes at least this long.
     #[track_caller]
     fn is_exit(&self, least: Duration) -> Option<()> {
         (self.code == 0).then(|| {
@@ -39,17 +39,17 @@ fn shell(options: &[&str], script: &str) -> Ended {
     ended(&install, &mut run)
 }
 
-fn ended(install: &Install, run: &mut Started) -> Ended {
+fn ended(install: &Install, run: &mut ChildProgram) -> Ended {
     let code = run.code();
     let id = install.only_run();
     let record = install.show(&id);
     let ms = |field: &str| record[field].as_u64().expect("a time");
     let took = Duration::from_millis(ms("endedAtMs") - ms("startedAtMs"));
-    Ended { code, ending: install.assert_ended_whole(&id), took, out: run.out() }
+    Ended { code, ending: install.assert_ended_cleanly(&id), took, out: run.out() }
 }
 
 #[test]
-fn the_overall_limit_ends_a_run_that_goes_on_talking() {
+fn the_overall_limit_ends_a_run_that_keeps_printing() {
     at_some_pace(Duration::from_millis(600), |limit| {
         let ended = run(&Install::new(), &["--timeout", &millis(limit)], &["tick", "50"]);
         assert_eq!((ended.code, &ended.ending["reason"]), (124, &Value::from("overall-timeout")));
@@ -61,7 +61,7 @@ fn the_overall_limit_ends_a_run_that_goes_on_talking() {
 }
 
 #[test]
-fn the_overall_limit_is_124_even_if_the_command_leaves_with_zero_when_asked() {
+fn an_overall_timeout_exits_with_124_even_if_the_command_exits_with_0() {
     let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done";
     at_some_pace(Duration::from_millis(500), |limit| {
         let ended = shell(&["--timeout", &millis(limit)], script);
@@ -87,7 +87,7 @@ fn silence_ends_a_run() {
 }
 
 #[test]
-fn output_puts_the_silence_limit_off_every_time() {
+fn each_output_restarts_the_silence_limit() {
     // Twelve ticks take longer than the limit, but no pause between two of them does.
     at_some_pace(Duration::from_secs(1), |limit| {
         let pause = (limit / 7).as_millis().to_string();
@@ -108,7 +108,7 @@ fn silence_after_the_last_output_counts_from_that_output() {
 }
 
 #[test]
-fn errors_are_output_too() {
+fn stderr_counts_as_output() {
     at_some_pace(Duration::from_secs(1), |limit| {
         let pause = (limit / 5).as_secs_f64();
         let script = format!("for i in 1 2 3 4 5 6 7 8 9; do echo $i >&2; sleep {pause}; done");
@@ -131,7 +131,7 @@ fn a_silent_writer_is_kept_alive_by_its_io() {
     is_kept_alive(Install::new, &["silent-io"]);
 }
 
-/// Works in silence for three times as long as silence is allowed.
+/// Works in silence for three times the silence limit.
 fn is_kept_alive(install: fn() -> Install, work: &[&str]) {
     at_some_pace(Duration::from_millis(700), |limit| {
         let time = limit * 3;
@@ -141,7 +141,7 @@ fn is_kept_alive(install: fn() -> Install, work: &[&str]) {
 }
 
 #[test]
-fn an_idle_run_is_ended_although_activity_would_count() {
+fn an_idle_run_is_ended_even_with_activity_counting_on() {
     let options = ["--no-output-timeout", "700ms", "--activity", "cpu"];
     let ended = run(&Install::new(), &options, &["tree"]);
     assert_eq!((ended.code, &ended.ending["reason"]), (124, &Value::from("no-output-timeout")));
@@ -154,13 +154,13 @@ fn cpu_time_does_not_count_unless_asked_for() {
 }
 
 #[test]
-fn the_grace_is_given_and_no_more() {
+fn a_stop_waits_exactly_the_grace() {
     let grace = Duration::from_millis(500);
     at_some_pace(Duration::from_millis(400), |limit| {
         let options = ["--timeout", &millis(limit), "--grace", &millis(grace)];
         let ended = run(&Install::new(), &options, &["ignore-term", "sleep"]);
         assert_eq!(ended.code, 124);
-        // Far less than it is where nobody says how long it is.
+        // Far less than the default grace.
         let is_over = ended.took < limit + GRACE / 2;
         (ended.out.contains("ready") && is_over).then(|| {
             assert_eq!(ended.ending["signal"], 9);
@@ -170,7 +170,7 @@ fn the_grace_is_given_and_no_more() {
 }
 
 #[test]
-fn a_grace_of_nothing_kills_at_once() {
+fn a_zero_grace_kills_at_once() {
     let install = Install::new();
     let script = "trap 'echo asked; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
     let mut run = install.start(&["run", "--grace", "0", "--", "sh", "-c", script]);
@@ -182,31 +182,31 @@ fn a_grace_of_nothing_kills_at_once() {
 }
 
 #[test]
-fn a_limit_of_nothing_is_off() {
+fn a_zero_limit_is_off() {
     let options = ["--timeout", "0", "--no-output-timeout", "0s"];
     assert_eq!(run(&Install::new(), &options, &["sleep", "0.3"]).code, 0);
 }
 
 #[test]
-fn a_cancel_hastens_nothing_unless_it_says_now() {
+fn a_second_cancel_shortens_the_grace_only_with_now() {
     let install = Install::new();
     let actor = install.actor();
     let id = install.start_in_background(&["--grace", "50s"], &[&actor, "ignore-term", "sleep"]);
     install.wait_for_output(&id, "ready ignore-term\n");
     install.ask_to_cancel(&[&id]);
     install.ask_to_cancel(&[&id]);
-    // It has its grace still.
+    // The run still has its grace.
     assert_eq!(install.start(&["wait", "--timeout", "300ms", &id]).code(), 124);
     assert!(install.show(&id)["termination"].is_null());
     let before = Instant::now();
     install.ask_to_cancel(&["--now", &id]);
     assert_eq!(install.wait(&id), 123);
     assert!(before.elapsed() < Duration::from_secs(40), "{:?}", before.elapsed());
-    assert_eq!(install.assert_ended_whole(&id)["signal"], 9);
+    assert_eq!(install.assert_ended_cleanly(&id)["signal"], 9);
 }
 
 #[test]
-fn a_stopped_tree_hears_that_it_is_to_leave() {
+fn a_suspended_tree_receives_sigterm() {
     let install = Install::new();
     let actor = install.actor();
     let id = install.start_in_background(&["--grace", "30s"], &[&actor, "stop"]);
@@ -215,5 +215,5 @@ fn a_stopped_tree_hears_that_it_is_to_leave() {
     tenure_it::eventually("the actor stops itself", || tenure_it::proc::is_stopped(pid).then_some(()));
     install.ask_to_cancel(&[&id]);
     assert_eq!(install.wait(&id), 123);
-    assert_eq!(install.assert_ended_whole(&id)["signal"], 15, "it had its grace and did not need it");
+    assert_eq!(install.assert_ended_cleanly(&id)["signal"], 15, "it did not need its whole grace");
 }

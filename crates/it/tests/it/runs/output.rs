@@ -1,19 +1,19 @@
-//! Output is the command's own, byte for byte, live and kept, whoever reads it and however slowly.
+//! Output is the command's own, byte for byte, live and stored, for any reader at any speed.
 
 use std::io::{IoSliceMut, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::eventually;
 use tenure_it::install::{Install, actor};
-use tenure_it::started::Started;
 
 /// Every byte value, many times over, never in blocks of a round size.
 fn binary(seed: usize) -> Vec<u8> {
     (0..300_007).map(|at| u8::try_from((at * (at / 251 + seed)) % 256).expect("a byte")).collect()
 }
 
-/// 64-bit FNV-1a of all there is to read, taken in pieces of this size.
+/// 64-bit FNV-1a of all input, read in pieces of this size.
 fn hash(from: &mut impl Read, piece: usize) -> (usize, u64) {
     let (mut count, mut hash) = (0, 0xcbf2_9ce4_8422_2325_u64);
     let mut buffer = vec![0; piece];
@@ -29,7 +29,7 @@ fn hash(from: &mut impl Read, piece: usize) -> (usize, u64) {
     }
 }
 
-/// What the actor itself writes.
+/// The hash of the actor's own output.
 #[expect(clippy::disallowed_methods, reason = "the same program without Tenure, to compare with")]
 fn hash_of_fill(bytes: &str) -> (usize, u64) {
     let mut child = std::process::Command::new(actor())
@@ -43,7 +43,7 @@ fn hash_of_fill(bytes: &str) -> (usize, u64) {
 }
 
 #[test]
-fn both_streams_are_byte_exact_and_apart() {
+fn both_streams_are_byte_exact_and_separate() {
     let install = Install::new();
     let (out, err) = (binary(3), binary(7));
     std::fs::write(install.dir().join("out"), &out).expect("write");
@@ -58,12 +58,12 @@ fn both_streams_are_byte_exact_and_apart() {
 }
 
 #[test]
-fn half_a_character_comes_at_once_and_as_it_is() {
+fn half_a_character_is_passed_on_at_once_and_unchanged() {
     let install = Install::new();
     let actor = install.actor();
     let mut command = install.command(&["run", "--quiet", "--", &actor, "half-utf8"]);
     command.stdin(Stdio::piped());
-    let mut run = Started::new(command);
+    let mut run = ChildProgram::new(command);
     tenure_it::eventually("two bytes of four", || (run.out_bytes() == "🦀".as_bytes()[..2]).then_some(()));
     run.write(b"\n");
     assert_eq!((run.code(), run.out_bytes()), (0, "🦀".as_bytes().to_vec()));
@@ -78,18 +78,18 @@ fn a_slow_reader_of_fifty_mebibytes_loses_no_byte() {
     let actor = install.actor();
     let mut command = install.command(&["run", "--quiet", "--", &actor, "fill", "52428800"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("tenure starts");
-    // Slow: three thousand bytes at a time, from a pipe that holds as little as a pipe can.
+    // Slow: three thousand bytes at a time, from the smallest possible pipe.
     let mut stdout = child.stdout.take().expect("piped");
     rustix::pipe::fcntl_setpipe_size(&stdout, 4096).expect("a small pipe");
     assert_eq!(hash(&mut stdout, 3000), hash_of_fill("52428800"));
     assert!(child.wait().expect("wait").success());
     let record = install.show(&install.only_run());
     let dropped = record["output"]["droppedBytes"].as_u64().expect("a number");
-    assert!(dropped > 40 << 20, "the log was to be small: {dropped}");
+    assert!(dropped > 40 << 20, "the log was not small: {dropped}");
 }
 
 #[test]
-fn a_reader_that_leaves_cancels_the_run() {
+fn a_reader_that_closes_the_pipe_cancels_the_run() {
     let install = Install::new();
     let actor = install.actor();
     let mut command = install.command(&["run", "--grace", "200ms", "--", &actor, "flood"]);
@@ -98,11 +98,11 @@ fn a_reader_that_leaves_cancels_the_run() {
     child.stdout.take().expect("piped").read_exact(&mut some).expect("output");
     let status = tenure_it::eventually("the end of the caller", || child.try_wait().expect("wait"));
     assert_eq!(status.code(), Some(123));
-    assert_eq!(install.assert_ended_whole(&install.only_run())["reason"], "manual-cancel");
+    assert_eq!(install.assert_ended_cleanly(&install.only_run())["reason"], "manual-cancel");
 }
 
 #[test]
-fn a_run_that_nobody_reads_ends_when_it_is_cancelled() {
+fn an_unread_run_ends_when_it_is_cancelled() {
     let install = Install::new();
     let actor = install.actor();
     let mut command = install.command(&["run", "--grace", "200ms", "--quiet", "--", &actor, "flood"]);
@@ -113,11 +113,11 @@ fn a_run_that_nobody_reads_ends_when_it_is_cancelled() {
     tenure_it::proc::send(child.id().cast_signed(), rustix::process::Signal::TERM);
     let status = tenure_it::eventually("the end of the caller", || child.try_wait().expect("wait"));
     assert_eq!(status.code(), Some(123));
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
-fn logs_give_any_part_of_the_output_of_a_background_run() {
+fn logs_prints_any_part_of_a_background_runs_output() {
     let install = Install::new();
     let id = install.start_in_background(
         &[],
@@ -146,7 +146,7 @@ fn followed_logs_come_live_and_end_with_the_run() {
     let id = install.start_in_background(&["--stdin", "open"], &["sh", "-c", script]);
     let mut follower = install.start(&["logs", "-f", &id]);
     follower.wait_for("one\n");
-    assert!(install.show(&id)["termination"].is_null(), "the run goes on while it is followed");
+    assert!(install.show(&id)["termination"].is_null(), "the run continues while it is followed");
     assert!(install.tenure(&["write", &id, "two\n"]).status.success());
     assert_eq!(follower.code(), 0);
     assert_eq!(follower.out(), "one\ntwo\n");
@@ -159,7 +159,7 @@ fn the_merged_log_keeps_the_order_in_which_lines_were_written() {
     let script = "echo one; read x; echo two >&2; read x; echo three; read x; echo four >&2";
     let mut command = install.command(&["run", "--quiet", "--", "sh", "-c", script]);
     command.stdin(Stdio::piped());
-    let mut run = Started::new(command);
+    let mut run = ChildProgram::new(command);
     run.wait_for("one\n");
     run.write(b"\n");
     eventually("two", || run.err().contains("two\n").then_some(()));
@@ -171,7 +171,7 @@ fn the_merged_log_keeps_the_order_in_which_lines_were_written() {
 }
 
 #[test]
-fn lines_of_both_streams_in_a_hurry_keep_their_order_within_each() {
+fn fast_lines_of_both_streams_keep_their_order_within_each_stream() {
     let install = Install::new();
     let actor = install.actor();
     let output = install.tenure(&["run", "--quiet", "--", &actor, "interleave", "2000"]);
@@ -189,7 +189,7 @@ fn lines_of_both_streams_in_a_hurry_keep_their_order_within_each() {
 }
 
 #[test]
-fn a_stranger_who_holds_the_output_does_not_hold_the_run() {
+fn a_stranger_that_holds_the_output_open_does_not_delay_the_end() {
     let install = Install::new();
     let path = install.dir().join("stranger");
     let stranger = UnixListener::bind(&path).expect("listen");
@@ -205,7 +205,7 @@ fn a_stranger_who_holds_the_output_does_not_hold_the_run() {
     assert!((150..30_000).contains(&waited), "the rest of the output was awaited for {waited} ms");
     assert!(run.err().contains("still holds its output"), "{}", run.err());
     drop(held);
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 fn receive(listener: &UnixListener) -> OwnedFd {
@@ -245,12 +245,12 @@ fn the_ending_is_one_line_on_stderr_unless_quiet() {
 }
 
 #[test]
-fn logs_come_as_text_with_times_or_as_json() {
+fn logs_are_printed_as_text_with_times_or_as_json() {
     let install = Install::new();
     let script = r"printf '\033[1mbold\033[0m\007\r\n'; read x; printf 'err\n' >&2; read x; printf '\303'; read x; printf '\251\n'";
     let id = install.start_in_background(&["--stdin", "open"], &["sh", "-c", script]);
     for so_far in [b"bold".as_slice(), b"err\n", b"\xc3"] {
-        eventually("what it has printed", || {
+        eventually("its output", || {
             install.logs(&[&id]).windows(so_far.len()).any(|part| part == so_far).then_some(())
         });
         assert!(install.tenure(&["write", &id, "\n"]).status.success());

@@ -1,4 +1,4 @@
-//! Interactive programs, driven from a terminal that the test sits at.
+//! Interactive programs, driven from a terminal of the test.
 
 use rustix::termios::{LocalModes, Termios};
 use tenure_it::install::Install;
@@ -21,7 +21,7 @@ fn modes(settings: &Termios) -> [u32; 4] {
     ]
 }
 
-/// Waits until the caller's terminal hands every key on as it is.
+/// Waits until the caller's terminal passes every key on unchanged.
 fn wait_until_raw(terminal: &Terminal) {
     eventually("the caller's terminal is raw", || {
         let local = terminal.settings().local_modes;
@@ -30,7 +30,7 @@ fn wait_until_raw(terminal: &Terminal) {
 }
 
 #[test]
-fn python_is_interactive_and_ctrl_c_is_its_own() {
+fn python_is_interactive_and_handles_ctrl_c_itself() {
     let install = Install::new();
     let mut terminal = at_terminal(&install, &["--pty", "--", "python3", "-q"]);
     terminal.wait_for(">>> ");
@@ -44,7 +44,7 @@ fn python_is_interactive_and_ctrl_c_is_its_own() {
     terminal.wait_for(">>> ");
     terminal.keys("import sys; sys.exit(3)\r");
     assert_eq!(terminal.code(), 3);
-    assert_eq!(install.assert_ended_whole(&install.only_run())["reason"], "exit");
+    assert_eq!(install.assert_ended_cleanly(&install.only_run())["reason"], "exit");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn bash_has_job_control() {
     terminal.keys("fg\r");
     terminal.wait_for("sleep 1000\r\n");
     proc::wait_in_background(shell);
-    // The job reads no keys: that it is in the foreground shows in what the stop key does.
+    // The job reads no keys: the effect of Ctrl-Z shows that it is in the foreground.
     terminal.keys("\x1a");
     terminal.wait_for("Stopped");
     terminal.wait_for("prompt> ");
@@ -74,7 +74,7 @@ fn bash_has_job_control() {
     terminal.wait_for("code 130");
     terminal.keys("exit 5\r");
     assert_eq!(terminal.code(), 5);
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_job_that_bash_leaves_behind_is_ended() {
     terminal.wait_for("[1] ");
     terminal.keys("exit 0\r");
     assert_eq!(terminal.code(), 0);
-    assert_eq!(install.assert_ended_whole(&install.only_run())["leftovers"], 1);
+    assert_eq!(install.assert_ended_cleanly(&install.only_run())["leftovers"], 1);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn vim_edits_and_saves_a_file() {
     terminal.keys("ohello from vim\x1b:wq\r");
     assert_eq!(terminal.code(), 0);
     assert_eq!(std::fs::read_to_string(&file).expect("saved"), "first line\nhello from vim\n");
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn an_interactive_bash_that_is_cancelled_leaves_nothing() {
     assert_eq!(terminal.code(), 123);
     assert!(
         before.elapsed() < std::time::Duration::from_secs(45),
-        "a shell leaves when its terminal hangs up"
+        "a shell exits when its terminal hangs up"
     );
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_window_size_follows_the_callers_terminal() {
     terminal.wait_for("size 77x22");
     terminal.keys("\x03");
     assert_eq!(terminal.code(), 130, "the program itself was interrupted");
-    let ending = install.assert_ended_whole(&install.only_run());
+    let ending = install.assert_ended_cleanly(&install.only_run());
     assert_eq!((&ending["reason"], &ending["signal"]), (&"signal".into(), &2.into()));
 }
 
@@ -152,7 +152,7 @@ fn a_background_pty_can_be_resized_and_typed_to() {
     install.wait_for_output(&id, "size 120x30");
     assert!(install.tenure(&["resize", &id, "99x33"]).status.success());
     install.wait_for_output(&id, "size 99x33");
-    assert_eq!(install.show(&id)["ptySize"]["cols"], 99, "the present size");
+    assert_eq!(install.show(&id)["ptySize"]["cols"], 99, "the current size");
     assert!(install.tenure(&["write", &id, "\x03"]).status.success());
     assert_eq!(install.wait(&id), 130);
     for size in ["0x10", "10", "x", "70000x10", "-1x5"] {
@@ -173,11 +173,11 @@ fn a_run_without_terminal_refuses_a_size() {
 }
 
 #[test]
-fn the_callers_terminal_is_raw_meanwhile_and_as_before_afterwards() {
+fn the_callers_terminal_is_raw_during_the_run_and_restored_afterwards() {
     for (end, code) in [("exit", 4), ("cancel", 123), ("now", 123), ("die", 137)] {
         let install = Install::new();
         let script = "echo ready; read x; [ $x = die ] && kill -9 $$; exit 4";
-        // The settings that the terminal has while nothing has touched it: a new one has no others.
+        // The settings of an untouched terminal: a new one has no others.
         let mut terminal = at_terminal(&install, &["--grace", "200ms", "--pty", "--", "sh", "-c", script]);
         let before = modes(&fresh_settings());
         terminal.wait_for("ready");
@@ -192,14 +192,14 @@ fn the_callers_terminal_is_raw_meanwhile_and_as_before_afterwards() {
     }
 }
 
-/// The settings of a terminal that nobody has changed.
+/// The settings of an untouched terminal.
 #[expect(clippy::disallowed_methods, reason = "a program that leaves its terminal alone")]
 fn fresh_settings() -> Termios {
     Terminal::start(std::process::Command::new("true"), 90, 25).settings()
 }
 
 #[test]
-fn a_program_that_cannot_start_leaves_the_callers_terminal_alone() {
+fn a_program_that_cannot_start_does_not_touch_the_callers_terminal() {
     let install = Install::new();
     let mut terminal = at_terminal(&install, &["--pty", "--", "no-such-program-anywhere"]);
     assert_eq!(terminal.code(), 127);
@@ -221,12 +221,12 @@ fn ctrl_c_on_pipes_cancels_and_the_second_one_kills() {
         before.elapsed() < std::time::Duration::from_secs(45),
         "the second one does not wait for the grace"
     );
-    let ending = install.assert_ended_whole(&install.only_run());
+    let ending = install.assert_ended_cleanly(&install.only_run());
     assert_eq!((&ending["reason"], &ending["signal"]), (&"manual-cancel".into(), &9.into()));
 }
 
 #[test]
-fn the_stop_key_on_pipes_stops_caller_and_command_and_both_go_on() {
+fn ctrl_z_on_pipes_suspends_caller_and_command_and_both_continue() {
     let install = Install::new();
     let mut terminal = at_terminal(
         &install,
@@ -245,7 +245,7 @@ fn the_stop_key_on_pipes_stops_caller_and_command_and_both_go_on() {
     terminal.wait_for("on");
     terminal.keys("\x03");
     assert_eq!(terminal.code(), 123);
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_hangup_of_the_callers_terminal_ends_the_run() {
         let id = install.only_run();
         proc::send(terminal.pid(), rustix::process::Signal::HUP);
         assert_eq!(terminal.code(), 123, "{pty:?}");
-        install.assert_ended_whole(&id);
+        install.assert_ended_cleanly(&id);
     }
 }
 
@@ -269,11 +269,14 @@ fn a_process_that_keeps_the_pty_open_in_another_session_is_an_escapee() {
     let actor = install.actor();
     let output = install.tenure(&["run", "--grace", "200ms", "--pty", "--", &actor, "hold-pty"]);
     assert_eq!(output.status.code(), Some(122), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(install.assert_ended_whole(&install.only_run())["escapees"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        install.assert_ended_cleanly(&install.only_run())["escapees"].as_array().map(Vec::len),
+        Some(1)
+    );
 }
 
 #[test]
-fn output_of_a_pty_comes_whole_up_to_the_last_byte() {
+fn pty_output_is_complete_to_the_last_byte() {
     let install = Install::new();
     let actor = install.actor();
     let output = install.tenure(&["run", "--quiet", "--pty", "--", &actor, "fill", "1000000"]);
@@ -284,17 +287,17 @@ fn output_of_a_pty_comes_whole_up_to_the_last_byte() {
 }
 
 #[test]
-fn a_pty_that_cannot_be_had_is_tenures_own_failure() {
+fn a_pty_that_cannot_be_opened_is_tenures_own_failure() {
     let install = Install::new();
     let actor = install.actor();
     without_ptys();
     let output = install.tenure(&["run", "--pty", "--", &actor, "exit", "0"]);
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), err.lines().count()), (Some(125), 1), "{err}");
-    install.assert_nobody_is_left();
+    install.assert_no_process_left();
 }
 
-/// From now on this thread and what it starts find no ptys.
+/// Hides ptys from this thread and its children.
 #[expect(unsafe_code, reason = "a mount namespace of the test's own")]
 #[expect(clippy::disallowed_methods, reason = "the test mounts for itself")]
 fn without_ptys() {
@@ -308,7 +311,7 @@ fn without_ptys() {
     }
 }
 
-/// Switches on what full-screen programs do, says so and stays.
+/// Switches on the modes of full-screen programs, prints so and stays.
 const FULL_SCREEN: &str = "trap '' TERM HUP; printf '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?1h\\033=\\033[?25l\\033[7mready'; \
                            while :; do sleep 1; done";
 
@@ -318,7 +321,7 @@ fn terminal_of(install: &Install, args: &[&str]) -> Terminal {
 }
 
 #[test]
-fn a_program_that_is_ended_leaves_the_callers_terminal_as_it_was() {
+fn a_killed_program_leaves_the_callers_terminal_as_it_was() {
     for install in [Install::new(), Install::new().with_daemon()] {
         let flags = ["run", "--pty", "--grace", "200ms"];
         let at_limit = [&flags[..], &["--timeout", "1s", "--", "sh", "-c", FULL_SCREEN]].concat();
@@ -336,7 +339,7 @@ fn a_program_that_is_ended_leaves_the_callers_terminal_as_it_was() {
 }
 
 #[test]
-fn a_program_that_ends_well_decides_how_it_leaves_the_terminal() {
+fn a_program_that_exits_by_itself_decides_the_terminals_state() {
     let install = Install::new();
     let mut terminal = terminal_of(&install, &["run", "--pty", "--", "printf", "\\033[?25lhidden"]);
     terminal.wait_for("exit 0");
@@ -345,7 +348,7 @@ fn a_program_that_ends_well_decides_how_it_leaves_the_terminal() {
 }
 
 #[test]
-fn logs_leave_the_terminal_as_it_was_also_if_they_are_interrupted() {
+fn logs_restores_the_terminal_even_if_interrupted() {
     let install = Install::new();
     let id = install.start_in_background(&["--pty", "--grace", "200ms"], &["sh", "-c", FULL_SCREEN]);
     install.wait_for_output(&id, "ready");

@@ -1,4 +1,4 @@
-//! Programs that people run. One that is not installed fails its test.
+//! Programs in everyday use. A missing one fails its test.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,14 +6,14 @@ use std::net::TcpStream;
 use tenure_it::install::Install;
 use tenure_it::{eventually, proc};
 
-/// The processes of a run, each with the start time that makes it that process.
+/// The processes of a run, each with its start time as identity.
 fn processes(install: &Install, id: &str) -> Vec<(i32, u64)> {
     let keeper = i32::try_from(install.show(id)["keeperPid"].as_i64().expect("a pid")).expect("a pid");
     let pids = proc::descendants(keeper).into_iter();
     pids.filter_map(|pid| proc::stat(pid).map(|(.., start)| (pid, start))).collect()
 }
 
-/// Asserts that none of these runs any more.
+/// Asserts that none of these processes runs.
 #[track_caller]
 fn assert_gone(processes: &[(i32, u64)]) {
     for &(pid, start) in processes {
@@ -29,7 +29,7 @@ fn a_login_shell_runs_a_pipeline_with_its_own_code() {
     let script = "shopt -q login_shell && seq 1 1000 | sort -rn | head -n 2; exit 4";
     let output = install.tenure(&["run", "--quiet", "--", "bash", "-lc", script]);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(4), &b"1000\n999\n"[..]));
-    install.assert_ended_whole(&install.only_run());
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_cancelled_login_shell_leaves_none_of_its_jobs() {
     });
     install.cancel(&id);
     assert_gone(&processes);
-    assert_eq!(install.assert_ended_whole(&id)["reason"], "manual-cancel");
+    assert_eq!(install.assert_ended_cleanly(&id)["reason"], "manual-cancel");
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn a_dev_server_started_by_npm_is_gone_with_its_workers() {
     install.ask_to_cancel(&[&id]);
     assert_eq!(run.code(), 123, "{}", run.err());
     assert_gone(&processes);
-    assert!(TcpStream::connect(&address).is_err(), "nobody listens any more");
-    install.assert_ended_whole(&id);
+    assert!(TcpStream::connect(&address).is_err(), "no process listens");
+    install.assert_ended_cleanly(&id);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_parallel_build_gives_its_code_and_all_of_its_output() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 40);
     assert_eq!(install.tenure(&["run", "--quiet", "--", "make", "-j4", "all", "bad"]).status.code(), Some(2));
-    install.assert_nobody_is_left();
+    install.assert_no_process_left();
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn a_cancelled_parallel_build_leaves_no_job() {
         assert!(processes.len() >= 5, "{processes:?}");
         install.cancel(&id);
         assert_gone(&processes);
-        assert_eq!(install.assert_ended_whole(&id)["reason"], "manual-cancel");
+        assert_eq!(install.assert_ended_cleanly(&id)["reason"], "manual-cancel");
     }
 }
 
-/// A helper that starts a browser in a session of its own and tells when it can be talked to; then it does `after`.
+/// A helper that starts a browser in a session of its own and prints when it is ready; then it runs `after`.
 fn browser(install: &Install, after: &str) -> String {
     let helper = format!(
         "import subprocess, sys, time
@@ -134,9 +134,9 @@ print('browser ready', flush=True)
     path.to_str().expect("UTF-8").to_owned()
 }
 
-/// A browser of several processes, as it is once it can be talked to.
+/// The processes of a browser that is ready.
 fn browser_processes(install: &Install, id: &str) -> Vec<(i32, u64)> {
-    eventually("a browser of several processes", || {
+    eventually("several browser processes", || {
         let processes = processes(install, id);
         (processes.len() >= 6).then_some(processes)
     })
@@ -153,14 +153,14 @@ fn a_browser_started_by_a_detached_helper_is_gone_when_its_run_is_cancelled() {
         install.ask_to_cancel(&[&id]);
         assert_eq!(run.code(), 123, "{}", run.err());
         assert_gone(&processes);
-        install.assert_ended_whole(&id);
+        install.assert_ended_cleanly(&id);
     }
 }
 
 #[test]
 fn a_browser_whose_helper_is_gone_is_an_escape_and_is_ended() {
     let install = Install::new();
-    // The helper goes when it is told to, and leaves its browser behind.
+    // The helper exits on request, and leaves its browser behind.
     let helper = browser(&install, "sys.stdin.readline(); import os; os._exit(0)");
     let id = install.start_in_background(&["--grace", "2s", "--stdin", "open"], &["python3", &helper]);
     install.wait_for_output(&id, "browser ready\n");
@@ -168,7 +168,7 @@ fn a_browser_whose_helper_is_gone_is_an_escape_and_is_ended() {
     assert!(install.tenure(&["write", &id, "go\n"]).status.success());
     assert_eq!(install.wait(&id), 122);
     assert_gone(&processes);
-    let ending = install.assert_ended_whole(&id);
+    let ending = install.assert_ended_cleanly(&id);
     let escapees = ending["escapees"].as_array().expect("a list");
     let named =
         |escapee: &serde_json::Value| escapee["exe"].as_str().is_some_and(|exe| exe.contains("chromium"));

@@ -1,21 +1,21 @@
-//! What a run may use: limits of each process are set before it executes, and limits of the whole tree are kept or
-//! the run is refused before anything of it runs.
+//! Resource limits: those of each process are set before it executes, and those of the whole tree are enforced or the
+//! run is refused before anything of it runs.
 
 use tenure_core::ending::Reason;
 use tenure_core::record::Ending;
 use tenure_core::resources::{Resources, Rlimit};
-use tenure_core::wire::{Role, Tell};
-use tenure_it::crib::{Warm, hear};
+use tenure_core::wire::{KeeperMessage, Role};
 use tenure_it::install::Install;
+use tenure_it::nursery_fixture::{WarmNursery, hear};
 use tenure_keeper::rundir::RunDir;
 
 /// Runs a command with these limits to its end.
 #[track_caller]
 fn run(install: &Install, resources: Resources, cgroup: bool, command: &[&str]) -> (RunDir, Ending) {
-    let mut warm = Warm::new(install);
+    let mut warm = WarmNursery::new(install);
     (warm.resources, warm.cgroup) = (resources, cgroup);
     let (dir, mut peers) = warm.launch(command, &[Role::Holder { epoch: 1 }]);
-    let ended = |tell| if let Tell::Ended { ending } = tell { Some(*ending) } else { None };
+    let ended = |tell| if let KeeperMessage::Ended { ending } = tell { Some(*ending) } else { None };
     let ending = hear(&mut peers[0], ended);
     (dir, ending)
 }
@@ -55,9 +55,9 @@ fn the_limits_of_each_process_are_set_before_it_executes() {
 }
 
 #[test]
-fn a_limit_that_may_not_be_raised_is_said_and_nothing_runs() {
+fn a_limit_that_cannot_be_raised_is_reported_and_nothing_runs() {
     let install = Install::new();
-    // More than the kernel lets anybody have.
+    // More than the kernel allows.
     let resources =
         Resources { rlimits: vec![(Rlimit::Nofile, u64::from(u32::MAX))], ..Resources::default() };
     let marker = install.dir().join("ran");
@@ -68,7 +68,7 @@ fn a_limit_that_may_not_be_raised_is_said_and_nothing_runs() {
 }
 
 #[test]
-fn a_tree_that_cannot_be_bounded_is_refused_before_anything_runs() {
+fn a_tree_limit_that_cannot_be_enforced_is_refused_before_anything_runs() {
     let install = Install::new();
     let marker = install.dir().join("ran");
     for (resources, controller, instead) in [
@@ -83,13 +83,13 @@ fn a_tree_that_cannot_be_bounded_is_refused_before_anything_runs() {
         for part in [controller, "switched off", instead] {
             assert!(detail.contains(part), "{part}: {detail}");
         }
-        assert_eq!(dir.ticket().expect("a ticket").resources, resources);
+        assert_eq!(dir.ticket().expect("a ticket").options.resources, resources);
         assert!(!marker.exists() && dir.note().expect("a record").is_none(), "nothing was started");
     }
 }
 
 #[test]
-fn with_a_cgroup_a_tree_is_bounded_or_refused_for_want_of_the_controller() {
+fn with_a_cgroup_a_tree_limit_is_enforced_or_refused_if_the_controller_is_missing() {
     let install = Install::new();
     let resources = Resources { processes: Some(64), ..Resources::default() };
     let (dir, ending) = run(&install, resources, true, &["true"]);
@@ -97,5 +97,5 @@ fn with_a_cgroup_a_tree_is_bounded_or_refused_for_want_of_the_controller() {
         Some(note) => assert!(matches!(note.boundary, tenure_core::record::Boundary::Cgroup { .. })),
         None => assert!(ending.termination.detail.is_some_and(|detail| detail.contains("`pids`"))),
     }
-    assert_eq!(tenure_it::remains::groups(&install), Vec::<std::path::PathBuf>::new(), "groups are left");
+    assert_eq!(tenure_it::leftovers::groups(&install), Vec::<std::path::PathBuf>::new(), "groups are left");
 }

@@ -1,4 +1,4 @@
-//! One live run in a scope: a second is refused, a replacement waits for the end of the whole tree before it.
+//! A scope has one live run: a second is refused, a replacement waits for the end of the whole tree before it.
 
 use serde_json::json;
 use tenure_it::api::{Api, text};
@@ -22,7 +22,7 @@ fn a_second_run_in_a_scope_is_refused_until_the_first_has_ended() {
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(err.lines().count() == 1 && err.contains("--replace"), "{err}");
-    assert_eq!(install.runs(), [first.as_str()], "nothing else was begun");
+    assert_eq!(install.runs(), [first.as_str()], "nothing else was started");
     api.start(&json!({"command": ["true"], "scope": "other"}));
     install.cancel(&first);
     let second = api.start(&sleeper);
@@ -38,8 +38,8 @@ fn a_replacement_starts_only_when_the_whole_tree_before_it_is_gone() {
         .start(&json!({"command": [install.actor(), "--witness", path, "child", "ignore-term", "sleep"],
         "scope": "build", "graceMs": 300}));
     install.wait_for_output(&first, "ready child");
-    // A witness of the first tree's end: who opens the FIFO for writing without waiting succeeds only while
-    // somebody reads it, and we do; so the second asks whether anybody else still holds it open.
+    // A witness of the first tree's end: an open of the FIFO for writing without waiting succeeds only with a
+    // reader, which is us; so the second checks whether any other process still holds it open.
     let look = format!("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c ' {path}$' || true");
     let second = api.run(&json!({"command": ["sh", "-c", look], "scope": "build", "replace": true}));
     assert!(witness.all_dead(), "the first tree lives while the second runs");
@@ -52,7 +52,7 @@ fn a_replacement_starts_only_when_the_whole_tree_before_it_is_gone() {
 }
 
 #[test]
-fn replacing_needs_a_scope() {
+fn replace_requires_a_scope() {
     let (install, api) = daemon();
     api.post("/v1/runs", &json!({"command": ["true"], "replace": true})).refused(422, "invalid");
     assert_eq!(install.runs(), [""; 0]);

@@ -1,11 +1,11 @@
 //! Shells of Unix that stay as the parents of children and grandchildren: in the background, nested, with a login. None
-//! outlives a cancel. What holds on every system is in the scenario of the OS matrix.
+//! outlives a cancel. The promises for every system are in the scenario of the OS matrix.
 
 use std::time::Duration;
 use tenure_it::TRANSPORTS;
-use tenure_it::home::Home;
+use tenure_it::daemon_fixture::DaemonFixture;
 
-/// Shells that cannot `exec` what they start, and what they start.
+/// Shells that cannot `exec` their child, and that child.
 fn wrappers(actor: &str) -> Vec<Vec<String>> {
     let lines = [
         format!("{actor} child sleep; true"),
@@ -19,17 +19,17 @@ fn wrappers(actor: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn no_descendant_of_a_shell_outlives_a_cancel() {
-    let home = Home::watched();
+    let fixture = DaemonFixture::with_warden();
     for flags in TRANSPORTS {
-        for words in wrappers(&home.actor()) {
+        for words in wrappers(&fixture.actor()) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let id = home.start_in_background(&[flags, &["--grace", "100ms"]].concat(), &words);
-            home.wait_ready(&id);
-            home.ask_to_cancel(&[&id]);
-            assert_eq!(home.wait(&id), 123, "{words:?}");
-            home.wait_nobody(Duration::from_secs(10));
-            assert_eq!(home.show(&id)["termination"]["confirmed"], true);
+            let id = fixture.start_in_background(&[flags, &["--grace", "100ms"]].concat(), &words);
+            fixture.wait_ready(&id);
+            fixture.ask_to_cancel(&[&id]);
+            assert_eq!(fixture.wait(&id), 123, "{words:?}");
+            fixture.wait_nobody(Duration::from_secs(10));
+            assert_eq!(fixture.show(&id)["termination"]["confirmed"], true);
         }
     }
-    home.finish();
+    fixture.finish();
 }

@@ -5,23 +5,23 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::thread;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::install::Install;
 use tenure_it::proc;
-use tenure_it::started::Started;
 
 /// `tenure` with a pipe as its standard input.
-fn piped(install: &Install, args: &[&str]) -> Started {
+fn piped(install: &Install, args: &[&str]) -> ChildProgram {
     let mut command = install.command(args);
     command.stdin(Stdio::piped());
-    Started::new(command)
+    ChildProgram::new(command)
 }
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| u8::try_from((at * 31 + at / 257) % 256).expect("a byte")).collect()
 }
 
-/// Has a thread write without end; it ends when nobody can read any more.
-fn write_without_end(run: &mut Started) -> thread::JoinHandle<()> {
+/// Starts a thread that writes without end, until there is no reader.
+fn write_without_end(run: &mut ChildProgram) -> thread::JoinHandle<()> {
     let mut input = run.take_input().expect("piped");
     thread::spawn(move || {
         let block = bytes(8192);
@@ -37,11 +37,11 @@ fn five_mebibytes_go_through_cat_and_come_back() {
     run.write(&sent);
     run.close_input();
     assert_eq!(run.code(), 0);
-    assert!(run.out_bytes() == sent, "{} bytes came back", run.out_bytes().len());
+    assert!(run.out_bytes() == sent, "{} bytes returned", run.out_bytes().len());
 }
 
 #[test]
-fn the_callers_end_of_input_is_the_commands() {
+fn the_callers_stdin_eof_reaches_the_command() {
     let install = Install::new();
     let actor = install.actor();
     let mut run = piped(&install, &["run", "--", &actor, "count-stdin"]);
@@ -66,12 +66,12 @@ fn a_file_as_input_is_read_to_its_end() {
     std::fs::write(&path, bytes(300_000)).expect("write");
     let mut command = install.command(&["run", "--quiet", "--", "wc", "-c"]);
     command.stdin(std::fs::File::open(&path).expect("open"));
-    let mut run = Started::new(command);
+    let mut run = ChildProgram::new(command);
     assert_eq!((run.code(), run.out()), (0, "300000\n".to_owned()));
 }
 
 #[test]
-fn a_closed_input_is_at_its_end_although_the_caller_has_more() {
+fn a_closed_stdin_is_at_eof_even_if_the_caller_has_more() {
     let install = Install::new();
     let mut run = piped(&install, &["run", "--quiet", "--stdin", "closed", "--", "wc", "-c"]);
     assert_eq!((run.code(), run.out()), (0, "0\n".to_owned()));
@@ -85,7 +85,7 @@ fn a_background_run_has_no_input_unless_it_is_open() {
 }
 
 #[test]
-fn an_open_input_takes_what_is_written_until_its_end() {
+fn an_open_stdin_takes_writes_until_it_is_closed() {
     let install = Install::new();
     let id = install.start_in_background(&["--stdin", "open"], &["cat"]);
     assert!(install.tenure(&["write", &id, "one "]).status.success());
@@ -102,7 +102,7 @@ fn an_open_input_takes_what_is_written_until_its_end() {
 }
 
 #[test]
-fn an_open_input_in_the_foreground_is_not_the_callers() {
+fn an_open_stdin_in_the_foreground_is_not_the_callers() {
     let install = Install::new();
     let mut run =
         piped(&install, &["run", "--quiet", "--stdin", "open", "--", "sh", "-c", "echo ready; cat"]);
@@ -121,19 +121,19 @@ fn a_command_that_never_reads_does_not_keep_ctrl_c_from_working() {
     run.wait_for("ready never-read\n");
     proc::send(run.pid(), rustix::process::Signal::INT);
     assert_eq!(run.code(), 123);
-    writer.join().expect("nobody reads it any more");
-    install.assert_ended_whole(&install.only_run());
+    writer.join().expect("no reader is left");
+    install.assert_ended_cleanly(&install.only_run());
 }
 
 #[test]
-fn a_command_that_never_reads_is_still_heard_and_timed() {
+fn a_command_that_never_reads_still_prints_and_times_out() {
     let install = Install::new();
     let script = "echo early; sleep 0.2; echo late; sleep 100";
     let mut run = piped(&install, &["run", "--timeout", "5s", "--", "sh", "-c", script]);
     let writer = write_without_end(&mut run);
     run.wait_for("late\n");
     assert_eq!(run.code(), 124);
-    writer.join().expect("nobody reads it any more");
+    writer.join().expect("no reader is left");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_command_that_has_read_enough_ends_the_run() {
     let mut run = piped(&install, &["run", "--quiet", "--", "head", "-c", "10"]);
     let writer = write_without_end(&mut run);
     assert_eq!((run.code(), run.out_bytes()), (0, bytes(10)));
-    writer.join().expect("nobody reads it any more");
+    writer.join().expect("no reader is left");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_command_that_closes_its_input_goes_on() {
     );
     let writer = write_without_end(&mut run);
     assert_eq!((run.code(), run.out()), (6, "closed\nmore\n".to_owned()));
-    writer.join().expect("nobody reads it any more");
+    writer.join().expect("no reader is left");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_write_after_the_command_closed_its_input_is_refused_and_harms_nobody() {
 }
 
 #[test]
-fn a_write_to_a_run_without_input_or_without_life_is_refused() {
+fn a_write_to_an_ended_run_or_one_without_stdin_is_refused() {
     let install = Install::new();
     let id = install.start_in_background(&["--grace", "200ms"], &["sleep", "1000"]);
     assert_eq!(install.tenure(&["write", &id, "x"]).status.code(), Some(1));
@@ -198,7 +198,7 @@ fn a_caller_without_any_stdio_runs_its_command() {
 const LOOP: &str = "while read x; do $TENURE run -q -- true; echo $x; done";
 
 #[test]
-fn a_run_takes_no_more_of_its_input_than_its_command_reads() {
+fn a_run_consumes_no_more_stdin_than_its_command_reads() {
     for install in [Install::new(), Install::new().with_daemon()] {
         std::fs::write(install.dir().join("list"), "1\n2\n3\n").expect("write");
         for script in [format!("{LOOP} < list"), format!("cat list | {LOOP}")] {
@@ -212,7 +212,7 @@ fn a_run_takes_no_more_of_its_input_than_its_command_reads() {
 }
 
 #[test]
-fn an_input_is_passed_through_runs_in_runs_and_by_a_slow_writer() {
+fn stdin_passes_through_nested_runs_and_from_a_slow_writer() {
     let install = Install::new().with_daemon();
     let nested = "$TENURE run -q -- $TENURE run -q -- $TENURE run -q --";
     let output = install.shell(&format!("(echo one; sleep 0.2; echo two) | {nested} cat"));
@@ -220,9 +220,9 @@ fn an_input_is_passed_through_runs_in_runs_and_by_a_slow_writer() {
 }
 
 #[test]
-fn a_writer_hears_at_once_that_the_command_closed_its_input() {
+fn a_writer_learns_at_once_that_the_command_closed_stdin() {
     for install in [Install::new(), Install::new().with_daemon()] {
-        // The writer's end is written while the command goes on, which waits for that.
+        // The writer's end is written while the command runs, which waits for that.
         let script = "(yes; echo written > gone) | $TENURE run -q -- \
                       sh -c 'exec <&-; until test -s gone; do sleep 0.05; done; echo heard'";
         let output = install.shell(script);
@@ -231,13 +231,13 @@ fn a_writer_hears_at_once_that_the_command_closed_its_input() {
 }
 
 #[test]
-fn the_flags_of_a_passed_input_stay_as_they_were() {
+fn the_flags_of_a_passed_stdin_stay_unchanged() {
     let install = Install::new();
     let (far, near) = UnixStream::pair().expect("a pair");
     let copy = near.try_clone().expect("a copy");
     let mut command = install.command(&["run", "--quiet", "--", "head", "-n", "1"]);
     command.stdin(OwnedFd::from(near));
-    let mut run = Started::new(command);
+    let mut run = ChildProgram::new(command);
     (&far).write_all(b"a socket\nmore\n").expect("written");
     assert_eq!((run.code(), run.out()), (0, "a socket\n".to_owned()));
     let flags = rustix::fs::fcntl_getfl(&copy).expect("flags");
@@ -245,7 +245,7 @@ fn the_flags_of_a_passed_input_stay_as_they_were() {
 }
 
 #[test]
-fn a_terminal_of_the_runs_own_is_typed_to_from_a_pipe() {
+fn a_pipe_can_type_to_the_runs_own_terminal() {
     let install = Install::new();
     let mut run = piped(&install, &["run", "--quiet", "--pty", "--", "sh", "-c", "read x; echo got $x"]);
     run.write(b"it\n");
@@ -254,7 +254,7 @@ fn a_terminal_of_the_runs_own_is_typed_to_from_a_pipe() {
 }
 
 #[test]
-fn nobody_else_writes_to_an_input_that_was_passed() {
+fn only_the_caller_writes_to_a_passed_stdin() {
     let install = Install::new();
     let mut run = piped(&install, &["run", "--quiet", "--", "sh", "-c", "echo ready; cat"]);
     run.wait_for("ready\n");

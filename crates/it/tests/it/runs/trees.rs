@@ -2,57 +2,57 @@
 
 use rustix::process::Signal;
 use std::time::Duration;
+use tenure_it::child_program::ChildProgram;
 use tenure_it::install::Install;
-use tenure_it::started::Started;
 use tenure_it::witness::Witness;
 use tenure_it::{at_some_pace, millis, proc};
 
-type Place = fn() -> Install;
+type Privileges = fn() -> Install;
 type Tree = &'static [&'static str];
 
-/// The trees, as the actor's words. The first word is what is ready when all are.
+/// The trees, as the actor's words. The first word is ready when all are.
 #[allow(non_upper_case_globals, reason = "they name tests")]
 mod tree {
     use super::Tree;
     pub(super) const a_family: Tree = &["tree"];
     pub(super) const a_child_ignoring_term: Tree = &["child", "ignore-term", "sleep"];
-    pub(super) const ones_ignoring_everything: Tree = &["ignore-all", "tree"];
+    pub(super) const a_family_ignoring_all_signals: Tree = &["ignore-all", "tree"];
     pub(super) const a_setsid_grandchild: Tree = &["child", "setsid", "sleep"];
     pub(super) const a_daemon: Tree = &["daemon", "sleep"];
-    pub(super) const a_stranger_to_see: Tree = &["child", "clear-env", "sleep"];
+    pub(super) const a_child_with_a_clean_environment: Tree = &["child", "clear-env", "sleep"];
     pub(super) const a_hopper: Tree = &["hop"];
     pub(super) const a_hopper_of_sessions: Tree = &["hop", "--setsid"];
     pub(super) const a_bomb: Tree = &["bomb", "--limit", "40"];
     pub(super) const a_bomb_of_sessions: Tree = &["bomb", "--setsid", "--limit", "40"];
-    pub(super) const one_reforking_at_term: Tree = &["refork"];
-    pub(super) const one_reforking_in_its_session: Tree = &["setsid", "refork"];
+    pub(super) const a_process_reforking_on_sigterm: Tree = &["refork"];
+    pub(super) const a_process_reforking_in_its_own_session: Tree = &["setsid", "refork"];
     pub(super) const a_browser: Tree = &["chrome-like", "3"];
 }
 
-/// What roots leave behind when they exit with zero.
+/// Leftovers of roots that exit with zero.
 #[allow(non_upper_case_globals, reason = "they name tests")]
 mod left {
     use super::Tree;
     pub(super) const a_sleeper: Tree = &["leave", "sleep"];
     pub(super) const a_family: Tree = &["leave", "tree"];
     pub(super) const one_ignoring_term: Tree = &["leave", "ignore-term", "sleep"];
-    pub(super) const ones_ignoring_everything: Tree = &["leave", "ignore-all", "tree"];
+    pub(super) const a_family_ignoring_all_signals: Tree = &["leave", "ignore-all", "tree"];
     pub(super) const a_hopper: Tree = &["hop", "--root-exits"];
     pub(super) const a_bomb: Tree = &["leave", "bomb", "--limit", "40"];
-    pub(super) const one_reforking_at_term: Tree = &["leave", "refork"];
+    pub(super) const a_process_reforking_on_sigterm: Tree = &["leave", "refork"];
     pub(super) const a_setsid_grandchild: Tree = &["leave", "setsid", "sleep"];
     pub(super) const a_daemon: Tree = &["daemon", "--exit", "0", "sleep"];
-    pub(super) const a_stranger_to_see: Tree = &["leave", "clear-env", "sleep"];
+    pub(super) const a_child_with_a_clean_environment: Tree = &["leave", "clear-env", "sleep"];
     pub(super) const a_hopper_of_sessions: Tree = &["hop", "--setsid", "--root-exits"];
     pub(super) const a_bomb_of_sessions: Tree = &["leave", "bomb", "--setsid", "--limit", "40"];
-    pub(super) const one_reforking_in_its_session: Tree = &["leave", "setsid", "refork"];
+    pub(super) const a_process_reforking_in_its_own_session: Tree = &["leave", "setsid", "refork"];
     pub(super) const a_browser: Tree = &["leave", "chrome-like", "3"];
 }
 
-/// How long the trees may take to leave when asked.
+/// The grace of the trees.
 const GRACE: &[&str] = &["--grace", "200ms"];
 
-/// One tree in one installation, with a witness of its death.
+/// A tree in an installation, with a witness of its death.
 struct Case {
     install: Install,
     witness: Witness,
@@ -60,8 +60,8 @@ struct Case {
 }
 
 impl Case {
-    fn new(place: Place, tree: Tree) -> Self {
-        let install = place();
+    fn new(privileges: Privileges, tree: Tree) -> Self {
+        let install = privileges();
         let witness = Witness::new(install.dir());
         Self { install, witness, tree }
     }
@@ -76,14 +76,14 @@ impl Case {
         format!("ready {}\n", self.tree[0])
     }
 
-    /// The tree under a foreground run, all of it there.
-    fn foreground(&self, options: &[&str]) -> Started {
+    /// The complete tree under a foreground run.
+    fn foreground(&self, options: &[&str]) -> ChildProgram {
         let mut started = self.start(options);
         started.wait_for(&self.ready());
         started
     }
 
-    fn start(&self, options: &[&str]) -> Started {
+    fn start(&self, options: &[&str]) -> ChildProgram {
         let command = self.command();
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         self.install.start(&[&["run"], GRACE, options, &["--"], &command[..]].concat())
@@ -96,19 +96,20 @@ impl Case {
         self.install.start_in_background(&[GRACE, options].concat(), &command)
     }
 
-    /// The end was told: in this very moment everybody is dead, and the record says why.
+    /// Checks that every process is dead at the moment the end is reported, and that the record names the
+    /// reason.
     #[track_caller]
     fn is_over(&self, code: (i32, i32), id: &str, reason: &str) {
-        assert!(self.witness.all_dead(), "the end was told while a process lived");
+        assert!(self.witness.all_dead(), "the end was reported while a process lived");
         let (seen, expected) = code;
-        let ending = self.install.assert_ended_whole(id);
+        let ending = self.install.assert_ended_cleanly(id);
         assert_eq!(ending["reason"], reason, "{ending}");
         assert_eq!(seen, expected, "{ending}");
     }
 }
 
-fn cancelled(place: Place, tree: Tree) {
-    let case = Case::new(place, tree);
+fn cancelled(privileges: Privileges, tree: Tree) {
+    let case = Case::new(privileges, tree);
     let id = case.background(&[]);
     case.install.wait_for_output(&id, &case.ready());
     let record = case.install.show(&id);
@@ -118,86 +119,86 @@ fn cancelled(place: Place, tree: Tree) {
     case.is_over((case.install.wait(&id), 123), &id, "manual-cancel");
 }
 
-fn cancelled_in_the_foreground(place: Place, tree: Tree) {
-    let case = Case::new(place, tree);
+fn cancelled_in_the_foreground(privileges: Privileges, tree: Tree) {
+    let case = Case::new(privileges, tree);
     let mut run = case.foreground(&[]);
     let id = case.install.only_run();
     case.install.ask_to_cancel(&[&id]);
     case.is_over((run.code(), 123), &id, "manual-cancel");
 }
 
-fn its_caller_gets_sigterm(place: Place, tree: Tree) {
-    its_caller_gets(Signal::TERM, place, tree);
+fn its_caller_gets_sigterm(privileges: Privileges, tree: Tree) {
+    its_caller_gets(Signal::TERM, privileges, tree);
 }
 
-fn its_caller_gets_sigint(place: Place, tree: Tree) {
-    its_caller_gets(Signal::INT, place, tree);
+fn its_caller_gets_sigint(privileges: Privileges, tree: Tree) {
+    its_caller_gets(Signal::INT, privileges, tree);
 }
 
-fn its_caller_gets(signal: Signal, place: Place, tree: Tree) {
-    let case = Case::new(place, tree);
+fn its_caller_gets(signal: Signal, privileges: Privileges, tree: Tree) {
+    let case = Case::new(privileges, tree);
     let mut run = case.foreground(&[]);
     proc::send(run.pid(), signal);
     case.is_over((run.code(), 123), &case.install.only_run(), "manual-cancel");
 }
 
-fn its_time_is_up(place: Place, tree: Tree) {
-    is_ended_by("--timeout", "overall-timeout", place, tree);
+fn its_time_limit_expires(privileges: Privileges, tree: Tree) {
+    limit_expires("--timeout", "overall-timeout", privileges, tree);
 }
 
-fn it_is_silent_for_too_long(place: Place, tree: Tree) {
-    is_ended_by("--no-output-timeout", "no-output-timeout", place, tree);
+fn its_silence_limit_expires(privileges: Privileges, tree: Tree) {
+    limit_expires("--no-output-timeout", "no-output-timeout", privileges, tree);
 }
 
-/// The tree has to be there before the limit is.
-fn is_ended_by(limit: &str, reason: &str, place: Place, tree: Tree) {
+/// The tree must be complete before the limit.
+fn limit_expires(limit: &str, reason: &str, privileges: Privileges, tree: Tree) {
     at_some_pace(Duration::from_millis(1000), |time| {
-        let case = Case::new(place, tree);
+        let case = Case::new(privileges, tree);
         let mut run = case.start(&[limit, &millis(time)]);
-        let (was_there, code) = (run.says(&case.ready()), run.code());
+        let (was_there, code) = (run.prints(&case.ready()), run.code());
         was_there.then(|| case.is_over((code, 124), &case.install.only_run(), reason))
     });
 }
 
-fn its_caller_is_killed(place: Place, tree: Tree) {
-    let case = Case::new(place, tree);
+fn its_caller_is_killed(privileges: Privileges, tree: Tree) {
+    let case = Case::new(privileges, tree);
     let run = case.foreground(&[]);
     let id = case.install.only_run();
     proc::kill(run.pid());
     case.is_over((case.install.wait(&id), 123), &id, "owner-lost");
 }
 
-fn nobody_owns_it_in_the_background(place: Place, tree: Tree) {
+fn its_owner_is_gone_in_the_background(privileges: Privileges, tree: Tree) {
     at_some_pace(Duration::from_millis(1000), |time| {
-        let case = Case::new(place, tree);
+        let case = Case::new(privileges, tree);
         let id = case.background(&["--orphan-grace", &millis(time)]);
-        let was_there = case.install.start(&["logs", "-f", &id]).says(&case.ready());
+        let was_there = case.install.start(&["logs", "-f", &id]).prints(&case.ready());
         let code = case.install.wait(&id);
         was_there.then(|| case.is_over((code, 123), &id, "owner-lost"))
     });
 }
 
 /// In-session leftovers are ended and counted.
-fn its_root_exits(place: Place, tree: Tree) {
-    let case = Case::new(place, tree);
+fn its_root_exits(privileges: Privileges, tree: Tree) {
+    let case = Case::new(privileges, tree);
     let mut run = case.foreground(&[]);
     case.is_over((run.code(), 0), &case.install.only_run(), "exit");
 }
 
-/// Whoever left the session is ended too, and makes the run a failure.
-fn its_root_exits_after_an_escape(place: Place, tree: Tree) {
-    let case = Case::new(place, tree);
+/// Escapees are ended too, and make the run a failure.
+fn its_root_exits_after_an_escape(privileges: Privileges, tree: Tree) {
+    let case = Case::new(privileges, tree);
     let mut run = case.foreground(&[]);
     case.is_over((run.code(), 122), &case.install.only_run(), "ownership-escape");
 }
 
-/// `HOW::TREE::WHERE`, each a test of its own.
+/// `REASON::TREE::PRIVILEGES`, each a test of its own.
 macro_rules! nothing_is_left_when {
-    ($($how:ident: $($from:ident::$tree:ident [$($place:ident)+])+;)+) => { $(mod $how { $(
+    ($($how:ident: $($from:ident::$tree:ident [$($privileges:ident)+])+;)+) => { $(mod $how { $(
         mod $tree { $(
             #[test]
-            fn $place() {
-                crate::runs::trees::$how(tenure_it::place::$place, crate::runs::trees::$from::$tree);
+            fn $privileges() {
+                crate::runs::trees::$how(tenure_it::privileges::$privileges, crate::runs::trees::$from::$tree);
             }
         )+ }
     )+ })+ };
@@ -209,20 +210,20 @@ macro_rules! nothing_is_left_when {
 nothing_is_left_when! { cancelled, everywhere:
     tree::a_family
     tree::a_child_ignoring_term
-    tree::ones_ignoring_everything
+    tree::a_family_ignoring_all_signals
     tree::a_setsid_grandchild
     tree::a_daemon
-    tree::a_stranger_to_see
+    tree::a_child_with_a_clean_environment
     tree::a_hopper
     tree::a_hopper_of_sessions
     tree::a_bomb
     tree::a_bomb_of_sessions
-    tree::one_reforking_at_term
-    tree::one_reforking_in_its_session
+    tree::a_process_reforking_on_sigterm
+    tree::a_process_reforking_in_its_own_session
     tree::a_browser
 }
 
-// Each tree, each place and each end at least once beside the full table above.
+// Each tree, each privilege and each end at least once beside the full table above.
 nothing_is_left_when! {
     cancelled_in_the_foreground:
         tree::a_family [as_root_with_cgroup]
@@ -231,39 +232,39 @@ nothing_is_left_when! {
     its_caller_gets_sigterm:
         tree::a_daemon [as_root_with_cgroup unprivileged_without_cgroup]
         tree::a_bomb_of_sessions [as_root_without_cgroup]
-        tree::one_reforking_at_term [unprivileged_with_cgroup];
+        tree::a_process_reforking_on_sigterm [unprivileged_with_cgroup];
     its_caller_gets_sigint:
         tree::a_family [unprivileged_without_cgroup]
-        tree::ones_ignoring_everything [as_root_without_cgroup]
-        tree::a_stranger_to_see [as_root_with_cgroup];
-    its_time_is_up:
+        tree::a_family_ignoring_all_signals [as_root_without_cgroup]
+        tree::a_child_with_a_clean_environment [as_root_with_cgroup];
+    its_time_limit_expires:
         tree::a_family [as_root_with_cgroup]
         tree::a_child_ignoring_term [unprivileged_without_cgroup]
         tree::a_daemon [as_root_without_cgroup]
         tree::a_hopper [unprivileged_with_cgroup]
         tree::a_bomb [as_root_without_cgroup]
-        tree::a_stranger_to_see [unprivileged_without_cgroup]
-        tree::one_reforking_in_its_session [as_root_with_cgroup]
+        tree::a_child_with_a_clean_environment [unprivileged_without_cgroup]
+        tree::a_process_reforking_in_its_own_session [as_root_with_cgroup]
         tree::a_browser [unprivileged_without_cgroup];
-    it_is_silent_for_too_long:
+    its_silence_limit_expires:
         tree::a_family [unprivileged_without_cgroup]
-        tree::ones_ignoring_everything [as_root_with_cgroup]
+        tree::a_family_ignoring_all_signals [as_root_with_cgroup]
         tree::a_setsid_grandchild [as_root_without_cgroup]
         tree::a_hopper_of_sessions [as_root_without_cgroup]
         tree::a_bomb_of_sessions [unprivileged_without_cgroup]
-        tree::one_reforking_at_term [as_root_without_cgroup]
+        tree::a_process_reforking_on_sigterm [as_root_without_cgroup]
         tree::a_daemon [unprivileged_with_cgroup];
     its_caller_is_killed:
         tree::a_family [as_root_with_cgroup unprivileged_without_cgroup]
         tree::a_child_ignoring_term [as_root_without_cgroup]
-        tree::ones_ignoring_everything [unprivileged_without_cgroup]
+        tree::a_family_ignoring_all_signals [unprivileged_without_cgroup]
         tree::a_setsid_grandchild [unprivileged_with_cgroup]
         tree::a_daemon [as_root_without_cgroup]
-        tree::a_stranger_to_see [as_root_without_cgroup]
+        tree::a_child_with_a_clean_environment [as_root_without_cgroup]
         tree::a_hopper_of_sessions [as_root_with_cgroup]
         tree::a_bomb [unprivileged_without_cgroup]
         tree::a_browser [as_root_with_cgroup unprivileged_without_cgroup];
-    nobody_owns_it_in_the_background:
+    its_owner_is_gone_in_the_background:
         tree::a_family [as_root_with_cgroup]
         tree::a_daemon [unprivileged_without_cgroup]
         tree::a_hopper [as_root_without_cgroup]
@@ -279,7 +280,7 @@ nothing_is_left_when! { its_root_exits, everywhere:
 
 nothing_is_left_when! { its_root_exits_after_an_escape, everywhere:
     left::a_daemon
-    left::a_stranger_to_see
+    left::a_child_with_a_clean_environment
     left::a_bomb_of_sessions
     left::a_browser
 }
@@ -288,11 +289,11 @@ mod in_other_places {
     nothing_is_left_when! {
         its_root_exits:
             left::a_family [as_root_with_cgroup unprivileged_without_cgroup]
-            left::ones_ignoring_everything [as_root_without_cgroup unprivileged_with_cgroup]
-            left::one_reforking_at_term [as_root_with_cgroup unprivileged_without_cgroup];
+            left::a_family_ignoring_all_signals [as_root_without_cgroup unprivileged_with_cgroup]
+            left::a_process_reforking_on_sigterm [as_root_with_cgroup unprivileged_without_cgroup];
         its_root_exits_after_an_escape:
             left::a_setsid_grandchild [as_root_with_cgroup unprivileged_without_cgroup]
             left::a_hopper_of_sessions [as_root_without_cgroup unprivileged_with_cgroup]
-            left::one_reforking_in_its_session [as_root_with_cgroup unprivileged_without_cgroup];
+            left::a_process_reforking_in_its_own_session [as_root_with_cgroup unprivileged_without_cgroup];
     }
 }

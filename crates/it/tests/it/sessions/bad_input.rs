@@ -1,4 +1,4 @@
-//! What is wrong with a request about sessions is told, and nothing comes of it; and what many ask for at once is done once.
+//! Invalid requests about sessions are reported and have no effect; and simultaneous requests have one effect.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ fn spawn(api: &Api, key: &str) {
     let _ = act(api, &json!({"sessionKey": key, "backend": "exec"})).is(201);
 }
 
-/// What is refused, and by what words.
+/// Asserts that a request is refused with these words.
 #[track_caller]
 fn refused(answer: Answer, status: u16, code: &str, words: &[&str]) {
     let why = answer.refused(status, code);
@@ -36,7 +36,7 @@ fn refused(answer: Answer, status: u16, code: &str, words: &[&str]) {
     }
 }
 
-/// Sends, and waits for the end of the turn.
+/// Sends a message, and waits for the end of the turn.
 #[track_caller]
 fn turn(api: &Api, key: &str, message: &str) -> Value {
     let sent = act(api, &json!({"action": "send", "sessionKey": key, "text": message})).is(200).json();
@@ -56,7 +56,7 @@ fn count(api: &Api) -> usize {
 }
 
 #[test]
-fn what_is_no_key_is_refused_wherever_it_stands() {
+fn an_invalid_key_is_refused_in_every_field() {
     let (_install, api) = daemon();
     spawn(&api, KEY);
     let long = "k".repeat(513);
@@ -103,7 +103,7 @@ fn what_is_no_key_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn a_session_that_there_is_not_is_named_by_every_action() {
+fn every_action_names_an_unknown_session() {
     let (_install, api) = daemon();
     spawn(&api, KEY);
     for who in [Value::Null, KEY.into()] {
@@ -118,7 +118,7 @@ fn a_session_that_there_is_not_is_named_by_every_action() {
 }
 
 #[test]
-fn no_session_stands_above_itself_or_below_one_that_is_over() {
+fn no_session_is_its_own_ancestor_or_a_child_of_a_closed_one() {
     let (_install, api) = daemon();
     let below =
         |key: &str, parent: &str| act(&api, &json!({"sessionKey": key, "parent": parent, "backend": "exec"}));
@@ -139,7 +139,7 @@ fn no_session_stands_above_itself_or_below_one_that_is_over() {
 }
 
 #[test]
-fn there_are_no_more_and_no_deeper_sessions_than_the_settings_say() {
+fn the_settings_bound_the_number_and_depth_of_sessions() {
     let install = Install::new()
         .with_daemon()
         .with_env("TENURE_SESSIONS_DEPTH", "2")
@@ -163,7 +163,7 @@ fn there_are_no_more_and_no_deeper_sessions_than_the_settings_say() {
 }
 
 #[test]
-fn the_agent_of_a_key_and_the_agent_that_is_named_are_one() {
+fn the_agent_in_the_key_must_match_the_named_agent() {
     let (_install, api) = daemon();
     let body = json!({"sessionKey": "agent:a:x", "agent": "b", "backend": "exec"});
     refused(act(&api, &body), 422, "invalid", &["agent a", "not of b"]);
@@ -180,7 +180,7 @@ fn the_agent_of_a_key_and_the_agent_that_is_named_are_one() {
 }
 
 #[test]
-fn a_wrong_word_or_number_names_what_may_stand_there() {
+fn a_wrong_word_or_number_names_the_valid_values() {
     let (_install, api) = daemon();
     spawn(&api, KEY);
     for (body, words) in [
@@ -228,7 +228,7 @@ fn a_wrong_word_or_number_names_what_may_stand_there() {
 }
 
 #[test]
-fn a_prefix_is_taken_as_it_is_written() {
+fn a_prefix_is_taken_literally() {
     let (_install, api) = daemon();
     ["a%b", "aXb", "a_b", "A%b"].iter().for_each(|key| spawn(&api, key));
     let listed = |prefix: &str| {
@@ -242,7 +242,7 @@ fn a_prefix_is_taken_as_it_is_written() {
 }
 
 #[test]
-fn a_message_that_says_nothing_or_too_much_is_refused() {
+fn an_empty_or_oversized_message_is_refused() {
     let (_install, api) = daemon();
     spawn(&api, KEY);
     let send = |text: &Value| act(&api, &json!({"action": "send", "sessionKey": KEY, "text": text}));
@@ -262,7 +262,7 @@ fn a_message_that_says_nothing_or_too_much_is_refused() {
         .concat();
     api.ask("POST", "/v1/sessions", &[], &raw).refused(400, "bad-request");
     assert_eq!((&status(&api, KEY)["turns"], count(&api)), (&json!(0), 1));
-    // The most that a message may have is too much for a command line, and the turn says so.
+    // The longest message is too long for a command line, and the turn says so.
     let ended = turn(&api, KEY, &format!("true {}", "x".repeat((1 << 20) - 5)));
     assert_eq!(ended["state"], "failed", "{}", ended["error"]);
     let why = text(&ended["error"]);
@@ -271,7 +271,7 @@ fn a_message_that_says_nothing_or_too_much_is_refused() {
 }
 
 #[test]
-fn a_time_of_nothing_is_no_time_and_waits_for_nobody() {
+fn a_zero_turn_timeout_is_off_and_a_zero_wait_returns_at_once() {
     let (_install, api) = daemon();
     let body = json!({"sessionKey": KEY, "backend": "exec", "timeoutMs": 0, "task": "sleep 1000"});
     let sent = act(&api, &body).is(201).json();
@@ -292,7 +292,7 @@ fn a_time_of_nothing_is_no_time_and_waits_for_nobody() {
 }
 
 #[test]
-fn a_directory_that_is_none_is_told_by_the_turn() {
+fn an_invalid_directory_fails_the_turn() {
     let (install, api) = daemon();
     for bad in ["relative", "", "./x", "~", "/a\0b"] {
         let body = json!({"backend": "exec", "cwd": bad});
@@ -308,7 +308,7 @@ fn a_directory_that_is_none_is_told_by_the_turn() {
     assert_eq!(
         (&ended["state"], &ended["error"]),
         (&json!("done"), &Value::Null),
-        "the next is carried out: {ended}"
+        "the next turn runs: {ended}"
     );
 }
 
@@ -330,7 +330,7 @@ fn names_for_people_are_one_short_line() {
 }
 
 #[test]
-fn what_may_not_be_executed_is_not_executed_in_a_turn_either() {
+fn a_forbidden_command_is_not_executed_in_a_turn() {
     for (mode, words) in [
         ("deny", &["deny"][..]),
         ("ask", &["tenure exec", "tenure allowlist add"]),
@@ -346,12 +346,12 @@ fn what_may_not_be_executed_is_not_executed_in_a_turn_either() {
         assert!(!file.exists() && install.runs().is_empty(), "{mode}: {:?}", install.runs());
         assert_eq!(status(&api, KEY)["state"], "idle");
         let asked = install.tenure(&["approvals", "--json"]);
-        assert!(!String::from_utf8_lossy(&asked.stdout).contains("touch"), "nobody is asked: {asked:?}");
+        assert!(!String::from_utf8_lossy(&asked.stdout).contains("touch"), "no question is asked: {asked:?}");
     }
 }
 
 #[test]
-fn a_session_that_others_carry_on_takes_no_messages() {
+fn a_session_run_by_another_program_takes_no_messages() {
     let (install, api) = daemon();
     let run = install.start_in_background(&["--session", KEY], &["sleep", "1000"]);
     let send = json!({"action": "send", "sessionKey": KEY, "text": "true"});
@@ -363,7 +363,7 @@ fn a_session_that_others_carry_on_takes_no_messages() {
     let body = json!({"sessionKey": "r", "backend": "run", "task": "true"});
     refused(act(&api, &body), 409, "wrong-state", &["elsewhere"]);
     assert_eq!(status(&api, KEY)["liveRuns"], json!([run]));
-    assert_eq!(count(&api), 1, "nothing was made for a task that cannot be done");
+    assert_eq!(count(&api), 1, "nothing was created for an impossible task");
     let closed = act(&api, &json!({"action": "close", "sessionKey": KEY})).is(200).json();
     assert_eq!(closed["closed"]["runs"], json!([run]), "{closed}");
     refused(act(&api, &send), 409, "wrong-state", &[]);

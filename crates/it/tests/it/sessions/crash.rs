@@ -1,174 +1,174 @@
-//! kill -9 of the daemon in the middle of turns. The next one goes on with the very same turn: it ends once, with what the
-//! agent said, the agent was started once for it, and what waits comes after it in its order.
+//! kill -9 of the daemon in the middle of turns. The next daemon continues the very same turn: it ends once, with the
+//! agent's answer, the agent was started once for it, and queued messages follow in order.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tenure_it::conversation::{Talks, answered};
+use tenure_it::cli_agent_fixture::{CliAgentFixture, answer_of};
 use tenure_it::install::Install;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 use tenure_keeper::rundir::RunDir;
 
 const KEY: &str = "agent:fake:main";
 
-/// With no daemon but those that the test starts.
-fn talks() -> Talks {
-    Talks::without_daemon(Install::new(), "", "[run]\ngrace = '200ms'")
+/// Sessions without any daemon but those of the test.
+fn fixture() -> CliAgentFixture {
+    CliAgentFixture::without_daemon(Install::new(), "", "[run]\ngrace = '200ms'")
 }
 
-/// Kills the daemon that stands still at this point, and starts the next.
+/// Kills the daemon that is paused at this point, and starts the next.
 #[track_caller]
-fn kill_at_pause(talks: &Talks, point: &str) {
-    let daemon = talks.locked().expect("a daemon");
+fn kill_at_pause(fixture: &CliAgentFixture, point: &str) {
+    let daemon = fixture.lock_holder().expect("a daemon");
     eventually(&format!("a daemon at {point}"), || proc::is_stopped(daemon.pid).then_some(()));
     daemon.send(Signal::KILL);
-    daemon.wait_dead(PATIENCE);
-    talks.begin();
+    daemon.wait_dead(WAIT_LIMIT);
+    fixture.start_daemon();
 }
 
-/// The turns of a session, once there are so many and all have ended.
+/// The turns of a session, once there are this many and all have ended.
 #[track_caller]
-fn all_ended(talks: &Talks, key: &str, count: usize) -> Vec<Value> {
-    eventually(&format!("{count} turns that have ended\n{}", talks.log()), || {
-        let turns = talks.history(key);
+fn all_ended(fixture: &CliAgentFixture, key: &str, count: usize) -> Vec<Value> {
+    eventually(&format!("{count} turns that have ended\n{}", fixture.log()), || {
+        let turns = fixture.history(key);
         let ended = turns.len() == count && turns.iter().all(|turn| turn["state"] != "running");
         ended.then_some(turns)
     })
 }
 
-/// How often the end of a turn was told.
-fn ends_told(talks: &Talks) -> i64 {
-    let db = rusqlite::Connection::open(talks.state().join("tenure.db")).expect("the registry");
-    db.busy_timeout(PATIENCE).expect("a deadline");
+/// Number of reported ends of turns.
+fn ends_told(fixture: &CliAgentFixture) -> i64 {
+    let db = rusqlite::Connection::open(fixture.state().join("tenure.db")).expect("the registry");
+    db.busy_timeout(WAIT_LIMIT).expect("a deadline");
     let sql = "SELECT count(*) FROM events WHERE kind = 'turn-ended'";
     db.query_row(sql, [], |row| row.get(0)).expect("a count")
 }
 
 #[test]
-fn a_turn_that_is_killed_at_any_point_ends_once_and_the_next_comes_after_it() {
+fn a_turn_whose_daemon_dies_at_any_point_ends_once_before_the_next_starts() {
     for point in
         ["daemon-before-turn-run", "daemon-after-turn-run", "daemon-before-turn-end", "daemon-turn-ended"]
     {
         eprintln!("{point}");
-        let talks = talks();
-        talks.begin();
-        talks.spawn(KEY);
-        let stopped = talks.tenure(&["daemon", "stop"]);
+        let fixture = fixture();
+        fixture.start_daemon();
+        fixture.spawn(KEY);
+        let stopped = fixture.tenure(&["daemon", "stop"]);
         assert!(stopped.status.success(), "{stopped:?}");
-        talks.begin_paused(point);
-        let _unanswered = talks.begin_asking("send", KEY, &json!({"text": "the one"}));
-        kill_at_pause(&talks, point);
-        let after = talks.send(KEY, "after");
-        let turns = all_ended(&talks, KEY, 2);
-        let told = [answered(&turns[0]), answered(&turns[1])];
+        fixture.start_daemon_paused(point);
+        let _unanswered = fixture.begin_asking("send", KEY, &json!({"text": "the one"}));
+        kill_at_pause(&fixture, point);
+        let after = fixture.send(KEY, "after");
+        let turns = all_ended(&fixture, KEY, 2);
+        let told = [answer_of(&turns[0]), answer_of(&turns[1])];
         assert_eq!((&told[0]["prompt"], &told[1]["prompt"]), (&"the one".into(), &"after".into()));
         assert_eq!(turns[1]["turnId"], after["turnId"]);
         assert_eq!(told[1]["argv"], json!(["resume", told[0]["session"]]), "the same conversation");
-        assert_eq!((talks.starts().len(), talks.runs().len()), (2, 2), "{point}: one start a turn");
-        assert_eq!(ends_told(&talks), 2, "{point}: each end is told once");
-        talks.wait_state(KEY, "idle");
-        talks.finish();
+        assert_eq!((fixture.starts().len(), fixture.runs().len()), (2, 2), "{point}: one start a turn");
+        assert_eq!(ends_told(&fixture), 2, "{point}: each end is reported once");
+        fixture.wait_state(KEY, "idle");
+        fixture.finish();
     }
 }
 
 #[test]
-fn what_waits_when_the_daemon_is_killed_comes_in_its_order() {
-    let talks = talks();
-    talks.begin();
-    talks.spawn(KEY);
-    let first = talks.send(KEY, "!say here\n!await go");
-    talks.wait_said(KEY, "here");
+fn queued_messages_run_in_order_after_a_daemon_crash() {
+    let fixture = fixture();
+    fixture.start_daemon();
+    fixture.spawn(KEY);
+    let first = fixture.send(KEY, "!say here\n!await go");
+    fixture.wait_agent_text(KEY, "here");
     for n in 1..=3 {
-        assert_eq!(talks.send(KEY, &format!("message {n}"))["delivery"], "queued");
+        assert_eq!(fixture.send(KEY, &format!("message {n}"))["delivery"], "queued");
     }
-    talks.kill();
-    talks.begin();
-    let status = talks.status(KEY);
+    fixture.kill();
+    fixture.start_daemon();
+    let status = fixture.status(KEY);
     assert_eq!((&status["state"], &status["queued"]), (&"busy".into(), &3.into()), "{status}");
-    assert_eq!(status["activeTurn"]["turnId"], first["turnId"], "the same turn is under way");
-    assert_eq!(talks.starts().len(), 1);
-    talks.let_go("go");
-    let turns = all_ended(&talks, KEY, 4);
-    let prompts: Vec<Value> = turns.iter().map(|turn| answered(turn)["prompt"].clone()).collect();
+    assert_eq!(status["activeTurn"]["turnId"], first["turnId"], "the same turn is running");
+    assert_eq!(fixture.starts().len(), 1);
+    fixture.release("go");
+    let turns = all_ended(&fixture, KEY, 4);
+    let prompts: Vec<Value> = turns.iter().map(|turn| answer_of(turn)["prompt"].clone()).collect();
     assert_eq!(prompts, ["!say here\n!await go", "message 1", "message 2", "message 3"]);
-    assert_eq!(talks.starts().len(), 4);
-    talks.finish();
+    assert_eq!(fixture.starts().len(), 4);
+    fixture.finish();
 }
 
 #[test]
-fn a_turn_that_ends_while_no_daemon_is_there_is_read_by_the_next() {
-    let talks = talks();
-    talks.begin();
-    talks.spawn(KEY);
-    let first = talks.send(KEY, "!say here\n!await go");
-    let run = talks.wait_said(KEY, "here");
-    talks.kill();
-    talks.let_go("go");
-    let dir = RunDir::open(&talks.run_path(&run)).expect("a run");
+fn the_next_daemon_reads_a_turn_that_ended_without_a_daemon() {
+    let fixture = fixture();
+    fixture.start_daemon();
+    fixture.spawn(KEY);
+    let first = fixture.send(KEY, "!say here\n!await go");
+    let run = fixture.wait_agent_text(KEY, "here");
+    fixture.kill();
+    fixture.release("go");
+    let dir = RunDir::open(&fixture.run_path(&run)).expect("a run");
     eventually("the end of its keeper", || (!dir.kept().expect("a lock")).then_some(()));
-    talks.begin();
-    let turn = talks.end_of(KEY, &first["turnId"]);
-    assert_eq!(answered(&turn)["prompt"], "!say here\n!await go");
-    assert_eq!((talks.starts().len(), talks.history(KEY).len()), (1, 1));
-    talks.finish();
+    fixture.start_daemon();
+    let turn = fixture.end_of(KEY, &first["turnId"]);
+    assert_eq!(answer_of(&turn)["prompt"], "!say here\n!await go");
+    assert_eq!((fixture.starts().len(), fixture.history(KEY).len()), (1, 1));
+    fixture.finish();
 }
 
 #[test]
-fn a_prompt_that_was_half_given_is_given_to_its_end_and_nothing_twice() {
-    let talks = talks();
-    talks.begin();
-    talks.spawn(KEY);
-    talks.let_go("hold");
+fn a_half_written_prompt_is_completed_and_no_byte_is_written_twice() {
+    let fixture = fixture();
+    fixture.start_daemon();
+    fixture.spawn(KEY);
+    fixture.release("hold");
     let words: String = (0..90_000_u32).fold(String::new(), |words, n| words + &format!("{n:09} "));
-    let sent = talks.send(KEY, &words);
-    talks.wait_starts(1);
-    let pid = i32::try_from(talks.starts()[0]["pid"].as_i64().expect("a pid")).expect("a pid");
+    let sent = fixture.send(KEY, &words);
+    fixture.wait_starts(1);
+    let pid = i32::try_from(fixture.starts()[0]["pid"].as_i64().expect("a pid")).expect("a pid");
     eventually("a full pipe", || {
         let pipe = std::fs::File::open(format!("/proc/{pid}/fd/0")).ok()?;
         (rustix::io::ioctl_fionread(&pipe).ok()? >= 4096).then_some(())
     });
-    talks.kill();
-    talks.begin();
-    std::fs::remove_file(talks.dir().join("hold")).expect("released");
-    let _ = answered(&talks.end_of(KEY, &sent["turnId"]));
-    assert!(talks.prompt() == words.as_bytes(), "{} bytes of {}", talks.prompt().len(), words.len());
-    assert_eq!(talks.starts().len(), 1);
-    talks.finish();
+    fixture.kill();
+    fixture.start_daemon();
+    std::fs::remove_file(fixture.dir().join("hold")).expect("released");
+    let _ = answer_of(&fixture.end_of(KEY, &sent["turnId"]));
+    assert!(fixture.prompt() == words.as_bytes(), "{} bytes of {}", fixture.prompt().len(), words.len());
+    assert_eq!(fixture.starts().len(), 1);
+    fixture.finish();
 }
 
 #[test]
-fn a_turn_that_the_next_daemon_goes_on_with_can_be_cancelled() {
-    let talks = talks();
-    talks.begin();
-    talks.spawn(KEY);
-    let first = talks.send(KEY, "!say here\n!become ignore-term tree");
-    talks.wait_said(KEY, "ready ignore-term");
-    talks.kill();
-    talks.begin();
-    let second = talks.send(KEY, "after");
+fn a_turn_resumed_by_the_next_daemon_can_be_cancelled() {
+    let fixture = fixture();
+    fixture.start_daemon();
+    fixture.spawn(KEY);
+    let first = fixture.send(KEY, "!say here\n!become ignore-term tree");
+    fixture.wait_agent_text(KEY, "ready ignore-term");
+    fixture.kill();
+    fixture.start_daemon();
+    let second = fixture.send(KEY, "after");
     assert_eq!(second["delivery"], "queued");
-    let _ = talks.does("cancel", KEY, &json!({}));
-    let turn = talks.end_of(KEY, &first["turnId"]);
+    let _ = fixture.expect_ok("cancel", KEY, &json!({}));
+    let turn = fixture.end_of(KEY, &first["turnId"]);
     assert_eq!((&turn["state"], &turn["text"]), (&"cancelled".into(), &"here".into()), "{turn}");
-    assert_eq!(answered(&talks.end_of(KEY, &second["turnId"]))["prompt"], "after");
-    talks.finish();
+    assert_eq!(answer_of(&fixture.end_of(KEY, &second["turnId"]))["prompt"], "after");
+    fixture.finish();
 }
 
 #[test]
-fn a_session_for_one_turn_is_closed_though_the_daemon_was_killed_after_it() {
+fn a_one_turn_session_is_closed_even_if_the_daemon_is_killed_after_the_turn() {
     for point in
         ["daemon-before-turn-end", "daemon-turn-ended", "daemon-sessions-marked", "daemon-session-closed"]
     {
         eprintln!("{point}");
-        let talks = talks();
-        talks.begin_paused(point);
-        let dir = talks.dir().to_str().expect("UTF-8").to_owned();
+        let fixture = fixture();
+        fixture.start_daemon_paused(point);
+        let dir = fixture.dir().to_str().expect("UTF-8").to_owned();
         let asked = json!({"agent": "fake", "mode": "oneshot", "task": "only", "cwd": dir});
-        let _unanswered = talks.begin_asking("spawn", KEY, &asked);
-        kill_at_pause(&talks, point);
-        talks.wait_state(KEY, "closed");
-        let turns = talks.history(KEY);
-        assert_eq!((turns.len(), &answered(&turns[0])["prompt"]), (1, &"only".into()));
-        assert_eq!(talks.starts().len(), 1);
-        talks.finish();
+        let _unanswered = fixture.begin_asking("spawn", KEY, &asked);
+        kill_at_pause(&fixture, point);
+        fixture.wait_state(KEY, "closed");
+        let turns = fixture.history(KEY);
+        assert_eq!((turns.len(), &answer_of(&turns[0])["prompt"]), (1, &"only".into()));
+        assert_eq!(fixture.starts().len(), 1);
+        fixture.finish();
     }
 }

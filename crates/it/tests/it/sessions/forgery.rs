@@ -1,25 +1,25 @@
-//! Nobody acts as another: a process of a session's run is that session, whatever it says and however it hides, and an MCP
-//! client's session is below the one that made it.
+//! No client can impersonate another: a process of a session's run is that session, whatever it claims and however it
+//! hides, and an MCP client's session is a child of its creator's.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tenure_it::api::{Api, text};
+use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::eventually;
-use tenure_it::home::Home;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::{Install, tenure};
-use tenure_it::known::Known;
 
 const MINE: &str = "agent:a:main";
 const THEIRS: &str = "agent:b:main";
 
-/// A daemon under which every session may see every other, so that what is refused is refused for another reason.
-fn home(settings: &str) -> (Home, Api) {
+/// A daemon under which every session may see every other, so that a refusal has another reason.
+fn fixture(settings: &str) -> (DaemonFixture, Api) {
     let install = Install::new().with_daemon();
     std::fs::write(install.config(), settings).expect("a configuration");
-    let home = Home::of(install);
-    home.begin();
-    let api = Api::of(&home);
-    (home, api)
+    let fixture = DaemonFixture::of(install);
+    fixture.start_daemon();
+    let api = Api::of(&fixture);
+    (fixture, api)
 }
 
 const OPEN: &str = "[sessions]\nvisibility = 'all'\nagent-to-agent = true\n";
@@ -29,25 +29,26 @@ fn spawn(api: &Api, body: &Value) {
     let _ = api.post("/v1/sessions", body).is(201);
 }
 
-/// Runs a script as a process of a session's run, with `$T` as the program and `$S` as the socket; returns what it says.
+/// Runs a script as a process of a session's run, with `$T` as the program and `$S` as the socket; returns
+/// its output.
 #[track_caller]
-fn inside(home: &Home, api: &Api, session: &str, script: &str) -> String {
-    let id = begin(home, api, session, script);
+fn inside(fixture: &DaemonFixture, api: &Api, session: &str, script: &str) -> String {
+    let id = begin(fixture, api, session, script);
     api.wait(&id);
     api.get(&format!("/v1/runs/{id}/output")).is(200).text()
 }
 
 #[track_caller]
-fn begin(home: &Home, api: &Api, session: &str, script: &str) -> String {
-    let socket = home.state().join("daemon.sock");
-    let request = json!({"command": ["sh", "-c", script], "session": session, "cwd": home.dir(), "onEscape": "reap",
+fn begin(fixture: &DaemonFixture, api: &Api, session: &str, script: &str) -> String {
+    let socket = fixture.state().join("daemon.sock");
+    let request = json!({"command": ["sh", "-c", script], "session": session, "cwd": fixture.dir(), "onEscape": "reap",
         "env": {"T": tenure(), "S": socket, "TENURE_NO_AUTOSTART": "1"}});
     api.start(&request)
 }
 
-/// Writes a helper in Python, which says what the daemon answers to one request.
-fn helper(home: &Home) -> String {
-    let path = home.dir().join("ask.py");
+/// Writes a helper in Python, which prints the daemon's response to one request.
+fn helper(fixture: &DaemonFixture) -> String {
+    let path = fixture.dir().join("ask.py");
     let script = r#"
 import http.client, json, os, socket, sys, time
 def wait_for(path):
@@ -74,21 +75,21 @@ def answer(s):
     "from ask import *".to_owned()
 }
 
-/// A Python program in a shell's words.
+/// A Python program as a shell command.
 fn python(import: &str, program: &str) -> String {
     format!("exec python3 -c '{import}\n{program}'")
 }
 
-/// How many turns a session has had, and how it is.
+/// The number of turns of a session, and its state.
 #[track_caller]
-fn how(api: &Api, key: &str) -> (Value, Value) {
+fn turns_and_state(api: &Api, key: &str) -> (Value, Value) {
     let session = api.get(&format!("/v1/sessions/{key}")).is(200).json()["session"].clone();
     (session["turns"].clone(), session["state"].clone())
 }
 
 #[test]
-fn a_process_of_a_run_acts_as_its_session_and_ends_only_what_came_from_it() {
-    let (home, api) = home(OPEN);
+fn a_process_of_a_run_acts_as_its_session_and_ends_only_the_sessions_own_work() {
+    let (fixture, api) = fixture(OPEN);
     spawn(&api, &json!({"sessionKey": MINE, "backend": "exec"}));
     spawn(&api, &json!({"sessionKey": THEIRS, "backend": "exec"}));
     let _ = api
@@ -104,59 +105,60 @@ fn a_process_of_a_run_acts_as_its_session_and_ends_only_what_came_from_it() {
         (format!("close {THEIRS} --discard"), "did not come from"),
         ("import .".to_owned(), "cannot import"),
     ] {
-        let said = inside(&home, &api, MINE, &format!("\"$T\" sessions {line} 2>&1; echo code $?"));
+        let said = inside(&fixture, &api, MINE, &format!("\"$T\" sessions {line} 2>&1; echo code $?"));
         assert!(said.contains(words) && said.contains("code 1\n"), "{line}: {said}");
     }
-    // It sees it, all the same, and may speak to it.
-    let said = inside(&home, &api, MINE, &format!("\"$T\" sessions status {THEIRS} && \"$T\" sessions list"));
+    // The other session stays visible, and takes messages.
+    let said =
+        inside(&fixture, &api, MINE, &format!("\"$T\" sessions status {THEIRS} && \"$T\" sessions list"));
     assert!(said.contains(THEIRS) && said.contains("busy"), "{said}");
-    let said = inside(&home, &api, MINE, "\"$T\" sessions spawn --backend exec --key agent:a:child 2>&1");
+    let said = inside(&fixture, &api, MINE, "\"$T\" sessions spawn --backend exec --key agent:a:child 2>&1");
     assert_eq!(said.trim(), "agent:a:child");
     let child = api.get("/v1/sessions/agent:a:child").is(200).json()["session"].clone();
     assert_eq!((&child["spawnedBy"], &child["lineage"]), (&json!(MINE), &json!([MINE])), "{child}");
-    assert_eq!(how(&api, THEIRS), (json!(1), json!("busy")));
-    let said = inside(&home, &api, MINE, "\"$T\" sessions close agent:a:child 2>&1; echo code $?");
+    assert_eq!(turns_and_state(&api, THEIRS), (json!(1), json!("busy")));
+    let said = inside(&fixture, &api, MINE, "\"$T\" sessions close agent:a:child 2>&1; echo code $?");
     assert!(said.contains("code 0"), "{said}");
     let _ = api.post("/v1/sessions", &json!({"action": "close", "sessionKey": THEIRS})).is(200);
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
 fn a_process_of_a_run_sees_no_more_than_the_settings_say() {
-    let (home, api) = home("[sessions]\nvisibility = 'tree'\nagent-to-agent = true\n");
+    let (fixture, api) = fixture("[sessions]\nvisibility = 'tree'\nagent-to-agent = true\n");
     spawn(&api, &json!({"sessionKey": MINE, "backend": "exec"}));
     spawn(&api, &json!({"sessionKey": "agent:a:shut", "backend": "exec", "sandbox": true}));
     spawn(&api, &json!({"sessionKey": "agent:a:other", "backend": "exec"}));
     for visibility in ["agent", "all"] {
         let line = format!("\"$T\" sessions list --visibility {visibility} 2>&1; echo code $?");
-        let said = inside(&home, &api, MINE, &line);
+        let said = inside(&fixture, &api, MINE, &line);
         assert!(said.contains("sessions.visibility") && said.contains("code 1\n"), "{said}");
         let line =
             format!("\"$T\" sessions status agent:a:other --visibility {visibility} 2>&1; echo code $?");
-        assert!(inside(&home, &api, MINE, &line).contains("sessions.visibility"));
+        assert!(inside(&fixture, &api, MINE, &line).contains("sessions.visibility"));
     }
-    let said = inside(&home, &api, MINE, "\"$T\" sessions list --visibility self --json");
+    let said = inside(&fixture, &api, MINE, "\"$T\" sessions list --visibility self --json");
     assert!(said.contains(MINE) && !said.contains("agent:a:other"), "{said}");
-    let import = helper(&home);
+    let import = helper(&fixture);
     let program = "s = connect()\nfor more in [{}, {\"sandboxed\": False}]:\n    s.sendall(request({\"action\": \"status\", \"sessionKey\": \"agent:a:other\", **more}))\n    print(answer(s))\ns.sendall(request({\"backend\": \"exec\", \"sessionKey\": \"agent:a:below\", \"sandbox\": False}))\nprint(answer(s))";
-    let said = inside(&home, &api, "agent:a:shut", &python(&import, program));
+    let said = inside(&fixture, &api, "agent:a:shut", &python(&import, program));
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines.len() == 3 && lines[..2].iter().all(|line| line.contains("is sandboxed")), "{said}");
     assert!(lines[2].starts_with("201") && lines[2].contains("\"sandboxed\":true"), "{said}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn however_it_connects_it_is_known() {
-    let (home, api) = home(OPEN);
+fn a_process_of_a_run_is_identified_on_every_kind_of_connection() {
+    let (fixture, api) = fixture(OPEN);
     spawn(&api, &json!({"sessionKey": THEIRS, "backend": "exec"}));
-    let import = helper(&home);
+    let import = helper(&fixture);
     let ask = format!("request({{\"action\": \"list\", \"as\": \"{THEIRS}\"}}, headers=HEADERS)");
     let headers = format!(
         "HEADERS = [\"Tenure-Session: {THEIRS}\", \"X-Session: {THEIRS}\", \"Authorization: Bearer {THEIRS}\"]"
     );
     let plain = format!("{headers}\ns = connect()\ns.sendall({ask})\nprint(answer(s))");
-    // A helper that gets the connection from one that stays, and from one that has gone.
+    // A helper that gets the connection from a live process, and from an exited one.
     let handed = format!(
         "{headers}\na, b = socket.socketpair()\nif os.fork() == 0:\n    s = connect()\n    socket.send_fds(a, [b\"x\"], [s.fileno()])\n    STAYS\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, 1)\nWAIT\ns = socket.socket(fileno=fds[0])\ns.sendall({ask})\nprint(answer(s))"
     );
@@ -170,7 +172,7 @@ fn however_it_connects_it_is_known() {
     let again = format!(
         "{headers}\nif len(sys.argv) > 1:\n    s = socket.socket(fileno=int(sys.argv[1]))\nelse:\n    s = connect()\n    s.sendall(request({{\"action\": \"list\"}}))\n    answer(s)\n    s.set_inheritable(True)\n    os.execvp(\"python3\", [\"python3\", \"-c\", open(\"again\").read(), str(s.fileno())])\ns.sendall({ask})\nprint(answer(s))"
     );
-    std::fs::write(home.dir().join("again"), format!("{import}\n{again}")).expect("a program");
+    std::fs::write(fixture.dir().join("again"), format!("{import}\n{again}")).expect("a program");
     for (about, program) in [
         ("plain", &plain),
         ("handed over", &stays),
@@ -178,76 +180,76 @@ fn however_it_connects_it_is_known() {
         ("loose", &loose),
         ("again", &again),
     ] {
-        let said = inside(&home, &api, MINE, &python(&import, program));
+        let said = inside(&fixture, &api, MINE, &python(&import, program));
         assert!(said.starts_with("403 ") && said.contains("forbidden"), "{about}: {said}");
         assert!(!said.contains("\"sessions\""), "{about}: {said}");
     }
     let asks = "\"$T\" sessions list 2>&1; curl -s --unix-socket \"$S\" \"http://localhost/v1/sessions?as=agent:b:main\"";
-    let said = inside(&home, &api, MINE, asks);
+    let said = inside(&fixture, &api, MINE, asks);
     assert!(said.contains("session agent:a:main cannot act as session agent:b:main"), "{said}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn who_is_gone_before_it_is_looked_at_is_nobody() {
-    let (home, api) = home(OPEN);
+fn a_client_that_exits_before_identification_is_nobody() {
+    let (fixture, api) = fixture(OPEN);
     spawn(&api, &json!({"sessionKey": THEIRS, "backend": "exec"}));
-    let import = helper(&home);
+    let import = helper(&fixture);
     let program = format!(
         "open(\"ready.part\", \"w\").write(str(os.getpid()))\nos.rename(\"ready.part\", \"ready\")\nwait_for(\"go\")\nfor path, body in [(\"/v1/sessions\", {{\"action\": \"send\", \"sessionKey\": \"{THEIRS}\", \"text\": \"touch sent\"}}), (\"/v1/sessions\", {{\"backend\": \"exec\", \"sessionKey\": \"made\"}}), (\"/v1/sessions\", {{\"action\": \"close\", \"sessionKey\": \"{THEIRS}\"}}), (\"/v1/runs\", {{\"command\": [\"true\"], \"session\": \"{THEIRS}\"}}), (\"/v1/exec\", {{\"command\": \"true\", \"sessionKey\": \"{THEIRS}\"}})]:\n    connect().sendall(request(body, path))\nopen(\"asked\", \"w\")"
     );
-    let run = begin(&home, &api, MINE, &python(&import, &program));
-    let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));
+    let run = begin(&fixture, &api, MINE, &python(&import, &program));
+    let appears = |name: &str| eventually(name, || fixture.dir().join(name).exists().then_some(()));
     appears("ready");
-    let pid = std::fs::read_to_string(home.dir().join("ready")).expect("its pid");
-    let asks = Known::hold(pid.parse().expect("a number")).expect("it lives");
-    let daemon = home.daemon();
+    let pid = std::fs::read_to_string(fixture.dir().join("ready")).expect("its pid");
+    let asks = HeldProcess::hold(pid.parse().expect("a number")).expect("it lives");
+    let daemon = fixture.daemon();
     daemon.stop();
-    std::fs::write(home.dir().join("go"), "").expect("it waits");
+    std::fs::write(fixture.dir().join("go"), "").expect("it waits");
     appears("asked");
-    asks.wait_dead(tenure_it::PATIENCE);
+    asks.wait_dead(tenure_it::WAIT_LIMIT);
     daemon.send(Signal::CONT);
     api.wait(&run);
-    // One more who asks comes after all of them.
+    // A later request comes after all of them.
     let listed = api.get("/v1/sessions").is(200).json()["sessions"].clone();
     let keys: Vec<String> = listed.as_array().expect("a list").iter().map(|it| text(&it["key"])).collect();
     assert!(!keys.contains(&"made".to_owned()), "{keys:?}");
-    assert_eq!(how(&api, THEIRS), (json!(0), json!("idle")));
+    assert_eq!(turns_and_state(&api, THEIRS), (json!(0), json!("idle")));
     let runs = api.get("/v1/runs?all=true").is(200).json()["runs"].clone();
     let whose: Vec<&Value> = runs.as_array().expect("runs").iter().map(|run| &run["sessionId"]).collect();
     assert_eq!(whose, [MINE], "nothing was started");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_connection_of_one_that_is_gone_makes_nobody_a_client() {
-    let (home, api) = home(OPEN);
+fn an_inherited_connection_of_an_exited_process_makes_no_client() {
+    let (fixture, api) = fixture(OPEN);
     spawn(&api, &json!({"sessionKey": THEIRS, "backend": "exec"}));
-    let import = helper(&home);
-    // The one that connected hands the connection to its parent and goes, while the daemon stands still.
+    let import = helper(&fixture);
+    // The process that connected hands the connection to its parent and exits, while the daemon is suspended.
     let program = format!(
         "open(\"ready\", \"w\")\nwait_for(\"go\")\na, b = socket.socketpair()\nif os.fork() == 0:\n    conns = [connect() for _ in range(3)]\n    socket.send_fds(a, [b\"x\"], [s.fileno() for s in conns])\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, 3)\nos.wait()\nopen(\"asked\", \"w\")\nup = [\"Connection: upgrade\", \"Upgrade: tenure-mcp\"]\nfor fd, path, body in zip(fds, [\"/v1/mcp\", \"/v1/mcp\", \"/mcp\"], [{{\"sessionKey\": \"{THEIRS}\"}}, {{}}, {{}}]):\n    s = socket.socket(fileno=fd)\n    s.sendall(request(body, path, up))\n    print(answer(s))"
     );
-    let run = begin(&home, &api, MINE, &python(&import, &program));
-    let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));
+    let run = begin(&fixture, &api, MINE, &python(&import, &program));
+    let appears = |name: &str| eventually(name, || fixture.dir().join(name).exists().then_some(()));
     appears("ready");
-    let daemon = home.daemon();
+    let daemon = fixture.daemon();
     daemon.stop();
-    std::fs::write(home.dir().join("go"), "").expect("it waits");
+    std::fs::write(fixture.dir().join("go"), "").expect("it waits");
     appears("asked");
     daemon.send(Signal::CONT);
     api.wait(&run);
     let said = api.get(&format!("/v1/runs/{run}/output")).is(200).text();
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines.len() == 3 && lines.iter().all(|line| line.starts_with("403 ")), "{said}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_connection_of_one_that_is_gone_is_good_for_nothing_but_health() {
-    let (home, api) = home(OPEN);
+fn a_connection_of_an_exited_process_allows_only_health() {
+    let (fixture, api) = fixture(OPEN);
     let theirs = api.start(&json!({"command": ["sleep", "1000"], "session": THEIRS}));
-    let import = helper(&home);
+    let import = helper(&fixture);
     let asks = json!([
         ["GET", "/v1/health"],
         ["GET", "/v1/runs?all=true"],
@@ -262,20 +264,20 @@ fn a_connection_of_one_that_is_gone_is_good_for_nothing_but_health() {
         ["GET", "/v1/no-such-thing"],
         ["POST", format!("/v1/runs/{theirs}/cancel")],
         ["DELETE", format!("/v1/runs/{theirs}")],
-        ["POST", "/v1/runs", {"command": ["touch", "made"], "cwd": home.dir()}],
-        ["POST", "/v1/backup", {"path": home.dir().join("copy")}],
+        ["POST", "/v1/runs", {"command": ["touch", "made"], "cwd": fixture.dir()}],
+        ["POST", "/v1/backup", {"path": fixture.dir().join("copy")}],
         ["POST", "/v1/reap"],
         ["POST", "/v1/shutdown"],
     ]);
     let program = format!(
         "open(\"ready\", \"w\")\nwait_for(\"go\")\nasks = json.loads(r\"\"\"{asks}\"\"\")\na, b = socket.socketpair()\nif os.fork() == 0:\n    conns = [connect() for _ in asks]\n    socket.send_fds(a, [b\"x\"], [s.fileno() for s in conns])\n    os._exit(0)\n_, fds, _, _ = socket.recv_fds(b, 1, len(asks))\nos.wait()\nopen(\"asked\", \"w\")\nfor fd, (method, path, *body) in zip(fds, asks):\n    s = socket.socket(fileno=fd)\n    s.sendall(request(body[0] if body else {{}}, path).replace(b\"POST\", method.encode(), 1))\n    print(method, path, answer(s), flush=True)"
     );
-    let run = begin(&home, &api, MINE, &python(&import, &program));
-    let appears = |name: &str| eventually(name, || home.dir().join(name).exists().then_some(()));
+    let run = begin(&fixture, &api, MINE, &python(&import, &program));
+    let appears = |name: &str| eventually(name, || fixture.dir().join(name).exists().then_some(()));
     appears("ready");
-    let daemon = home.daemon();
+    let daemon = fixture.daemon();
     daemon.stop();
-    std::fs::write(home.dir().join("go"), "").expect("it waits");
+    std::fs::write(fixture.dir().join("go"), "").expect("it waits");
     appears("asked");
     daemon.send(Signal::CONT);
     api.wait(&run);
@@ -290,16 +292,16 @@ fn a_connection_of_one_that_is_gone_is_good_for_nothing_but_health() {
         );
     }
     assert_eq!(api.get(&format!("/v1/runs/{theirs}")).is(200).json()["state"], "running");
-    assert!(!home.dir().join("copy").exists() && !home.dir().join("made").exists());
+    assert!(!fixture.dir().join("copy").exists() && !fixture.dir().join("made").exists());
     let _ = api.post(&format!("/v1/runs/{theirs}/cancel"), &json!({})).is(202);
     api.wait(&theirs);
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_process_of_a_run_becomes_no_client_over_http() {
-    let (home, api) = home(OPEN);
-    let import = helper(&home);
+fn a_process_of_a_run_cannot_become_a_client_over_http() {
+    let (fixture, api) = fixture(OPEN);
+    let import = helper(&fixture);
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"}}});
     let headers = [("Accept", "application/json, text/event-stream"), ("Content-Type", "application/json")];
@@ -308,23 +310,23 @@ fn a_process_of_a_run_becomes_no_client_over_http() {
     let program = format!(
         "s = connect()\ns.sendall(request(json.loads(r\"\"\"{begin}\"\"\"), \"/mcp\", [\"Accept: application/json, text/event-stream\", \"Content-Type: application/json\"]))\nprint(answer(s))"
     );
-    let said = inside(&home, &api, MINE, &python(&import, &program));
+    let said = inside(&fixture, &api, MINE, &python(&import, &program));
     assert!(said.starts_with("403 ") && said.contains("tenure mcp"), "{said}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_session_executes_by_its_own_agents_rules() {
-    let (home, api) = home("[sessions]\nvisibility = 'all'\n[exec]\nmode = 'allowlist'\n");
-    let allowed = home.tenure(&["allowlist", "add", "--agent", "b", "/usr/bin/touch"]);
+fn a_session_executes_under_its_own_agents_rules() {
+    let (fixture, api) = fixture("[sessions]\nvisibility = 'all'\n[exec]\nmode = 'allowlist'\n");
+    let allowed = fixture.tenure(&["allowlist", "add", "--agent", "b", "/usr/bin/touch"]);
     assert!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
-    let file = home.dir().join("touched");
+    let file = fixture.dir().join("touched");
     let spawns = |key: &str| {
         let line = format!(
             "\"$T\" sessions spawn --backend exec {key} --task '/usr/bin/touch {}' --wait 2>&1; echo code $?",
             file.display()
         );
-        inside(&home, &api, MINE, &line)
+        inside(&fixture, &api, MINE, &line)
     };
     for key in ["--key agent:b:mine", "--agent b"] {
         let said = spawns(key);
@@ -333,6 +335,6 @@ fn a_session_executes_by_its_own_agents_rules() {
     assert!(spawns("").contains("code 1\n") && !file.exists(), "its own agent may not");
     let outside = json!({"sessionKey": "agent:b:own", "backend": "exec", "task": format!("/usr/bin/touch {}", file.display())});
     spawn(&api, &outside);
-    eventually("what agent b may", || file.exists().then_some(()));
-    home.finish();
+    eventually("the permissions of agent b", || file.exists().then_some(()));
+    fixture.finish();
 }

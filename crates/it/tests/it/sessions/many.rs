@@ -1,5 +1,5 @@
-//! Many who ask for sessions at once: one key is one session, no message is lost or doubled, and a list that changes while
-//! it is read shows whatever was there all the time, once.
+//! Many simultaneous requests for sessions: one key is one session, no message is lost or repeated, and a list that
+//! changes during paging shows every permanent entry once.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ fn turns(api: &Api, key: &str) -> Vec<Value> {
 }
 
 #[test]
-fn of_those_who_spawn_one_key_at_once_exactly_one_does() {
+fn exactly_one_of_many_simultaneous_spawns_of_a_key_succeeds() {
     let (install, api) = daemon();
     for round in 0..5 {
         let key = format!("{KEY}:{round}");
@@ -58,13 +58,14 @@ fn of_those_who_spawn_one_key_at_once_exactly_one_does() {
         let count = |status| statuses.iter().filter(|it| **it == status).count();
         assert_eq!((count(201), count(409)), (1, 7), "{statuses:?}");
         act(&api, &json!({"action": "wait", "sessionKey": key}));
-        assert_eq!(turns(&api, &key).len(), 1, "one task was begun");
-        let written = std::fs::read_to_string(install.dir().join(key.replace(':', "-"))).expect("it wrote");
+        assert_eq!(turns(&api, &key).len(), 1, "one task was started");
+        let written =
+            std::fs::read_to_string(install.dir().join(key.replace(':', "-"))).expect("recorded output");
         assert_eq!(written.lines().count(), 1, "{written}");
     }
 }
 
-/// The installation of a daemon: beside its state.
+/// The installation directory of a daemon: beside its state.
 fn install_dir(api: &Api) -> Value {
     match api {
         Api::Local(socket) => json!(socket.parent().and_then(std::path::Path::parent).expect("a directory")),
@@ -73,7 +74,7 @@ fn install_dir(api: &Api) -> Value {
 }
 
 #[test]
-fn what_many_send_at_once_is_carried_out_once_each_and_in_the_order_of_each() {
+fn messages_of_many_senders_each_run_once_and_in_each_senders_order() {
     let install = Install::new().with_daemon().with_env("TENURE_SESSIONS_QUEUE", "100");
     let api = Api::of(&install);
     act(&api, &json!({"sessionKey": KEY, "backend": "exec", "cwd": install.dir()}));
@@ -92,7 +93,7 @@ fn what_many_send_at_once_is_carried_out_once_each_and_in_the_order_of_each() {
         all.into_iter().flat_map(|one| one.join().expect("all sent")).collect()
     });
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 50);
-    eventually("the end of the last", || {
+    eventually("the end of the last process", || {
         let session = act(&api, &json!({"action": "status", "sessionKey": KEY}))["session"].clone();
         (session["state"] == "idle" && session["queued"] == 0).then_some(())
     });
@@ -105,10 +106,10 @@ fn what_many_send_at_once_is_carried_out_once_each_and_in_the_order_of_each() {
     known.sort();
     let mut ids = ids;
     ids.sort();
-    assert_eq!(known, ids, "each message is the turn that its sender was told");
-    let written = std::fs::read_to_string(install.dir().join("said")).expect("they wrote");
+    assert_eq!(known, ids, "each message has the turn that its sender got");
+    let written = std::fs::read_to_string(install.dir().join("said")).expect("recorded pids");
     let said: Vec<String> = written.lines().map(|line| format!("echo {line} >> said")).collect();
-    assert_eq!(said, order, "carried out one after the other, as they are told");
+    assert_eq!(said, order, "carried out one after the other, in the order of the history");
     for client in 0..10 {
         let own: Vec<&String> =
             order.iter().filter(|it| it.starts_with(&format!("echo {client}."))).collect();
@@ -120,7 +121,7 @@ fn what_many_send_at_once_is_carried_out_once_each_and_in_the_order_of_each() {
 }
 
 #[test]
-fn a_list_that_changes_while_it_is_read_shows_what_stays_once() {
+fn a_list_that_changes_while_it_is_paged_shows_unchanged_sessions_once() {
     let (_install, api) = daemon();
     let stay: BTreeSet<String> = (0..30).map(|n| format!("stays:{n}")).collect();
     let spawn = |key: &str| drop(act(&api, &json!({"sessionKey": key, "backend": "exec"})));
@@ -161,7 +162,7 @@ fn a_list_that_changes_while_it_is_read_shows_what_stays_once() {
         over.store(true, Ordering::Relaxed);
         for shown in reads {
             let once: BTreeSet<String> = shown.iter().filter(|key| stay.contains(*key)).cloned().collect();
-            assert_eq!(once, stay, "what was there all the time is shown");
+            assert_eq!(once, stay, "a permanent entry is missing");
             let stays = shown.iter().filter(|key| key.starts_with("stays:")).count();
             assert_eq!(stays, stay.len(), "and once: {shown:?}");
         }

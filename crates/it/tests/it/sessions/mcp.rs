@@ -1,32 +1,33 @@
-//! The session of an MCP client: it is below the one that made it, sees what that one's agent may, and goes with its client.
+//! The session of an MCP client: it is a child of its creator's, sees what that session's agent may, and ends with its
+//! client.
 
 use serde_json::{Value, json};
 use tenure_it::api::{Api, text};
+use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::eventually;
-use tenure_it::home::Home;
 use tenure_it::install::Install;
-use tenure_it::mcp::Client;
+use tenure_it::mcp_client::Client;
 
 const MINE: &str = "agent:a:main";
 const OTHER: &str = "agent:a:other";
 const THEIRS: &str = "agent:b:main";
 
-/// A daemon with three sessions that nobody spawned.
-fn home(visibility: &str, sandbox: bool) -> (Home, Api) {
+/// A daemon with three sessions without a parent.
+fn fixture(visibility: &str, sandbox: bool) -> (DaemonFixture, Api) {
     let install = Install::new().with_daemon();
     let settings = format!("[sessions]\nvisibility = '{visibility}'\n");
     std::fs::write(install.config(), settings).expect("a configuration");
-    let home = Home::of(install);
-    home.begin();
-    let api = Api::of(&home);
+    let fixture = DaemonFixture::of(install);
+    fixture.start_daemon();
+    let api = Api::of(&fixture);
     for (key, sandbox) in [(MINE, sandbox), (OTHER, false), (THEIRS, false)] {
         let body = json!({"sessionKey": key, "backend": "exec", "sandbox": sandbox});
         let _ = api.post("/v1/sessions", &body).is(201);
     }
-    (home, api)
+    (fixture, api)
 }
 
-/// The keys that a list shows.
+/// The keys in a list.
 fn keys(reply: &Value) -> Vec<String> {
     let sessions = reply["sessions"].as_array().unwrap_or_else(|| panic!("no list: {reply}"));
     let mut keys: Vec<String> = sessions.iter().map(|session| text(&session["key"])).collect();
@@ -40,9 +41,9 @@ fn all(api: &Api) -> Vec<String> {
 }
 
 #[test]
-fn what_a_client_in_a_run_spawns_is_below_it_and_goes_with_it() {
-    let (home, api) = home("agent", false);
-    let mut client = Client::inside(&home, MINE, &[]);
+fn sessions_spawned_by_a_client_in_a_run_are_its_children_and_end_with_it() {
+    let (fixture, api) = fixture("agent", false);
+    let mut client = Client::inside(&fixture, MINE, &[]);
     let spawned =
         client.call("sessions", &json!({"action": "spawn", "backend": "exec", "task": "sleep 1000"}));
     let child = text(&spawned["session"]["key"]);
@@ -73,14 +74,14 @@ fn what_a_client_in_a_run_spawns_is_below_it_and_goes_with_it() {
     let is_over = answer.head.status == 404 || answer.json()["session"]["state"] == "closed";
     assert!(is_over, "{}", answer.text());
     assert_eq!(api.get(&format!("/v1/sessions/{MINE}")).is(200).json()["session"]["state"], "idle");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_client_sees_the_same_before_and_after_it_has_done_something() {
+fn a_client_sees_the_same_sessions_before_and_after_its_first_action() {
     for sandbox in [false, true] {
-        let (home, api) = home("all", sandbox);
-        let mut client = Client::inside(&home, MINE, &[]);
+        let (fixture, api) = fixture("all", sandbox);
+        let mut client = Client::inside(&fixture, MINE, &[]);
         let list = json!({"action": "list", "limit": 500});
         let before = keys(&client.call("sessions", &list));
         let expected: &[&str] = if sandbox { &[] } else { &[MINE, OTHER] };
@@ -93,21 +94,21 @@ fn a_client_sees_the_same_before_and_after_it_has_done_something() {
         assert_eq!(after, before, "sandboxed: {sandbox}");
         client.leave();
         eventually("the end of its session", || (!all(&api).contains(&own)).then_some(()));
-        home.finish();
+        fixture.finish();
     }
 }
 
 #[test]
-fn a_session_that_was_named_stays_when_its_client_leaves() {
-    let (home, api) = home("tree", false);
-    let mut client = Client::of(&home, &["--session", "agent:c:named"]);
+fn a_named_session_stays_when_its_client_leaves() {
+    let (fixture, api) = fixture("tree", false);
+    let mut client = Client::of(&fixture, &["--session", "agent:c:named"]);
     let run = client.start();
     let spawned = client.call("sessions", &json!({"action": "spawn", "backend": "exec"}));
     let child = text(&spawned["session"]["key"]);
     let why = client.refused("sessions", &json!({"action": "status", "sessionKey": MINE}));
     assert!(why.contains("visibility is tree"), "{why}");
     client.leave();
-    eventually("the end of its run", || (home.show(&run)["state"] == "exited").then_some(()));
+    eventually("the end of its run", || (fixture.show(&run)["state"] == "exited").then_some(()));
     for key in ["agent:c:named", &child] {
         assert_eq!(
             api.get(&format!("/v1/sessions/{key}")).is(200).json()["session"]["state"],
@@ -115,17 +116,17 @@ fn a_session_that_was_named_stays_when_its_client_leaves() {
             "{key}"
         );
     }
-    let mut client = Client::of(&home, &["--session", "agent:c:named"]);
+    let mut client = Client::of(&fixture, &["--session", "agent:c:named"]);
     let listed = keys(&client.call("sessions", &json!({"action": "list"})));
     assert_eq!(listed.len(), 2, "{listed:?}");
     client.leave();
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_client_that_closes_its_own_session_starts_nothing_more() {
-    let (home, _api) = home("tree", false);
-    let mut client = Client::inside(&home, MINE, &[]);
+fn a_client_that_closed_its_own_session_starts_nothing_more() {
+    let (fixture, _api) = fixture("tree", false);
+    let mut client = Client::inside(&fixture, MINE, &[]);
     let spawned = client.call("sessions", &json!({"action": "spawn", "backend": "exec"}));
     let own = spawned["session"]["parentSessionKey"].clone();
     let closed = client.call("sessions", &json!({"action": "close", "sessionKey": own}));
@@ -135,5 +136,5 @@ fn a_client_that_closes_its_own_session_starts_nothing_more() {
     let why = client.refused("exec", &json!({"command": "true"}));
     assert!(why.contains("closed"), "{why}");
     client.leave();
-    home.finish();
+    fixture.finish();
 }

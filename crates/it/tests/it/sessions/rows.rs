@@ -1,18 +1,18 @@
-//! The sessions that runs name: whoever starts one, its session is recorded, and in one that is over nothing is started.
+//! The sessions of runs: each start records its session, and a closed session starts nothing.
 
 use serde_json::json;
 use tenure_it::agent::Agent;
 use tenure_it::eventually;
 use tenure_it::install::Install;
-use tenure_it::served::Served;
+use tenure_it::owned_daemon::OwnedDaemon;
 
 fn registry(install: &Install) -> rusqlite::Connection {
     let db = rusqlite::Connection::open(install.state().join("tenure.db")).expect("the registry");
-    db.busy_timeout(tenure_it::PATIENCE).expect("a deadline");
+    db.busy_timeout(tenure_it::WAIT_LIMIT).expect("a deadline");
     db
 }
 
-/// The sessions that there are, with what carries them out.
+/// The sessions with their backends.
 fn sessions(install: &Install) -> Vec<(String, String)> {
     let db = registry(install);
     let mut statement = db.prepare("SELECT key, backend FROM sessions ORDER BY key").expect("a query");
@@ -20,14 +20,14 @@ fn sessions(install: &Install) -> Vec<(String, String)> {
     rows.collect::<Result<_, _>>().expect("sessions")
 }
 
-/// Closes a session behind the daemon's back.
+/// Closes a session in the registry file, without the daemon.
 fn close(install: &Install, key: &str) {
     let sql = "UPDATE sessions SET state = 'closed', closed_at_ms = 1 WHERE key = ?1";
     assert_eq!(registry(install).execute(sql, [key]).expect("closed"), 1);
 }
 
 #[test]
-fn whoever_starts_a_run_of_a_session_its_session_is_recorded() {
+fn every_start_of_a_sessions_run_records_the_session() {
     let (install, agent) = Agent::new();
     let run = install.start_in_background(&["--session", "agent:a:1"], &["true"]);
     install.wait(&run);
@@ -43,14 +43,14 @@ fn whoever_starts_a_run_of_a_session_its_session_is_recorded() {
     assert!(why.contains("agent:a:1 is closed"), "{why}");
     let asked = agent.acting_as("agent:a:1").ask_exec(&json!({"command": "true"}));
     let _ = asked.refused(409, "session-closed");
-    assert_eq!(install.runs().len(), started, "nothing was begun");
+    assert_eq!(install.runs().len(), started, "nothing was started");
     let listed = agent.api.get("/v1/runs?session=agent:a:1&all=true").is(200).json();
-    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "what was run in it can be read");
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "its runs can be read");
 }
 
 #[test]
-fn a_run_that_lives_is_taken_in_although_its_session_is_closed() {
-    let mut served = Served::start(Install::new());
+fn a_live_run_of_a_closed_session_is_registered() {
+    let mut served = OwnedDaemon::start(Install::new());
     let first = served.install.start_in_background(&["--session", "agent:a:1"], &["true"]);
     served.install.wait(&first);
     close(&served.install, "agent:a:1");
@@ -67,7 +67,7 @@ fn a_run_that_lives_is_taken_in_although_its_session_is_closed() {
 }
 
 #[test]
-fn closed_sessions_go_by_age_and_their_runs_stay() {
+fn closed_sessions_are_pruned_by_age_and_their_runs_stay() {
     let install = Install::new()
         .with_daemon()
         .with_env("TENURE_SESSIONS_AGE", "1s")

@@ -1,16 +1,16 @@
-//! What the agent cannot do is refused with a stable code and a sentence that says what to do; nothing is started,
-//! nothing hangs, and the daemon serves on.
+//! Impossible requests of the agent are refused with a stable code and a sentence with a remedy; nothing is started,
+//! nothing hangs, and the daemon keeps serving.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tenure_it::agent::Agent;
 use tenure_it::api::text;
-use tenure_it::unmoved::Unmoved;
+use tenure_it::unchanged_daemon::UnchangedDaemon;
 
 #[test]
-fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
+fn an_unknown_action_or_field_is_named_with_the_valid_ones() {
     let (install, agent) = Agent::new();
-    let unmoved = Unmoved::new(&agent, 0);
+    let unchanged = UnchangedDaemon::new(&agent, 0);
     let refused = |request: Value, words: &[&str]| {
         let why = agent.ask_process(&request).refused(400, "bad-request");
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
@@ -25,7 +25,7 @@ fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
     refused(json!({"action": "poll", "run_id": "x"}), &["run_id", "`runId`"]);
     let why = agent.ask_exec(&json!({"comand": "true"})).refused(400, "bad-request");
     assert!(why.contains("comand") && why.contains("`command`"), "{why}");
-    // A field of another action is a misunderstanding too.
+    // A field of another action is an error too.
     for (request, words) in [
         (json!({"action": "poll", "runId": "x", "data": "y"}), ["data", "write"]),
         (json!({"action": "write", "runId": "x", "keys": ["C-c"]}), ["keys", "send-keys"]),
@@ -37,14 +37,14 @@ fn an_action_or_field_that_is_none_is_named_with_those_there_are() {
         let why = agent.ask_process(&request).refused(422, "invalid");
         assert!(words.iter().all(|word| why.contains(word)), "{why}");
     }
-    unmoved.check(&install);
+    unchanged.check(&install);
 }
 
 #[test]
-fn an_id_that_is_none_is_the_id_of_no_run() {
+fn an_invalid_id_matches_no_run() {
     let (install, agent) = Agent::new();
     let run = agent.on_pipes("sleep 1000");
-    let unmoved = Unmoved::new(&agent, 1);
+    let unchanged = UnchangedDaemon::new(&agent, 1);
     let long = "a".repeat(10_000);
     for id in [
         "",
@@ -85,11 +85,11 @@ fn an_id_that_is_none_is_the_id_of_no_run() {
         agent.ask_process(&json!({"action": action, "runId": ["a"]})).refused(400, "bad-request");
     }
     assert_eq!(run.listed()["status"], "running");
-    unmoved.check(&install);
+    unchanged.check(&install);
 }
 
 #[test]
-fn a_beginning_that_two_runs_have_is_refused_and_a_unique_one_is_enough() {
+fn an_ambiguous_id_prefix_is_refused_and_a_unique_one_suffices() {
     let (_install, agent) = Agent::new();
     let mut ids: Vec<String> = (0..17).map(|_| agent.on_pipes("sleep 1000").id).collect();
     ids.sort();
@@ -112,15 +112,15 @@ fn a_beginning_that_two_runs_have_is_refused_and_a_unique_one_is_enough() {
     assert_eq!(polled.is(200).json()["runId"], pair[0].as_str());
     let listed = agent.ask_process(&json!({"action": "list"})).is(200).json();
     let running = listed["runs"].as_array().expect("runs").iter().filter(|run| run["status"] == "running");
-    assert_eq!(running.count(), 17, "nobody was ended by a guess");
+    assert_eq!(running.count(), 17, "no run was ended by a guess");
 }
 
 #[test]
-fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
+fn numbers_out_of_range_are_refused_by_name_or_clamped_with_a_note() {
     let (install, agent) = Agent::new();
     let run = agent.on_pipes("printf 'one\\ntwo\\nthree\\n'; exec sleep 1000");
     run.wait_for_log("three");
-    let unmoved = Unmoved::new(&agent, 1);
+    let unchanged = UnchangedDaemon::new(&agent, 1);
     for (action, field) in [("poll", "timeoutMs"), ("log", "offset"), ("log", "limit"), ("resize", "cols")] {
         for value in [json!(-1), json!(1.5), json!("1"), json!(1e300), json!([1]), json!(true)] {
             let why = run.asks(action, &json!({field: value})).refused(400, "bad-request");
@@ -128,18 +128,18 @@ fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
         }
     }
     let began = Instant::now();
-    let polled = run.does("poll", &json!({"timeoutMs": u64::MAX}));
-    assert_eq!(polled["output"], "one\ntwo\nthree\n", "what is there is not waited for");
+    let polled = run.expect_ok("poll", &json!({"timeoutMs": u64::MAX}));
+    assert_eq!(polled["output"], "one\ntwo\nthree\n", "existing output is returned at once");
     let message = text(&polled["message"]);
     assert!(message.contains("30000") && message.contains(&u64::MAX.to_string()), "{message}");
-    let message = text(&run.does("poll", &json!({"timeoutMs": 0}))["message"]);
+    let message = text(&run.expect_ok("poll", &json!({"timeoutMs": 0}))["message"]);
     assert!(!message.contains("30000"), "{message}");
-    let page = run.does("log", &json!({"offset": u64::MAX}));
+    let page = run.expect_ok("log", &json!({"offset": u64::MAX}));
     assert_eq!((&page["output"], &page["totalLines"]), (&json!(""), &json!(3)));
     assert!(text(&page["message"]).contains("only 3 lines"), "{page}");
-    assert_eq!(run.does("log", &json!({"offset": 3}))["output"], "");
-    assert_eq!(run.does("log", &json!({"offset": 1, "limit": u64::MAX}))["output"], "two\nthree\n");
-    assert_eq!(run.does("log", &json!({"limit": 1}))["output"], "three\n");
+    assert_eq!(run.expect_ok("log", &json!({"offset": 3}))["output"], "");
+    assert_eq!(run.expect_ok("log", &json!({"offset": 1, "limit": u64::MAX}))["output"], "two\nthree\n");
+    assert_eq!(run.expect_ok("log", &json!({"limit": 1}))["output"], "three\n");
     for (action, id) in [("log", Some(&run.id)), ("list", None)] {
         let why =
             agent.ask_process(&json!({"action": action, "runId": id, "limit": 0})).refused(422, "invalid");
@@ -148,13 +148,13 @@ fn numbers_beyond_their_measure_are_refused_by_name_or_cut_and_told() {
     let _ = agent.ask_process(&json!({"action": "list", "limit": u64::MAX})).is(200);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     run.kill();
-    unmoved.check(&install);
+    unchanged.check(&install);
 }
 
 #[test]
-fn commands_and_variables_that_cannot_be_are_refused() {
+fn impossible_commands_and_variables_are_refused() {
     let (install, agent) = Agent::new();
-    let unmoved = Unmoved::new(&agent, 0);
+    let unchanged = UnchangedDaemon::new(&agent, 0);
     let refused = |request: Value, words: &[&str]| {
         let why = agent.ask_exec(&request).refused(422, "invalid");
         assert!(words.iter().all(|word| why.contains(word)) && why.len() < 1000, "{words:?}: {why}");
@@ -179,14 +179,14 @@ fn commands_and_variables_that_cannot_be_are_refused() {
         let why = agent.ask_exec(&with_env(blocked, "s3cret-value")).refused(422, "invalid");
         assert!(why.contains(blocked) && !why.contains("s3cret-value"), "{why}");
     }
-    unmoved.check(&install);
-    // Lower case is as good as any.
+    unchanged.check(&install);
+    // Lower case is valid, too.
     let request = json!({"command": "echo $lower_case", "env": {"lower_case": "kept = as \"it\" is"}});
     assert_eq!(agent.ask_exec(&request).is(200).json()["output"], "kept = as \"it\" is\n");
 }
 
 #[test]
-fn a_directory_that_is_none_is_told() {
+fn an_invalid_directory_is_reported() {
     let (install, agent) = Agent::new();
     let file = install.dir().join("file");
     std::fs::write(&file, "").expect("write");
@@ -206,15 +206,15 @@ fn a_directory_that_is_none_is_told() {
     std::fs::create_dir_all(&inner).expect("mkdir");
     let request = json!({"command": "pwd -P", "workdir": inner.join("../..")});
     assert_eq!(agent.ask_exec(&request).is(200).json()["output"], format!("{}\n", dir.display()));
-    // Without a caller's directory, a relative one is from home.
-    let home = agent.run("pwd")["output"].clone();
-    assert_eq!(agent.ask_exec(&json!({"command": "pwd", "workdir": "."})).is(200).json()["output"], home);
+    // Without a caller's directory, a relative one is below the home directory.
+    let home_dir = agent.run("pwd")["output"].clone();
+    assert_eq!(agent.ask_exec(&json!({"command": "pwd", "workdir": "."})).is(200).json()["output"], home_dir);
 }
 
 #[test]
-fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
+fn impossible_durations_are_refused_by_name_or_clamped_with_a_note() {
     let (install, agent) = Agent::new();
-    let unmoved = Unmoved::new(&agent, 0);
+    let unchanged = UnchangedDaemon::new(&agent, 0);
     for (field, value) in [
         ("timeoutSeconds", json!(-1)),
         ("timeoutSeconds", json!(1e300)),
@@ -243,7 +243,7 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
         let why = agent.ask_exec(&request).refused(400, "bad-request");
         assert!(why.contains(field), "{request}: {why}");
     }
-    // JSON has no word for these.
+    // JSON has no such numbers.
     for raw in ["NaN", "Infinity", "-Infinity", "1e999"] {
         let body = format!(r#"{{"command": "true", "timeoutSeconds": {raw}}}"#);
         agent.api.ask("POST", "/v1/exec", &[], body.as_bytes()).refused(400, "bad-request");
@@ -264,7 +264,7 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
         let _ = agent.ask_process(&json!({"action": "list", "sessionKey": key})).refused(422, "invalid");
     }
     agent.ask_exec(&json!({"command": "true", "replace": true})).refused(422, "invalid");
-    unmoved.check(&install);
+    unchanged.check(&install);
     let began = Instant::now();
     for (asked, taken) in
         [(0, "10 was taken for 0"), (1_000_000_000_000_u64, "120000 was taken for 1000000000000")]
@@ -272,7 +272,7 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
         let reply = agent.ask_exec(&json!({"command": "true", "yieldMs": asked})).is(200).json();
         assert!(text(&reply["warnings"][0]).contains(taken), "{reply}");
     }
-    // The shortest time is not none.
+    // The shortest time is not zero.
     let reply = agent.ask_exec(&json!({"command": "sleep 1000", "timeoutSeconds": 1e-300})).is(200).json();
     assert_eq!(
         (&reply["status"], &reply["failureKind"]),
@@ -289,9 +289,9 @@ fn times_that_cannot_be_are_refused_by_name_or_cut_and_told() {
 }
 
 #[test]
-fn bodies_that_are_not_understood_start_nothing() {
+fn invalid_bodies_start_nothing() {
     let (install, agent) = Agent::new();
-    let unmoved = Unmoved::new(&agent, 0);
+    let unchanged = UnchangedDaemon::new(&agent, 0);
     for path in ["/v1/exec", "/v1/process"] {
         let ask = |body: &[u8]| agent.api.ask("POST", path, &[], body);
         let deep = [b"{\"command\":".to_vec(), b"[".repeat(100_000)].concat();
@@ -331,12 +331,12 @@ fn bodies_that_are_not_understood_start_nothing() {
             assert!(why.contains("openapi.json"), "{why}");
         }
     }
-    // A form is not JSON, whatever it is called; JSON is, whatever it is called.
+    // A form is not JSON under any content type; JSON is, under any.
     for kind in ["application/x-www-form-urlencoded", "text/plain", "application/json", "nonsense"] {
         let headers = [("Content-Type", kind)];
         agent.api.ask("POST", "/v1/exec", &headers, b"command=true").refused(400, "bad-request");
         let listed = agent.api.ask("POST", "/v1/process", &headers, b"{\"action\": \"list\"}");
         assert_eq!(listed.is(200).json()["runs"], json!([]));
     }
-    unmoved.check(&install);
+    unchanged.check(&install);
 }

@@ -1,29 +1,29 @@
-//! `exec`: what becomes of a command line, in the words of the reply, and whose hanging up ends what.
+//! `exec`: the outcome of a command line in the words of the reply, and the effect of a hang-up.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::Path;
 use tenure_it::agent::Agent;
 use tenure_it::api::text;
-use tenure_it::home::Home;
+use tenure_it::daemon_fixture::DaemonFixture;
 use tenure_it::install::Install;
-use tenure_it::ledger::Ledger;
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::registry_file::RegistryFile;
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 
-/// A daemon whose commands are killed soon after they were asked to end.
-fn installed() -> Install {
+/// A daemon whose commands have a short grace.
+fn short_grace_install() -> Install {
     Install::new().with_env("TENURE_RUN_GRACE", "200ms")
 }
 
-fn begun(install: Install) -> (Home, Agent) {
-    let home = Home::of(install);
-    home.begin();
-    let agent = Agent::of(&home);
-    (home, agent)
+fn start_agent(install: Install) -> (DaemonFixture, Agent) {
+    let fixture = DaemonFixture::of(install);
+    fixture.start_daemon();
+    let agent = Agent::of(&fixture);
+    (fixture, agent)
 }
 
-fn daemon() -> (Home, Agent) {
-    begun(installed())
+fn daemon() -> (DaemonFixture, Agent) {
+    start_agent(short_grace_install())
 }
 
 /// A path as a word of a command line.
@@ -31,20 +31,20 @@ fn word(path: &Path) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
-/// An actor that the home sees die.
-fn actor(home: &Home, words: &str) -> String {
-    format!("{} --witness {} {words}", home.actor(), word(&home.dir().join("witness")))
+/// A command line of an actor with the fixture's witness.
+fn actor(fixture: &DaemonFixture, words: &str) -> String {
+    format!("{} --witness {} {words}", fixture.actor(), word(&fixture.dir().join("witness")))
 }
 
 #[track_caller]
 fn assert_failed(reply: &Value, kind: &str) {
     assert_eq!((&reply["status"], &reply["failureKind"]), (&json!("failed"), &json!(kind)), "{reply}");
-    assert!(reply["followUp"].is_string(), "it says what to do: {reply}");
+    assert!(reply["followUp"].is_string(), "it names a remedy: {reply}");
 }
 
 #[test]
-fn an_exit_is_completed_with_its_code_and_both_streams() {
-    let (home, agent) = daemon();
+fn a_normal_exit_is_completed_with_its_code_and_both_streams() {
+    let (fixture, agent) = daemon();
     for code in [0, 3, 255] {
         let reply = agent.run(&format!("echo out; echo err >&2; exit {code}"));
         assert_eq!((&reply["status"], &reply["exitCode"]), (&json!("completed"), &json!(code)), "{reply}");
@@ -55,13 +55,13 @@ fn an_exit_is_completed_with_its_code_and_both_streams() {
         assert_eq!((&reply["truncated"], &reply["tail"]), (&json!(false), &json!("")), "{reply}");
         assert_eq!(reply["warnings"], json!([]), "{reply}");
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn what_the_shell_cannot_find_or_execute_is_a_failure_that_says_which() {
-    let (home, agent) = daemon();
-    let file = home.dir().join("no-program");
+fn a_command_not_found_or_not_executable_fails_and_says_which() {
+    let (fixture, agent) = daemon();
+    let file = fixture.dir().join("no-program");
     std::fs::write(&file, "#!/bin/sh\n").expect("a file");
     let reply = agent.run("no-such-program-at-all 1 2");
     assert_failed(&reply, "shell-command-not-found");
@@ -69,12 +69,12 @@ fn what_the_shell_cannot_find_or_execute_is_a_failure_that_says_which() {
     let reply = agent.run(&word(&file));
     assert_failed(&reply, "shell-not-executable");
     assert_eq!(reply["exitCode"], 126, "{reply}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_timeout_is_never_a_success_whatever_the_command_makes_of_it() {
-    let (home, agent) = daemon();
+fn a_timeout_is_never_a_success_even_if_the_command_exits_with_0() {
+    let (fixture, agent) = daemon();
     for command in ["sleep 600", "trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.05; done"] {
         let reply = agent.exec(&json!({"command": command, "timeoutSeconds": 0.4, "yieldMs": 60_000}));
         assert_failed(&reply, "overall-timeout");
@@ -84,68 +84,68 @@ fn a_timeout_is_never_a_success_whatever_the_command_makes_of_it() {
         "noOutputTimeoutSeconds": 5, "yieldMs": 60_000}));
     assert_failed(&reply, "no-output-timeout");
     assert!(reply["output"].as_str().is_some_and(|said| said.starts_with("word\n")), "{reply}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
 fn a_timeout_ends_a_command_in_the_background_too() {
-    let (home, agent) = daemon();
+    let (fixture, agent) = daemon();
     let run = agent.start_with(json!({"command": "sleep 600", "timeoutSeconds": 4}));
     let (_, last) = agent.poll_to_the_end(&run);
     assert_eq!((&last["status"], &last["failureKind"]), (&json!("failed"), &json!("overall-timeout")));
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_command_that_kills_itself_failed_by_that_signal() {
-    let (home, agent) = daemon();
+fn a_command_that_kills_itself_fails_with_that_signal() {
+    let (fixture, agent) = daemon();
     for signal in ["KILL", "TERM", "SEGV"] {
         let reply = agent.run(&format!("kill -{signal} $$; sleep 600"));
         assert_failed(&reply, "signal");
         let named = (&reply["exitSignal"], &reply["exitCode"]);
         assert_eq!(named, (&json!(format!("SIG{signal}")), &Value::Null), "{reply}");
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_command_that_another_client_cancels_was_aborted() {
-    let (home, agent) = daemon();
+fn a_command_cancelled_by_another_client_is_aborted() {
+    let (fixture, agent) = daemon();
     let mut waiting = agent.begin_exec(json!({"command": "echo begun; sleep 600", "yieldMs": 60_000}));
     let run = agent.only_run();
     agent.wait_for(&run, "begun");
-    home.ask_to_cancel(&[&run]);
+    fixture.ask_to_cancel(&[&run]);
     let reply = waiting.answer().is(200).json();
     assert_failed(&reply, "aborted");
     assert_eq!((&reply["exitReason"], &reply["output"]), (&json!("manual-cancel"), &json!("begun\n")));
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_command_in_a_directory_that_is_not_there_could_not_be_started() {
-    let (home, agent) = daemon();
-    let missing = word(&home.dir().join("missing"));
+fn a_command_in_a_missing_directory_cannot_start() {
+    let (fixture, agent) = daemon();
+    let missing = word(&fixture.dir().join("missing"));
     for request in [json!({"background": false}), json!({"background": true})] {
         let background = &request["background"];
         let reply = agent.exec(&json!({"command": "true", "workdir": missing, "background": background}));
         assert_failed(&reply, "spawn-error");
         assert!(reply["followUp"].as_str().is_some_and(|said| said.contains("missing")), "{reply}");
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_process_that_leaves_its_session_and_outlives_the_command_is_an_escape_and_is_ended() {
-    let (home, agent) = daemon();
-    let reply = agent.run(&actor(&home, "leave setsid sleep 600"));
+fn a_process_that_leaves_its_session_and_outlives_the_command_is_an_escape_and_is_killed() {
+    let (fixture, agent) = daemon();
+    let reply = agent.run(&actor(&fixture, "leave setsid sleep 600"));
     assert_failed(&reply, "ownership-escape");
-    home.wait_nobody(PATIENCE);
-    home.finish();
+    fixture.wait_nobody(WAIT_LIMIT);
+    fixture.finish();
 }
 
 #[test]
-fn a_command_that_takes_long_goes_on_in_the_background_with_all_its_output() {
-    let (home, agent) = daemon();
+fn a_long_command_continues_in_the_background_with_all_its_output() {
+    let (fixture, agent) = daemon();
     for request in [json!({"yieldMs": 500}), json!({"background": true})] {
         let mut request = request;
         request["command"] = "echo first $$; read line; echo second $$ $line; exit 4".into();
@@ -154,74 +154,74 @@ fn a_command_that_takes_long_goes_on_in_the_background_with_all_its_output() {
         let run = text(&reply["runId"]);
         assert!(reply["followUp"].as_str().is_some_and(|said| said.contains(&run)), "{reply}");
         agent.wait_for(&run, "first");
-        let pid = home.show(&run)["pid"].clone();
+        let pid = fixture.show(&run)["pid"].clone();
         let shown = agent.list().into_iter().find(|shown| shown["runId"] == run).expect("it is listed");
         assert_eq!((&shown["pid"], &shown["tail"]), (&pid, &json!(format!("first {pid}\n"))), "{shown}");
         agent.process("write", &run, &json!({"data": "go\n"}));
         let (read, last) = agent.poll_to_the_end(&run);
-        assert_eq!(read, format!("first {pid}\nsecond {pid} go\n"), "from the beginning, by one process");
+        assert_eq!(read, format!("first {pid}\nsecond {pid} go\n"), "from the start, by one process");
         assert_eq!((&last["status"], &last["exitCode"]), (&json!("completed"), &json!(4)), "{last}");
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn what_was_printed_before_the_yield_is_its_tail() {
-    let (home, agent) = daemon();
-    // It prints before it can be waited for in vain: no window is too short for that.
-    let gate = home.dir().join("gate");
+fn a_yield_returns_the_tail_of_the_output() {
+    let (fixture, agent) = daemon();
+    // The command prints before any wait can time out: no window is too short for that.
+    let gate = fixture.dir().join("gate");
     let command = format!("echo early; touch {0}; sleep 600", word(&gate));
     let mut wire = agent.begin_exec(json!({"command": command, "yieldMs": 6_000}));
     eventually("the command", || gate.exists().then_some(()));
     let reply = wire.answer().is(200).json();
     assert_eq!((&reply["status"], &reply["tail"]), (&json!("running"), &json!("early\n")), "{reply}");
-    home.cancel(&text(&reply["runId"]));
-    home.finish();
+    fixture.cancel(&text(&reply["runId"]));
+    fixture.finish();
 }
 
-/// A caller that hangs up before it was answered has stopped waiting: the whole tree goes.
+/// A caller that hangs up before its answer has stopped waiting: the whole tree ends.
 #[test]
-fn a_caller_who_hangs_up_while_it_waits_ends_the_whole_tree() {
-    let (home, agent) = daemon();
+fn a_caller_that_hangs_up_while_it_waits_ends_the_whole_tree() {
+    let (fixture, agent) = daemon();
     for words in ["tree", "ignore-term child setsid sleep 600"] {
-        let wire = agent.begin_exec(json!({"command": actor(&home, words), "yieldMs": 120_000}));
+        let wire = agent.begin_exec(json!({"command": actor(&fixture, words), "yieldMs": 120_000}));
         let run = agent.only_run();
         agent.wait_for(&run, "ready");
         drop(wire);
-        home.wait_nobody(PATIENCE);
+        fixture.wait_nobody(WAIT_LIMIT);
         assert_eq!(agent.api.wait(&run)["termination"]["reason"], "manual-cancel");
         agent.process("clear", &run, &json!({}));
     }
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
-    home.find_nothing();
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+    fixture.assert_nothing_left();
 }
 
 #[test]
-fn a_caller_who_hangs_up_while_its_command_is_being_started_ends_it() {
+fn a_caller_that_hangs_up_during_the_start_ends_the_command() {
     for point in ["daemon-row-written", "daemon-launched", "daemon-before-started"] {
-        let home = Home::of(installed());
-        let daemon = home.begin_paused(point);
-        let agent = Agent::of(&home);
-        let wire = agent.begin_exec(json!({"command": actor(&home, "tree"), "yieldMs": 120_000}));
+        let fixture = DaemonFixture::of(short_grace_install());
+        let daemon = fixture.start_daemon_paused(point);
+        let agent = Agent::of(&fixture);
+        let wire = agent.begin_exec(json!({"command": actor(&fixture, "tree"), "yieldMs": 120_000}));
         eventually(&format!("a daemon at {point}"), || proc::is_stopped(daemon.pid).then_some(()));
         drop(wire);
         daemon.send(Signal::CONT);
         let run = agent.only_run();
         assert_eq!(agent.api.wait(&run)["termination"]["reason"], "manual-cancel", "{point}");
-        home.finish();
+        fixture.finish();
     }
 }
 
 #[test]
-fn a_caller_who_hangs_up_in_the_queue_has_started_nothing() {
-    let (home, agent) = begun(installed().with_env("TENURE_RUNS_MAX", "1"));
+fn a_caller_that_hangs_up_in_the_queue_starts_nothing() {
+    let (fixture, agent) = start_agent(short_grace_install().with_env("TENURE_RUNS_MAX", "1"));
     let queued = |length: u64| {
         eventually(&format!("{length} in the queue"), || {
             (agent.api.get("/v1/health").is(200).json()["queuedRuns"] == length).then_some(())
         });
     };
     let first = agent.start("read line");
-    let marker = home.dir().join("marker");
+    let marker = fixture.dir().join("marker");
     for background in [false, true] {
         let command = format!("touch {}", word(&marker));
         let wire = agent.begin_exec(json!({"command": command, "background": background}));
@@ -231,15 +231,15 @@ fn a_caller_who_hangs_up_in_the_queue_has_started_nothing() {
     }
     agent.process("write", &first, &json!({"eof": true}));
     agent.poll_to_the_end(&first);
-    // The one place is free, and whoever asks next gets it.
+    // The one place is free, and the next request gets it.
     assert_eq!(agent.run("echo next")["output"], "next\n");
-    assert_eq!((Ledger::read(&home).runs.len(), marker.exists()), (2, false));
-    home.finish();
+    assert_eq!((RegistryFile::read(&fixture).runs.len(), marker.exists()), (2, false));
+    fixture.finish();
 }
 
 #[test]
-fn a_caller_who_hangs_up_after_the_yield_leaves_it_running() {
-    let (home, agent) = daemon();
+fn a_caller_that_hangs_up_after_the_yield_leaves_the_command_running() {
+    let (fixture, agent) = daemon();
     let mut wire = agent.begin_exec(json!({"command": "read line; echo got $line", "yieldMs": 10}));
     let reply = wire.answer().is(200).json();
     drop(wire);
@@ -247,12 +247,12 @@ fn a_caller_who_hangs_up_after_the_yield_leaves_it_running() {
     agent.process("write", &run, &json!({"data": "it\n"}));
     let (read, last) = agent.poll_to_the_end(&run);
     assert_eq!((read.as_str(), &last["exitCode"]), ("got it\n", &json!(0)));
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn the_input_of_a_command_on_pipes_can_be_written_to_and_ended() {
-    let (home, agent) = daemon();
+fn stdin_of_a_command_on_pipes_can_be_written_and_closed() {
+    let (fixture, agent) = daemon();
     let run = agent.start("cat; echo over");
     let wrote = agent.process("write", &run, &json!({"data": "one\n"}));
     assert_eq!(wrote["bytesWritten"], 4, "{wrote}");
@@ -261,12 +261,12 @@ fn the_input_of_a_command_on_pipes_can_be_written_to_and_ended() {
     let (read, last) = agent.poll_to_the_end(&run);
     assert_eq!((read.as_str(), &last["exitCode"]), ("two\nover\n", &json!(0)));
     agent.ask("write", &run, &json!({"data": "three\n"})).refused(409, "wrong-state");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn with_pty_it_has_a_terminal_and_without_none() {
-    let (home, agent) = daemon();
+fn a_command_has_a_terminal_only_with_pty() {
+    let (fixture, agent) = daemon();
     let command = "test -t 0 && test -t 1 && test -t 2 && stty size; echo $TERM";
     let reply = agent.exec(&json!({"command": command, "pty": true, "yieldMs": 60_000}));
     assert_eq!(reply["output"].as_str().expect("a text").lines().next(), Some("30 120"), "{reply}");
@@ -276,36 +276,36 @@ fn with_pty_it_has_a_terminal_and_without_none() {
     agent.process("send-keys", &run, &json!({"literal": "ab", "keys": ["BSpace", "c", "Enter"]}));
     let (read, _) = agent.poll_to_the_end(&run);
     assert!(read.contains("got ac"), "{read:?}");
-    home.finish();
+    fixture.finish();
 }
 
-/// The shell replaces itself by a simple command: what is listed, signalled and measured is the command.
+/// The shell replaces itself by a simple command, so listing, signals and measurements are the command's.
 #[test]
 fn the_root_of_a_simple_command_is_that_command() {
     for shell in ["/bin/bash", "/bin/sh", "/bin/dash"] {
-        let (home, agent) = begun(installed().with_env("SHELL", shell));
+        let (fixture, agent) = start_agent(short_grace_install().with_env("SHELL", shell));
         let lines = ["sleep 600", "sleep 600 > /dev/null", "A=1 sleep $((300 + 300)) # long"];
         for (line, pty) in lines.into_iter().flat_map(|line| [(line, false), (line, true)]) {
             let run = agent.start_with(json!({"command": line, "pty": pty}));
-            let shown = home.show(&run);
+            let shown = fixture.show(&run);
             let number = |value: &Value| i32::try_from(value.as_i64().expect("a pid")).expect("a pid");
             let (root, keeper) = (number(&shown["pid"]), number(&shown["keeperPid"]));
             eventually("the command itself", || (proc::name(root) == "sleep").then_some(()));
             assert_eq!(proc::descendants(keeper), [root], "{shell}: {line}");
             let listed = &agent.process("log", &run, &json!({}))["command"];
-            assert_eq!(listed, line, "as it was given");
+            assert_eq!(listed, line, "unchanged");
             assert_eq!(shown["command"].as_array().and_then(|words| words.last()), Some(listed));
-            home.cancel(&run);
+            fixture.cancel(&run);
         }
-        home.finish();
+        fixture.finish();
     }
 }
 
-/// Also where the shell is told to replace itself.
+/// Even if the shell is told to replace itself.
 #[test]
-fn a_line_ends_as_its_shell_says() {
+fn a_command_line_ends_with_its_shells_exit_code() {
     for shell in ["/bin/bash", "/bin/sh"] {
-        let (home, agent) = begun(installed().with_env("SHELL", shell));
+        let (fixture, agent) = start_agent(short_grace_install().with_env("SHELL", shell));
         for (line, code) in [
             ("no-such-program", 127),
             ("/etc/passwd", 126),
@@ -321,14 +321,14 @@ fn a_line_ends_as_its_shell_says() {
         }
         let reply = agent.exec(&json!({"command": "cat < /no/such/file", "yieldMs": 60_000}));
         assert!(reply["exitCode"].as_i64().is_some_and(|code| (1..3).contains(&code)), "{reply}");
-        home.finish();
+        fixture.finish();
     }
 }
 
 #[test]
-fn no_file_of_the_users_is_read_before_the_command() {
+fn no_startup_file_of_the_user_is_read_before_the_command() {
     for shell in ["/bin/bash", "/bin/sh"] {
-        let install = installed();
+        let install = short_grace_install();
         let dir = install.dir().to_owned();
         for name in [".bashrc", ".profile", ".bash_profile", ".bash_login", ".shrc", "env"] {
             std::fs::write(dir.join(name), "echo READ; GREETING=changed\n").expect("a file");
@@ -339,25 +339,25 @@ fn no_file_of_the_users_is_read_before_the_command() {
             .with_env("SHELL", shell)
             .with_env("BASH_ENV", &env)
             .with_env("ENV", &env);
-        let (home, agent) = begun(install);
+        let (fixture, agent) = start_agent(install);
         for pty in [false, true] {
             let reply =
                 agent.exec(&json!({"command": "echo ${GREETING-none}", "pty": pty, "yieldMs": 60_000}));
             assert_eq!(reply["output"].as_str().map(str::trim_end), Some("none"), "{shell}: {reply}");
         }
-        // Nor can that be asked for.
+        // A request cannot set it either.
         let asked = json!({"command": "true", "env": {"BASH_ENV": env}});
         let why = agent.ask_exec(&asked).refused(422, "invalid");
         assert!(why.contains("BASH_ENV"), "{why}");
-        home.finish();
+        fixture.finish();
     }
 }
 
 #[test]
-fn it_runs_in_the_given_directory_with_the_given_variables() {
-    let (home, agent) = daemon();
-    let dir = word(home.dir());
-    let odd = home.dir().join("a b$c~");
+fn exec_uses_the_given_directory_and_variables() {
+    let (fixture, agent) = daemon();
+    let dir = word(fixture.dir());
+    let odd = fixture.dir().join("a b$c~");
     std::fs::create_dir(&odd).expect("mkdir");
     let at = |workdir: &str| {
         let request = json!({"command": "pwd; echo \"$A-$B\"", "workdir": workdir,
@@ -366,19 +366,19 @@ fn it_runs_in_the_given_directory_with_the_given_variables() {
     };
     assert_eq!(at(&dir), format!("{dir}\n1 2-x\ny\n"));
     assert_eq!(at(&word(&odd)), format!("{}\n1 2-x\ny\n", word(&odd)), "a directory is taken literally");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_scope_has_one_run_which_is_replaced_only_if_that_is_asked() {
-    let (home, agent) = daemon();
-    let first = agent.start_with(json!({"command": actor(&home, "ignore-term tree"), "scopeKey": "s"}));
+fn a_scope_has_one_run_which_is_replaced_only_on_request() {
+    let (fixture, agent) = daemon();
+    let first = agent.start_with(json!({"command": actor(&fixture, "ignore-term tree"), "scopeKey": "s"}));
     agent.wait_for(&first, "ready tree");
-    let root = home.root(&first);
+    let root = fixture.root(&first);
     let why = agent.ask_exec(&json!({"command": "true", "scopeKey": "s"})).refused(409, "scope-taken");
     assert!(why.contains(&first), "it names the run: {why}");
     assert!(!root.is_dead());
-    // The old tree is gone before the new command is there to look.
+    // The old tree is gone before the new command checks.
     let command = format!("kill -0 {} 2>/dev/null && echo alive || echo gone", root.pid);
     let second =
         agent.exec(&json!({"command": command, "scopeKey": "s", "replace": true, "yieldMs": 60_000}));
@@ -387,16 +387,16 @@ fn a_scope_has_one_run_which_is_replaced_only_if_that_is_asked() {
     assert_eq!(agent.poll_to_the_end(&first).1["failureKind"], "aborted");
     let third = agent.exec(&json!({"command": "echo free", "scopeKey": "s", "yieldMs": 60_000}));
     assert_eq!(third["output"], "free\n", "{third}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_long_output_is_its_beginning_and_the_pages_after_it() {
-    let (home, agent) = daemon();
+fn a_long_output_is_its_start_and_the_pages_after_it() {
+    let (fixture, agent) = daemon();
     let reply = agent.run("i=0; while [ $i -lt 40000 ]; do echo \"line $i äöü €\"; i=$((i+1)); done");
     let printed: String = (0..40_000).map(|i| format!("line {i} äöü €\n")).collect();
     let run = text(&reply["runId"]);
-    assert_eq!(home.logs(&[&run]), printed.as_bytes(), "what is kept is what was printed");
+    assert_eq!(fixture.logs(&[&run]), printed.as_bytes(), "the stored output is the printed one");
     let head = text(&reply["output"]);
     assert_eq!(reply["truncated"], true, "{}", reply["followUp"]);
     assert!(head.chars().count() <= 200_000 && head.chars().count() > 190_000);
@@ -411,25 +411,25 @@ fn a_long_output_is_its_beginning_and_the_pages_after_it() {
     assert!(whole == printed, "{} bytes for {}", whole.len(), printed.len());
     let tail = text(&reply["tail"]);
     assert!(printed.ends_with(&tail) && tail.chars().count() > 1_900, "{tail:?}");
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn colours_are_gone_and_a_character_that_came_in_pieces_is_whole() {
-    let (home, agent) = daemon();
+fn colours_are_removed_and_a_split_character_is_joined() {
+    let (fixture, agent) = daemon();
     let command = r"printf '\033[31mred\033[0m \303'; sleep 0.2; printf '\244 \342'; sleep 0.2; \
         printf '\202\254 \033]0;ti'; sleep 0.2; printf 'tle\007end \001\n'";
     let reply = agent.run(command);
     assert_eq!(reply["output"], "red ä € end \\x01\n", "{reply}");
     let run = agent.start(command);
     let (read, _) = agent.poll_to_the_end(&run);
-    assert_eq!(read, "red ä € end \\x01\n", "the same by polls that came in between");
-    home.finish();
+    assert_eq!(read, "red ä € end \\x01\n", "the same by polls meanwhile");
+    fixture.finish();
 }
 
 #[test]
-fn a_request_that_cannot_be_meant_is_refused_and_starts_nothing() {
-    let (home, agent) = daemon();
+fn a_contradictory_request_is_refused_and_starts_nothing() {
+    let (fixture, agent) = daemon();
     for request in [
         json!({"command": ""}),
         json!({"command": "  "}),
@@ -448,13 +448,13 @@ fn a_request_that_cannot_be_meant_is_refused_and_starts_nothing() {
     if short["status"] == "running" {
         agent.poll_to_the_end(&text(&short["runId"]));
     }
-    assert_eq!(Ledger::read(&home).runs.len(), 1);
-    home.finish();
+    assert_eq!(RegistryFile::read(&fixture).runs.len(), 1);
+    fixture.finish();
 }
 
 #[test]
-fn a_line_that_is_longer_than_a_reply_is_read_on_by_bytes() {
-    let (home, agent) = daemon();
+fn a_line_longer_than_a_reply_is_continued_by_byte_offset() {
+    let (fixture, agent) = daemon();
     let reply = agent.run("head -c 450000 /dev/zero | tr '\\0' x; echo; echo end");
     let (run, mut shown) = (text(&reply["runId"]), text(&reply["output"]));
     assert!(text(&reply["followUp"]).contains("byteOffset"), "{}", reply["followUp"]);
@@ -469,5 +469,5 @@ fn a_line_that_is_longer_than_a_reply_is_read_on_by_bytes() {
     assert_eq!((told, said.len()), (2, 450_000 + "end".len()), "every byte once");
     let both = agent.ask("log", &run, &json!({"byteOffset": 1, "offset": 1})).is(422);
     assert!(both.text().contains("byteOffset"), "{}", both.text());
-    home.finish();
+    fixture.finish();
 }

@@ -1,20 +1,20 @@
-//! Real interactive programs, used by an agent through `exec` and `process` alone: what it types arrives, and what they
-//! show it sees.
+//! Real interactive programs, used by an agent through `exec` and `process` alone: its keys arrive, and it sees their
+//! screens.
 
 use serde_json::{Value, json};
 use std::path::Path;
 use tenure_it::agent::Agent;
+use tenure_it::held_process::HeldProcess;
 use tenure_it::install::Install;
-use tenure_it::known::Known;
-use tenure_it::shown::lines_of;
+use tenure_it::screen::lines_of;
 use tenure_it::tool_run::ToolRun;
 use tenure_it::{eventually, proc};
 
 /// A bash whose screen is the same everywhere.
 const BASH: &str = "exec env PS1='prompt> ' HISTFILE= bash --norc --noprofile -i";
 
-/// A program that shows every byte it gets, after saying that it is ready.
-fn shower(agent: &Agent, modes: &str) -> ToolRun {
+/// A program that shows every byte it gets, after printing that it is ready.
+fn byte_printer(agent: &Agent, modes: &str) -> ToolRun {
     let run = agent.in_terminal(&format!("stty -echo; printf '{modes}ready\\n'; cat -v"));
     run.wait_for_line("ready");
     run
@@ -33,24 +33,24 @@ fn child_named(parent: i32, name: &str) -> i32 {
 }
 
 #[test]
-fn python_computes_takes_a_pasted_function_is_interrupted_and_left() {
+fn python_computes_takes_a_paste_is_interrupted_and_quits() {
     let (_install, agent) = Agent::new();
     let run = agent.in_terminal("python3 -q");
     run.wait_for_prompt(">>>");
     run.write("6 * 7\n");
     run.wait_for_line("42");
     run.wait_for_prompt(">>>");
-    // As often as it takes to end the block: one Enter if it was marked as pasted, and none if not.
-    run.does("paste", &json!({"text": "def double(n):\n    return n * 2\n"}));
+    // As many as end the block: one Enter if it was marked as pasted, and none if not.
+    run.expect_ok("paste", &json!({"text": "def double(n):\n    return n * 2\n"}));
     run.wait_for_screen("the function", |screen| {
         lines_of(screen).iter().any(|line| line.contains("return n * 2"))
     });
-    run.does("submit", &json!({}));
-    run.does("submit", &json!({}));
+    run.expect_ok("submit", &json!({}));
+    run.expect_ok("submit", &json!({}));
     run.types("double(1234), 'pasted'");
     run.wait_for_line("(2468, 'pasted')");
     run.types("while True: pass");
-    run.does("submit", &json!({}));
+    run.expect_ok("submit", &json!({}));
     run.wait_until_waiting_is(&json!(false));
     run.keys(&["C-c"]);
     run.wait_for_line("KeyboardInterrupt");
@@ -75,9 +75,9 @@ fn vim_edits_a_file() {
         screen["cursor"]["row"] == 2 && screen["cursor"]["col"] == 1
     });
     run.keys(&["Up", "A"]);
-    run.does("send-keys", &json!({"literal": " and more", "keys": ["Left", "Left", "Home"]}));
-    run.does("send-keys", &json!({"literal": "now ", "keys": ["Down", "End"]}));
-    run.does("paste", &json!({"text": "\n    fourth\n    fifth"}));
+    run.expect_ok("send-keys", &json!({"literal": " and more", "keys": ["Left", "Left", "Home"]}));
+    run.expect_ok("send-keys", &json!({"literal": "now ", "keys": ["Down", "End"]}));
+    run.expect_ok("paste", &json!({"text": "\n    fourth\n    fifth"}));
     run.keys(&["Escape"]);
     run.wait_for_line("    fifth");
     run.types(":wq");
@@ -116,18 +116,18 @@ fn bash_has_job_control_and_no_job_outlives_the_run() {
     eventually("the end of the job", || (!proc::runs(sleeper)).then_some(()));
     run.wait_until_waiting_is(&json!(true));
     run.types("sleep 2001 & disown; setsid sleep 2002 & (trap '' TERM HUP; exec sleep 2003) & sleep 2004");
-    let jobs: Vec<Known> = eventually("four jobs", || {
+    let jobs: Vec<HeldProcess> = eventually("four jobs", || {
         let below = proc::descendants(keeper);
         let sleeping: Vec<i32> = below.into_iter().filter(|&pid| proc::name(pid) == "sleep").collect();
-        (sleeping.len() == 4).then(|| sleeping.into_iter().filter_map(Known::hold).collect())
+        (sleeping.len() == 4).then(|| sleeping.into_iter().filter_map(HeldProcess::hold).collect())
     });
     let killed = run.kill();
     assert_eq!((&killed["status"], &killed["failureKind"]), (&json!("failed"), &json!("aborted")));
-    assert!(jobs.iter().all(Known::is_dead), "{:?}", jobs.iter().filter(|job| !job.is_dead()).count());
+    assert!(jobs.iter().all(HeldProcess::is_dead), "{:?}", jobs.iter().filter(|job| !job.is_dead()).count());
 }
 
 #[test]
-fn less_is_paged_and_searched() {
+fn less_can_page_and_search() {
     let (install, agent) = Agent::new();
     let text: String = (1..=500).map(|n| format!("line {n}\n")).collect();
     let file = install.dir().join("text");
@@ -151,15 +151,15 @@ fn less_is_paged_and_searched() {
     assert_eq!(run.screen()["alternateScreen"], false);
 }
 
-/// Every file below that holds this.
-fn holding(dir: &Path, secret: &str) -> Vec<String> {
+/// Every file below a directory that holds this text.
+fn files_containing(dir: &Path, secret: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).expect("a directory").flatten() {
         let (path, kind) = (entry.path(), entry.file_type().expect("a type"));
         if kind.is_dir() {
-            found.extend(holding(&path, secret));
+            found.extend(files_containing(&path, secret));
         } else if kind.is_file() {
-            // One that is gone meanwhile holds nothing.
+            // A removed file holds nothing.
             let bytes = std::fs::read(&path).unwrap_or_default();
             if bytes.windows(secret.len()).any(|window| window == secret.as_bytes()) {
                 found.push(path.display().to_string());
@@ -175,7 +175,7 @@ const PASSWORD: &str = "xyzzy-Plugh-8841";
 type Give = fn(&ToolRun);
 
 #[test]
-fn a_password_is_written_down_nowhere() {
+fn a_password_is_recorded_nowhere() {
     let (install, agent) = Agent::new();
     let python =
         "python3 -c 'import getpass; p = getpass.getpass(); print(\"took\", len(p), p[::-1])'; sleep 1000";
@@ -185,15 +185,15 @@ fn a_password_is_written_down_nowhere() {
         (terminal(python), |run| run.write(&format!("{PASSWORD}\n"))),
         (terminal(python), |run| run.types(PASSWORD)),
         (terminal(bash), |run| {
-            run.does("paste", &json!({"text": PASSWORD}));
-            run.does("submit", &json!({}));
+            run.expect_ok("paste", &json!({"text": PASSWORD}));
+            run.expect_ok("submit", &json!({}));
         }),
         (terminal(bash), |run| {
             let hex: String = PASSWORD.bytes().map(|byte| format!("{byte:02x}")).collect();
-            run.does("send-keys", &json!({"hex": [hex, "0d"]}));
+            run.expect_ok("send-keys", &json!({"hex": [hex, "0d"]}));
         }),
         (agent.on_pipes("read p; echo took ${#p} $(echo $p | rev); sleep 1000"), |run| {
-            run.does("write", &json!({"data": format!("{PASSWORD}\n"), "eof": true}));
+            run.expect_ok("write", &json!({"data": format!("{PASSWORD}\n"), "eof": true}));
         }),
     ];
     let backwards: String = PASSWORD.chars().rev().collect();
@@ -201,22 +201,22 @@ fn a_password_is_written_down_nowhere() {
         run.wait_until_waiting_is(&json!(true));
         give(run);
         run.wait_for_log(&format!("took {} {backwards}", PASSWORD.len()));
-        for reply in [run.listed(), run.does("log", &json!({})), run.does("poll", &json!({}))] {
+        for reply in [run.listed(), run.expect_ok("log", &json!({})), run.expect_ok("poll", &json!({}))] {
             assert!(!reply.to_string().contains(PASSWORD), "{reply}");
         }
         assert!(!run.asks("screen", &json!({})).text().contains(PASSWORD));
     }
-    // The search finds what is there.
-    assert!(!holding(install.state(), &backwards).is_empty());
-    assert_eq!(holding(install.state(), PASSWORD), Vec::<String>::new());
+    // The search itself works.
+    assert!(!files_containing(install.state(), &backwards).is_empty());
+    assert_eq!(files_containing(install.state(), PASSWORD), Vec::<String>::new());
     for (run, _) in &given {
         run.kill();
     }
-    assert_eq!(holding(install.state(), PASSWORD), Vec::<String>::new());
+    assert_eq!(files_containing(install.state(), PASSWORD), Vec::<String>::new());
 }
 
-/// What a script for Python that exits by itself has left on its terminal.
-fn shown_by_python(install: &Install, agent: &Agent, script: &str) -> String {
+/// The screen that a Python script leaves when it exits by itself.
+fn python_screen(install: &Install, agent: &Agent, script: &str) -> String {
     let file = install.dir().join("script.py");
     std::fs::write(&file, script).expect("write");
     let run = agent.in_terminal(&format!("python3 {}", file.display()));
@@ -225,7 +225,7 @@ fn shown_by_python(install: &Install, agent: &Agent, script: &str) -> String {
 }
 
 #[test]
-fn a_program_that_asks_its_terminal_is_answered() {
+fn a_program_that_queries_its_terminal_is_answered() {
     let (install, agent) = Agent::new();
     let script = r#"
 import os, sys, termios, tty
@@ -241,12 +241,12 @@ answers = [ask(b"\x1b[2J\x1b[5;7Hab\x1b[6n", b"R"), ask(b"\x1b[c", b"c"), ask(b"
 termios.tcsetattr(0, termios.TCSADRAIN, old)
 print("\r\n" + " ".join(repr(answer) for answer in answers))
 "#;
-    let shown = shown_by_python(&install, &agent, script);
+    let shown = python_screen(&install, &agent, script);
     assert!(shown.contains(r"b'\x1b[5;9R' b'\x1b[?62;22c' b'\x1b[0n' b'\x1b[8;30;120t'"), "{shown}");
 }
 
 #[test]
-fn each_of_many_questions_to_a_terminal_is_answered_once() {
+fn each_of_many_terminal_queries_is_answered_once() {
     let (install, agent) = Agent::new();
     let script = r#"
 import os, select, termios, tty
@@ -270,12 +270,12 @@ while not answers.endswith(b"\x1b[?62;22c"):
 termios.tcsetattr(0, termios.TCSADRAIN, old)
 print("\r\n", answers.count(b"R"), "answers,", answers[-13:])
 "#;
-    let shown = shown_by_python(&install, &agent, script);
+    let shown = python_screen(&install, &agent, script);
     assert!(shown.contains(r"300 answers, b'\x1b[0n\x1b[?62;22c'"), "{shown}");
 }
 
 #[test]
-fn another_size_is_told_to_the_program() {
+fn a_new_size_reaches_the_program() {
     let (install, agent) = Agent::new();
     let script = "import os, signal\nsize = lambda: print('size', *os.get_terminal_size(), flush=True)\n\
                   signal.signal(signal.SIGWINCH, lambda *_: size())\nsize()\nwhile True: signal.pause()\n";
@@ -283,20 +283,20 @@ fn another_size_is_told_to_the_program() {
     std::fs::write(&file, script).expect("write");
     let run = agent.in_terminal(&format!("python3 {}", file.display()));
     run.wait_for_line("size 120 30");
-    run.does("resize", &json!({"cols": 66, "rows": 11}));
+    run.expect_ok("resize", &json!({"cols": 66, "rows": 11}));
     let screen = run.wait_for_line("size 66 11");
     assert_eq!((&screen["cols"], &screen["rows"]), (&json!(66), &json!(11)));
     run.kill();
     let shell = agent.in_terminal(BASH);
     shell.wait_for_prompt("prompt>");
-    shell.does("resize", &json!({"cols": 100, "rows": 40}));
+    shell.expect_ok("resize", &json!({"cols": 100, "rows": 40}));
     shell.types("stty size");
     shell.wait_for_line("40 100");
     shell.kill();
 }
 
 #[test]
-fn top_shows_the_machine_and_is_quit() {
+fn top_shows_the_machine_and_quits() {
     let (_install, agent) = Agent::new();
     let run = agent.in_terminal("top");
     run.wait_for_screen("top", |screen| {
@@ -308,14 +308,14 @@ fn top_shows_the_machine_and_is_quit() {
 }
 
 #[test]
-fn node_computes_and_is_left() {
+fn node_computes_and_quits() {
     let (_install, agent) = Agent::new();
     let run = agent.in_terminal("node");
     run.wait_for_prompt(">");
     run.types("6 * 7 + ' computed'");
     run.wait_for_line("'42 computed'");
     run.wait_for_prompt(">");
-    // Before it has begun, Ctrl-C is a key that node reads.
+    // Before it runs, Ctrl-C is a key that node reads.
     run.types("console.log('begi' + 'ns'); while (true);");
     run.wait_for_line("begins");
     run.keys(&["C-c"]);
@@ -332,23 +332,23 @@ fn a_line_is_submitted_to_a_program_on_pipes() {
     let (_install, agent) = Agent::new();
     let run = agent.on_pipes("cat");
     run.write("hello");
-    run.does("submit", &json!({}));
+    run.expect_ok("submit", &json!({}));
     run.wait_for_log("hello\n");
-    run.does("paste", &json!({"text": "one\ntwo"}));
-    run.does("send-keys", &json!({"literal": "!", "hex": ["0a"]}));
-    run.does("write", &json!({"data": "end", "eof": true}));
+    run.expect_ok("paste", &json!({"text": "one\ntwo"}));
+    run.expect_ok("send-keys", &json!({"literal": "!", "hex": ["0a"]}));
+    run.expect_ok("write", &json!({"data": "end", "eof": true}));
     run.exits(0);
     assert_eq!(run.log(), "hello\none\ntwo!\nend");
 }
 
 #[test]
-fn the_end_of_the_input_comes_in_a_terminal_too_whatever_was_written_before() {
+fn stdin_eof_reaches_a_terminal_command_after_any_input() {
     let (_install, agent) = Agent::new();
     for data in ["", "a line\n", "no line", "two\nhalves"] {
         let run = agent.in_terminal("stty -echo; echo ready; cat; echo over");
         run.wait_for_line("ready");
         run.wait_until_waiting_is(&json!(true));
-        run.does("write", &json!({"data": data, "eof": true}));
+        run.expect_ok("write", &json!({"data": data, "eof": true}));
         run.exits(0);
         let kept = run.log().replace('\r', "");
         assert_eq!(kept, format!("ready\n{data}over\n"));
@@ -357,7 +357,7 @@ fn the_end_of_the_input_comes_in_a_terminal_too_whatever_was_written_before() {
     let run = agent.in_terminal("stty -echo; echo ready; cat; echo over; read x; echo got $x");
     run.wait_for_line("ready");
     run.wait_until_waiting_is(&json!(true));
-    run.does("write", &json!({"data": "a line\n", "eof": true}));
+    run.expect_ok("write", &json!({"data": "a line\n", "eof": true}));
     run.wait_for_line("over");
     run.types("more");
     run.wait_for_line("got more");
@@ -365,9 +365,9 @@ fn the_end_of_the_input_comes_in_a_terminal_too_whatever_was_written_before() {
 }
 
 #[test]
-fn literal_text_comes_before_hex_and_hex_before_keys() {
+fn literal_text_is_sent_before_hex_and_hex_before_keys() {
     let (_install, agent) = Agent::new();
-    let run = shower(&agent, "");
+    let run = byte_printer(&agent, "");
     for body in [
         r#""literal": "L", "hex": ["48", "0x49"], "keys": ["Up", "M-x", "F5", "Enter"]"#,
         r#""keys": ["Up", "M-x", "F5", "Enter"], "hex": "4849", "literal": "L""#,
@@ -383,7 +383,7 @@ fn literal_text_comes_before_hex_and_hex_before_keys() {
 }
 
 #[test]
-fn keys_are_sent_as_the_program_asked_for_them() {
+fn keys_follow_the_programs_keyboard_mode() {
     let (_install, agent) = Agent::new();
     for (modes, shown) in [
         ("", "^[[A^[[H5^[[1;5A"),
@@ -391,7 +391,7 @@ fn keys_are_sent_as_the_program_asked_for_them() {
         ("\\033=", "^[[A^[[H^[Ou^[[1;5A"),
         ("\\033[?1h\\033=\\033[?1l\\033>", "^[[A^[[H5^[[1;5A"),
     ] {
-        let run = shower(&agent, modes);
+        let run = byte_printer(&agent, modes);
         run.keys(&["Up", "Home", "KP5", "C-Up", "Enter"]);
         run.wait_for_line(shown);
         run.kill();
@@ -399,7 +399,7 @@ fn keys_are_sent_as_the_program_asked_for_them() {
 }
 
 #[test]
-fn what_is_pasted_is_marked_if_that_is_wanted_or_the_program_asked_for_it() {
+fn a_paste_is_bracketed_on_request_or_if_the_program_enabled_it() {
     let (_install, agent) = Agent::new();
     let marked = ["^[[200~one", "two^[[201~"];
     let plain = ["one", "two"];
@@ -412,11 +412,11 @@ fn what_is_pasted_is_marked_if_that_is_wanted_or_the_program_asked_for_it() {
         ("\\033[?2004h", json!(false), plain),
         ("\\033[?2004h\\033[?2004l", Value::Null, plain),
     ] {
-        let run = shower(&agent, modes);
-        // A mark in the text cannot end the paste.
+        let run = byte_printer(&agent, modes);
+        // A paste marker in the text cannot end the paste.
         let text = "o\u{1b}[201~ne\ntwo";
-        run.does("paste", &json!({"text": text, "bracketed": bracketed}));
-        run.does("submit", &json!({}));
+        run.expect_ok("paste", &json!({"text": text, "bracketed": bracketed}));
+        run.expect_ok("submit", &json!({}));
         run.wait_for_line(expected[1]);
         assert_eq!(lines_of(&run.screen())[..3], ["ready", expected[0], expected[1]], "{modes} {bracketed}");
         run.kill();
@@ -424,22 +424,28 @@ fn what_is_pasted_is_marked_if_that_is_wanted_or_the_program_asked_for_it() {
 }
 
 #[test]
-fn a_long_paste_arrives_whole() {
+fn a_long_paste_arrives_complete() {
     let (install, agent) = Agent::new();
     let file = install.dir().join("pasted");
     let run = agent.in_terminal(&format!("stty -echo; echo ready; cat > {}", file.display()));
     run.wait_for_line("ready");
     let text: String = (0..5000).map(|n| format!("line {n} of what is pasted, and then some\n")).collect();
-    run.does("paste", &json!({"text": text}));
+    run.expect_ok("paste", &json!({"text": text}));
     run.keys(&["C-d"]);
     run.exits(0);
     assert!(std::fs::read_to_string(&file).expect("a file") == text);
 }
 
 #[test]
-fn a_terminal_that_nobody_types_at_is_shown_after_the_end() {
-    let (_install, agent) = Agent::new();
-    let run = agent.in_terminal("printf 'left\\n\\033[1mbold\\033[0m  \\n'; exit 3");
+fn the_screen_of_an_untouched_terminal_is_shown_after_the_end() {
+    let (install, agent) = Agent::new();
+    let go = install.dir().join("go");
+    // A command that ends before exec answers is not in the background.
+    let run = agent.in_terminal(&format!(
+        "until test -e {}; do sleep 0.02; done; printf 'left\\n\\033[1mbold\\033[0m  \\n'; exit 3",
+        go.display()
+    ));
+    std::fs::write(&go, "").expect("write");
     run.exits(3);
     assert_eq!(lines_of(&run.screen())[..2], ["left", "bold"]);
     let Value::String(why) = run.asks("send-keys", &json!({"keys": ["Enter"]})).json()["detail"].clone()

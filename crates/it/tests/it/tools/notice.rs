@@ -1,28 +1,28 @@
-//! The end of a command in the background is told to its owner once, or was seen by it: never both, never neither.
+//! The owner of a background command is notified of its end once, or saw it: never both, never neither.
 
 use rustix::process::Signal;
 use serde_json::json;
 use tenure_it::agent::Agent;
 use tenure_it::api::{Wire, text};
-use tenure_it::home::Home;
+use tenure_it::daemon_fixture::DaemonFixture;
+use tenure_it::exec_notices::{self, NoticeState};
 use tenure_it::install::Install;
-use tenure_it::notices::{self, Standing};
-use tenure_it::{PATIENCE, eventually, proc};
+use tenure_it::{WAIT_LIMIT, eventually, proc};
 
 const OWNER: &str = "agent:a:main";
 
-fn daemon() -> (Home, Agent) {
-    let home = Home::of(Install::new().with_env("TENURE_RUN_GRACE", "200ms"));
-    home.begin();
-    let agent = Agent::of(&home).acting_as(OWNER);
-    (home, agent)
+fn daemon() -> (DaemonFixture, Agent) {
+    let fixture = DaemonFixture::of(Install::new().with_env("TENURE_RUN_GRACE", "200ms"));
+    fixture.start_daemon();
+    let agent = Agent::of(&fixture).acting_as(OWNER);
+    (fixture, agent)
 }
 
-/// Waits until a poll of this run is under way: a second one hears of it.
+/// Waits until a poll of this run is pending: a second one reports it.
 #[track_caller]
 fn wait_for_poll(agent: &Agent, run: &str) {
-    eventually("a poll that waits", || {
-        // Long enough for the poll before this one to record what it has read.
+    eventually("a pending poll", || {
+        // Long enough for the poll before this one to record its read mark.
         let reply = agent.process("poll", run, &json!({"timeoutMs": 500}));
         reply["message"].as_str().is_some_and(|said| said.starts_with("Another poll")).then_some(())
     });
@@ -32,22 +32,22 @@ fn end_input(agent: &Agent, run: &str) {
     agent.process("write", run, &json!({"eof": true}));
 }
 
-/// How a run stands once nothing is owed to anybody.
+/// The notice state of a run once no notice is owed.
 #[track_caller]
-fn settled(home: &Home, run: &str) -> Standing {
-    home.wait(run);
-    notices::settled(home).remove(run).expect("a run of exec")
+fn settled(fixture: &DaemonFixture, run: &str) -> NoticeState {
+    fixture.wait(run);
+    exec_notices::settled(fixture).remove(run).expect("a run of exec")
 }
 
 #[test]
-fn an_end_in_the_background_is_told_once_in_words() {
-    let (home, agent) = daemon();
+fn an_end_in_the_background_is_notified_once_in_words() {
+    let (fixture, agent) = daemon();
     for pty in [false, true] {
         let command = "read line; echo hello; echo \"last  words\"; exit 3";
         let run = agent.start_with(json!({"command": command, "pty": pty}));
         agent.process("write", &run, &json!({"data": "go\n"}));
-        let end = settled(&home, &run);
-        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{end:?}");
+        let end = settled(&fixture, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("delivered", 1), "{end:?}");
         let told = &end.told[0];
         let said = text(&told["text"]);
         for part in [run.as_str(), command, "hello last words"] {
@@ -56,30 +56,30 @@ fn an_end_in_the_background_is_told_once_in_words() {
         let how = (&told["status"], &told["exitCode"], &told["session"]);
         assert_eq!(how, (&json!("completed"), &json!(3), &json!(OWNER)), "{told}");
     }
-    // Whoever comes later tells nothing again, and neither does who reads it later.
-    home.kill();
-    home.begin();
-    for run in home.runs() {
+    // A later daemon, or a later reader, causes no second notice.
+    fixture.kill();
+    fixture.start_daemon();
+    for run in fixture.runs() {
         agent.poll_to_the_end(&run);
-        assert_eq!(settled(&home, &run).told.len(), 1);
+        assert_eq!(settled(&fixture, &run).told.len(), 1);
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn one_that_yielded_is_told_of_like_one_that_began_in_the_background() {
-    let (home, agent) = daemon();
+fn a_yielded_command_is_notified_like_a_background_one() {
+    let (fixture, agent) = daemon();
     let reply = agent.exec(&json!({"command": "read line; exit 3", "yieldMs": 10}));
     let run = text(&reply["runId"]);
     assert_eq!(reply["status"], "running", "{reply}");
     end_input(&agent, &run);
-    assert_eq!(settled(&home, &run).notice, "told");
-    home.finish();
+    assert_eq!(settled(&fixture, &run).notice, "delivered");
+    fixture.finish();
 }
 
 #[test]
-fn an_end_that_the_owner_saw_is_not_told() {
-    let (home, agent) = daemon();
+fn an_end_that_the_owner_saw_is_not_notified() {
+    let (fixture, agent) = daemon();
     let waits = "read line; exit 3";
     let polled = agent.start(waits);
     let mut poll = agent.begin_process("poll", &polled, &json!({"timeoutMs": 30_000}));
@@ -90,8 +90,8 @@ fn an_end_that_the_owner_saw_is_not_told() {
     let killed = agent.start(waits);
     assert_eq!(agent.process("kill", &killed, &json!({}))["failureKind"], "aborted");
 
-    // Nobody's run is the operator's own, and `wait` is how it hears of its end.
-    let operator = Agent::of(&home);
+    // A run without a session belongs to the operator, which learns of its end by `wait`.
+    let operator = Agent::of(&fixture);
     let waited = operator.start(waits);
     let mut wire = operator.api.connect();
     wire.request("POST", &format!("/v1/runs/{waited}/wait"), &[], b"{}");
@@ -99,18 +99,18 @@ fn an_end_that_the_owner_saw_is_not_told() {
     assert_eq!(wire.answer().is(200).json()["termination"]["exitCode"], 3);
 
     for run in [polled, killed, waited] {
-        let end = settled(&home, &run);
+        let end = settled(&fixture, &run);
         assert_eq!((end.notice.as_str(), end.told.len()), ("acknowledged", 0), "{end:?}");
     }
-    home.finish();
+    fixture.finish();
 }
 
-/// An owner who polls and does not read: the reply to a log fills the socket, so the reply to the poll behind it waits.
-/// The kernel decides when a socket is full, so longer logs are tried until it is.
-fn unread_poll(home: &Home, agent: &Agent) -> (Wire, [String; 2]) {
+/// An owner that polls without reading: the reply to a log fills the socket, so the reply to the poll behind
+/// it waits. The kernel decides when a socket is full, so longer logs are tried until it is.
+fn unread_poll(fixture: &DaemonFixture, agent: &Agent) -> (Wire, [String; 2]) {
     let line = "\u{e9}".repeat(249); // with its end 500 bytes of JSON
     let loud = agent.start(&format!("yes '{line}' | head -n 600; echo printed; read line; exit 3"));
-    home.wait_for_output(&loud, "printed");
+    fixture.wait_for_output(&loud, "printed");
     let log = |lines: u64| json!({"action": "log", "runId": loud, "offset": 0, "limit": lines, "sessionKey": OWNER});
     let rest = agent.process("log", &loud, &log(10)).to_string().len() as u64 - 5_000;
     let buffer = agent.api.connect().send_buffer();
@@ -123,11 +123,11 @@ fn unread_poll(home: &Home, agent: &Agent) -> (Wire, [String; 2]) {
         }
         wait_for_poll(agent, &run);
         end_input(agent, &run);
-        assert_eq!(home.wait(&run), 3);
-        // Long enough for whoever would tell it now.
+        assert_eq!(fixture.wait(&run), 3);
+        // Long enough for a wrong notice to be sent.
         (0..5).for_each(|_| assert_eq!(agent.run("true")["exitCode"], 0));
-        match notices::of(home, &run).notice.as_str() {
-            "owed" => return (wire, [loud, run]),
+        match exec_notices::of(fixture, &run).notice.as_str() {
+            "due" => return (wire, [loud, run]),
             "acknowledged" => {}
             other => panic!("{other} with {lines} lines before it"),
         }
@@ -136,54 +136,54 @@ fn unread_poll(home: &Home, agent: &Agent) -> (Wire, [String; 2]) {
 }
 
 #[test]
-fn an_owner_who_is_about_to_see_the_end_is_waited_for() {
-    let (home, agent) = daemon();
-    let (mut wire, runs) = unread_poll(&home, &agent);
+fn a_notice_waits_for_an_owner_that_is_about_to_see_the_end() {
+    let (fixture, agent) = daemon();
+    let (mut wire, runs) = unread_poll(&fixture, &agent);
     let _ = wire.answer().is(200);
     assert_eq!(wire.answer().is(200).json()["exitCode"], 3);
     agent.process("kill", &runs[0], &json!({}));
-    assert_eq!(settled(&home, &runs[1]).notice, "acknowledged");
-    home.finish();
+    assert_eq!(settled(&fixture, &runs[1]).notice, "acknowledged");
+    fixture.finish();
 }
 
 #[test]
-fn an_owner_who_takes_no_answer_is_told_and_holds_up_nobody() {
-    let (home, agent) = daemon();
-    let (mut wire, runs) = unread_poll(&home, &agent);
+fn an_owner_that_does_not_read_its_answer_is_notified_and_delays_nobody() {
+    let (fixture, agent) = daemon();
+    let (mut wire, runs) = unread_poll(&fixture, &agent);
     let reply = agent.process("poll", &runs[1], &json!({"timeoutMs": 100}));
     assert_eq!(reply["exitCode"], 3, "{}", reply["message"]);
     agent.process("kill", &runs[0], &json!({}));
-    assert_eq!(settled(&home, &runs[1]).notice, "told");
-    // It comes back after all: what was told stays told.
+    assert_eq!(settled(&fixture, &runs[1]).notice, "delivered");
+    // The owner reads after all: a sent notice stays sent.
     let _ = wire.answer().is(200);
     assert_eq!(wire.answer().is(200).json()["exitCode"], 3);
     agent.poll_to_the_end(&runs[1]);
-    assert_eq!(settled(&home, &runs[1]).told.len(), 1);
-    home.finish();
+    assert_eq!(settled(&fixture, &runs[1]).told.len(), 1);
+    fixture.finish();
 }
 
-/// One who asked to see the end and left before it came has seen nothing.
+/// A caller that waited for the end and left before it has seen nothing.
 #[test]
-fn an_owner_who_hung_up_before_the_end_is_told() {
-    let (home, agent) = daemon();
+fn an_owner_that_hung_up_before_the_end_is_notified() {
+    let (fixture, agent) = daemon();
     let run = agent.start("read line; exit 3");
     let poll = agent.begin_process("poll", &run, &json!({"timeoutMs": 30_000}));
     wait_for_poll(&agent, &run);
     drop(poll);
     // The next reader gets its turn when the daemon has noticed.
-    eventually("that nobody polls", || {
+    eventually("no poll is pending", || {
         let reply = agent.process("poll", &run, &json!({"timeoutMs": 0}));
         reply["message"].as_str().is_some_and(|said| !said.starts_with("Another")).then_some(())
     });
     end_input(&agent, &run);
-    assert_eq!(settled(&home, &run).notice, "told");
-    home.finish();
+    assert_eq!(settled(&fixture, &run).notice, "delivered");
+    fixture.finish();
 }
 
 #[test]
-fn what_others_saw_is_told_nevertheless() {
-    let (home, agent) = daemon();
-    let operator = Agent::of(&home);
+fn an_end_that_only_others_saw_is_notified() {
+    let (fixture, agent) = daemon();
+    let operator = Agent::of(&fixture);
     let waits = "read line; exit 3";
     let polled = agent.start(waits);
     let mut poll = operator.begin_process("poll", &polled, &json!({"timeoutMs": 30_000}));
@@ -198,22 +198,22 @@ fn what_others_saw_is_told_nevertheless() {
     let killed = agent.start(waits);
     operator.process("kill", &killed, &json!({}));
     for run in [polled, waited, killed] {
-        let end = settled(&home, &run);
-        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{end:?}");
+        let end = settled(&fixture, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("delivered", 1), "{end:?}");
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn a_success_without_a_word_is_told_only_if_that_was_asked() {
-    let (home, agent) = daemon();
+fn a_silent_success_is_notified_only_on_request() {
+    let (fixture, agent) = daemon();
     for (notify, command, notice) in [
-        (None, "read line; exit 0", "acknowledged"),
-        (Some("auto"), "read line; exit 0", "acknowledged"),
-        (Some("auto"), "read line; echo word; exit 0", "told"),
-        (Some("auto"), "read line; exit 1", "told"),
-        (Some("auto"), "read line; kill -9 $$", "told"),
-        (Some("always"), "read line; exit 0", "told"),
+        (None, "read line; exit 0", "none"),
+        (Some("auto"), "read line; exit 0", "none"),
+        (Some("auto"), "read line; echo word; exit 0", "delivered"),
+        (Some("auto"), "read line; exit 1", "delivered"),
+        (Some("auto"), "read line; kill -9 $$", "delivered"),
+        (Some("always"), "read line; exit 0", "delivered"),
         (Some("never"), "read line; exit 0", "none"),
         (Some("never"), "read line; echo word; exit 1", "none"),
     ] {
@@ -223,95 +223,95 @@ fn a_success_without_a_word_is_told_only_if_that_was_asked() {
         }
         let run = agent.start_with(request);
         end_input(&agent, &run);
-        assert_eq!(settled(&home, &run).notice, notice, "{notify:?} {command}");
+        assert_eq!(settled(&fixture, &run).notice, notice, "{notify:?} {command}");
     }
-    home.finish();
+    fixture.finish();
 }
 
 #[test]
-fn the_end_of_a_command_that_was_waited_for_is_not_told() {
-    let (home, agent) = daemon();
+fn the_end_of_an_awaited_command_is_not_notified() {
+    let (fixture, agent) = daemon();
     for request in [json!({"command": "echo a; exit 3"}), json!({"command": "exit 3", "notify": "always"})] {
         let reply = agent.exec(&request);
         assert_eq!(reply["exitCode"], 3, "{reply}");
-        let end = settled(&home, &text(&reply["runId"]));
+        let end = settled(&fixture, &text(&reply["runId"]));
         assert_eq!((end.notice.as_str(), end.background), ("none", false), "{end:?}");
     }
-    // Nor is that of one whose caller hung up.
+    // Nor is that of a command whose caller hung up.
     let wire = agent.begin_exec(json!({"command": "sleep 600", "notify": "always", "yieldMs": 120_000}));
     let is_running = |run: &&serde_json::Value| run["status"] == "running";
     let run = eventually("the run", || agent.list().iter().find(is_running).map(|run| text(&run["runId"])));
     drop(wire);
-    assert_eq!(settled(&home, &run).notice, "none");
-    home.finish();
+    assert_eq!(settled(&fixture, &run).notice, "none");
+    fixture.finish();
 }
 
-/// Whoever ends a run and forgets it need not be told that it has ended.
+/// An owner that ends a run and removes it needs no notice of its end.
 #[test]
-fn an_owner_who_removes_a_run_is_not_told_of_its_end() {
-    let (home, agent) = daemon();
+fn an_owner_that_removes_a_run_is_not_notified_of_its_end() {
+    let (fixture, agent) = daemon();
     for _ in 0..10 {
         let run = agent.start_with(json!({"command": "sleep 600", "notify": "always"}));
         agent.process("remove", &run, &json!({}));
         agent.ask("poll", &run, &json!({})).refused(404, "no-such-run");
-        assert_eq!(notices::count(&home), 0);
+        assert_eq!(exec_notices::count(&fixture), 0);
     }
-    assert!(home.tenure(&["daemon", "stop"]).status.success());
-    assert_eq!(notices::count(&home), 0);
-    home.find_nothing();
+    assert!(fixture.tenure(&["daemon", "stop"]).status.success());
+    assert_eq!(exec_notices::count(&fixture), 0);
+    fixture.assert_nothing_left();
 }
 
 #[test]
-fn a_daemon_that_dies_around_an_ending_tells_of_it_once_in_the_end() {
+fn a_daemon_crash_around_an_ending_notifies_it_once() {
     for point in ["daemon-before-ending", "daemon-after-ending"] {
-        let home = Home::of(Install::new());
-        let daemon = home.begin_paused(point);
-        let agent = Agent::of(&home).acting_as(OWNER);
-        let gate = home.dir().join("gate");
+        let fixture = DaemonFixture::of(Install::new());
+        let daemon = fixture.start_daemon_paused(point);
+        let agent = Agent::of(&fixture).acting_as(OWNER);
+        let gate = fixture.dir().join("gate");
         let waits = format!("while [ ! -e {} ]; do sleep 0.02; done", gate.display());
         let loud = agent.start(&format!("{waits}; echo word; exit 3"));
         std::fs::write(&gate, "").expect("a gate");
         eventually(&format!("a daemon at {point}"), || proc::is_stopped(daemon.pid).then_some(()));
         daemon.send(Signal::KILL);
-        daemon.wait_dead(PATIENCE);
-        assert_eq!(notices::of(&home, &loud).told.len(), 0, "{point}: nothing is told before it is recorded");
-        home.begin();
-        let end = settled(&home, &loud);
-        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{point}: {end:?}");
-        home.kill();
-        home.begin();
-        assert_eq!(settled(&home, &loud), end, "{point}: and never again");
-        home.finish();
+        daemon.wait_dead(WAIT_LIMIT);
+        assert_eq!(exec_notices::of(&fixture, &loud).told.len(), 0, "{point}: no notice precedes its record");
+        fixture.start_daemon();
+        let end = settled(&fixture, &loud);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("delivered", 1), "{point}: {end:?}");
+        fixture.kill();
+        fixture.start_daemon();
+        assert_eq!(settled(&fixture, &loud), end, "{point}: and never again");
+        fixture.finish();
     }
 }
 
-/// Its caller heard nothing, so it goes on as if it had yielded, and its end is told.
+/// Its caller got nothing, so it continues as if it had yielded, and its end is notified.
 #[test]
-fn a_command_whose_caller_lost_the_daemon_goes_on_and_its_end_is_told() {
-    let (home, agent) = daemon();
+fn a_command_whose_caller_lost_the_daemon_continues_and_its_end_is_notified() {
+    let (fixture, agent) = daemon();
     for ends_meanwhile in [false, true] {
-        let gate = home.dir().join(format!("gate-{ends_meanwhile}"));
+        let gate = fixture.dir().join(format!("gate-{ends_meanwhile}"));
         let waits = format!("while [ ! -e {} ]; do sleep 0.02; done; exit 3", gate.display());
         let mut wire = agent.begin_exec(json!({"command": waits, "yieldMs": 120_000}));
         let is_running = |run: &&serde_json::Value| run["status"] == "running";
         let run =
             eventually("the run", || agent.list().iter().find(is_running).map(|run| text(&run["runId"])));
-        home.kill();
+        fixture.kill();
         assert!(wire.is_closed());
         if ends_meanwhile {
             std::fs::write(&gate, "").expect("a gate");
-            eventually("its ending", || home.run_path(&run).join("ending").exists().then_some(()));
+            eventually("its ending", || fixture.run_path(&run).join("ending").exists().then_some(()));
         }
-        home.begin();
+        fixture.start_daemon();
         assert_eq!(agent.list().iter().filter(is_running).count(), usize::from(!ends_meanwhile));
         std::fs::write(&gate, "").expect("a gate");
-        let end = settled(&home, &run);
-        assert_eq!((end.notice.as_str(), end.told.len()), ("told", 1), "{ends_meanwhile}: {end:?}");
+        let end = settled(&fixture, &run);
+        assert_eq!((end.notice.as_str(), end.told.len()), ("delivered", 1), "{ends_meanwhile}: {end:?}");
     }
-    home.finish();
+    fixture.finish();
 }
 
-/// A number of one's own for each step of each run, the same every time.
+/// A pseudo-random number for each step of each run, the same every time.
 fn random(seed: u64) -> u64 {
     let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x ^= x >> 29;
@@ -320,11 +320,11 @@ fn random(seed: u64) -> u64 {
 }
 
 #[test]
-fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
+fn each_of_many_ends_is_either_notified_or_seen_by_a_reader() {
     const RUNS: u64 = 200;
     const AT_ONCE: usize = 8;
-    let (home, agent) = daemon();
-    let operator = Agent::of(&home);
+    let (fixture, agent) = daemon();
+    let operator = Agent::of(&fixture);
     std::thread::scope(|scope| {
         for first in (0..RUNS).take(AT_ONCE) {
             let (agent, operator) = (&agent, &operator);
@@ -336,17 +336,17 @@ fn of_many_runs_with_readers_at_any_moment_each_end_is_told_or_seen() {
         }
     });
     eventually("every end", || agent.list().iter().all(|run| run["status"] != "running").then_some(()));
-    let all = notices::settled(&home);
+    let all = exec_notices::settled(&fixture);
     assert_eq!(all.len() as u64, RUNS);
-    // One that had ended before it was answered never went to the background.
-    let all: Vec<&Standing> = all.values().filter(|one| one.background).collect();
+    // A command that ended before its answer never went to the background.
+    let all: Vec<&NoticeState> = all.values().filter(|one| one.background).collect();
     let count = |notice: &str| all.iter().filter(|one| one.notice == notice).count();
-    assert_eq!(count("told") + count("acknowledged"), all.len());
-    assert!(count("told") > 0 && count("acknowledged") > 0, "both happened");
-    home.finish();
+    assert_eq!(count("delivered") + count("acknowledged"), all.len());
+    assert!(count("delivered") > 0 && count("acknowledged") > 0, "notified and seen");
+    fixture.finish();
 }
 
-/// One run, and what its owner and others happen to ask while it lives.
+/// A run, and random requests of its owner and others while it lives.
 fn live_through(agent: &Agent, operator: &Agent, number: u64) {
     let millis = random(number) % 60;
     let command = format!("sleep 0.0{millis:02}; echo {number}; exit 3");

@@ -1,16 +1,16 @@
-//! What the exec tool may run: the modes (`modes`), the question to a person (`asking`, `answers`), what waits (`waiting`),
-//! who may answer (`who`), that what runs is what was allowed (`identity`), lines that try to run something else
-//! (`attack`), the environment (`environment`), the variables of a call (`variables`), and arguments by
-//! which a listed program writes or looks elsewhere (`reach`).
+//! Exec policy: the modes (`modes`), the question to a person (`asking`, `answers`), pending questions (`waiting`),
+//! approvers (`approvers`), that the approved program is the one that runs (`identity`), lines that try to run another
+//! program (`attack`), the environment (`environment`), the variables of a call (`variables`), and arguments by which a
+//! listed program writes or reads elsewhere (`reach`).
 
 mod answers;
+mod approvers;
 mod asking;
 mod attack;
-mod desk;
 mod environment;
+mod fixture;
 mod identity;
 mod modes;
 mod reach;
 mod variables;
 mod waiting;
-mod who;

@@ -1,4 +1,4 @@
-//! The agent that is measured: it says one thing and is done, at once. This program is it, executed again.
+//! The measured agent: it sends one message and ends the turn at once. It is this program, executed again.
 
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Write};
@@ -33,8 +33,8 @@ pub(crate) fn speak() -> io::Result<()> {
     Ok(())
 }
 
-/// The agent on a pipe of one's own; it ends with its input.
-pub(crate) struct Piped {
+/// The agent on a plain pipe; it ends with its input.
+pub(crate) struct PipedAgent {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     id: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Piped {
     child: Child,
 }
 
-impl Piped {
+impl PipedAgent {
     #[expect(clippy::disallowed_methods, reason = "the raw way to start an agent")]
     pub(crate) fn start() -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
@@ -57,7 +57,7 @@ impl Piped {
         Ok(piped)
     }
 
-    /// Says something and waits until it is answered.
+    /// Sends a prompt and waits for its response.
     pub(crate) fn prompt(&mut self, text: &str) -> io::Result<()> {
         self.ask("session/prompt", &json!({"sessionId": "one", "prompt": [{"type": "text", "text": text}]}))
     }

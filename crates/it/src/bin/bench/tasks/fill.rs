@@ -1,39 +1,39 @@
-//! Registries with many tasks: copies of a true one, with what happened to it and what was told, made straight in the
-//! tables. A million of them would take an hour through the front door.
+//! Registries with many tasks: copies of a real one, with its events and notices, inserted straight into the tables. A
+//! million of them through the API would take an hour.
 
-use crate::served::{Served, request};
+use crate::bench_daemon::{BenchDaemon, request};
 use crate::subject::Subject;
 use rusqlite::Connection;
 use std::io;
 use std::path::Path;
 
-/// The session that is told of every third task.
-pub(super) const MUCH: &str = "agent:big:main";
-/// A session of the same agent that is told of the first task alone.
-pub(super) const LITTLE: &str = "agent:big:little";
-/// So many sessions share the rest.
-pub(super) const OTHERS: usize = 200;
-/// What a task is looked up by in the samples.
+/// The session that owns every third task.
+pub(super) const BUSY_SESSION: &str = "agent:big:main";
+/// A session of the same agent that owns the first task alone.
+pub(super) const QUIET_SESSION: &str = "agent:big:little";
+/// Number of sessions that share the rest.
+pub(super) const OTHER_SESSIONS: usize = 200;
+/// Number of tasks in the sample.
 const SAMPLED: u64 = 2000;
 
 /// The names of one of the tasks.
-pub(super) struct Names {
+pub(super) struct TaskNames {
     pub(super) task: String,
     pub(super) run: String,
     pub(super) child: Option<String>,
     pub(super) at_ms: i64,
 }
 
-/// One of the sessions that are told of some.
+/// A session that owns a part of the rest.
 pub(super) fn other(n: usize) -> String {
-    format!("agent:team:{}", n % OTHERS)
+    format!("agent:team:{}", n % OTHER_SESSIONS)
 }
 
-/// Makes a registry with so many tasks; returns the names of some.
-pub(super) fn fill(subject: &Subject, state: &Path, tasks: u64) -> io::Result<Vec<Names>> {
-    let daemon = Served::start(state, false)?;
+/// Makes a registry with this many tasks; returns the names of some.
+pub(super) fn fill(subject: &Subject, state: &Path, tasks: u64) -> io::Result<Vec<TaskNames>> {
+    let daemon = BenchDaemon::start(state, false)?;
     let mut talk = daemon.talk()?;
-    let sessions = (0..OTHERS).map(other).chain([LITTLE, MUCH].map(str::to_owned));
+    let sessions = (0..OTHER_SESSIONS).map(other).chain([QUIET_SESSION, BUSY_SESSION].map(str::to_owned));
     for session in sessions {
         let mut body: serde_json::Value = serde_json::from_str(&request(subject, &["nothing"]))?;
         body["session"] = session.into();
@@ -46,8 +46,8 @@ pub(super) fn fill(subject: &Subject, state: &Path, tasks: u64) -> io::Result<Ve
     copy(&db, tasks).and_then(|()| sample(&db)).map_err(io::Error::other)
 }
 
-/// The mixture: nine in ten succeeded, one in a thousand is under way, of some the notice failed or waits. Ids are
-/// random in life, not in the order of time; what is kept for a week was made in the last six days.
+/// The mixture: nine in ten succeeded, one in a thousand is running, some have a failed or queued notice. Ids
+/// are random, not in the order of time; rows that are kept for a week were made in the last six days.
 const TASKS: &str = "
     CREATE TEMP TABLE pattern AS SELECT * FROM tasks WHERE owner = 'agent:big:main';
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < TASKS),
@@ -74,7 +74,7 @@ const TASKS: &str = "
         CASE WHEN lives THEN NULL ELSE at + 9 + 7 * 86400000 END
     FROM new";
 
-/// What happened to each, and the notices of the latest tenth.
+/// The events of each task, and the notices of the latest tenth.
 const REST: &str = "
     INSERT OR IGNORE INTO task_events (task_id, number, at_ms, kind, summary)
     SELECT t.task_id, e.number, t.created_at_ms + e.number, e.kind, e.summary
@@ -101,14 +101,14 @@ fn copy(db: &Connection, tasks: u64) -> rusqlite::Result<()> {
     db.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
-fn sample(db: &Connection) -> rusqlite::Result<Vec<Names>> {
+fn sample(db: &Connection) -> rusqlite::Result<Vec<TaskNames>> {
     let mut some = db.prepare(
         "SELECT task_id, run_id, child, created_at_ms FROM tasks
          WHERE rowid IN (SELECT abs(random()) % (SELECT max(rowid) FROM tasks) + 1
                          FROM tasks LIMIT ?1)",
     )?;
     let names = some.query_map([SAMPLED.cast_signed()], |row| {
-        Ok(Names { task: row.get(0)?, run: row.get(1)?, child: row.get(2)?, at_ms: row.get(3)? })
+        Ok(TaskNames { task: row.get(0)?, run: row.get(1)?, child: row.get(2)?, at_ms: row.get(3)? })
     })?;
     names.collect()
 }

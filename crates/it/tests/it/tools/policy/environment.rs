@@ -1,11 +1,12 @@
-//! The environment of what an agent executes: what may not be given, what is not handed down, what a run is told.
+//! The environment of an agent's commands: forbidden variables, variables that are not passed on, and the run's own.
 
-use super::desk::Desk;
+use super::fixture::PolicyFixture;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tenure_it::api::text;
 
-/// The names, as they are written in the source: what makes other code run, credentials, and what the operator sets.
+/// The names, as written in the source: variables that make other code run, credentials, and the operator's
+/// own.
 const NAMES: &str = include_str!("../../../../../policy/src/environment/names.rs");
 
 /// The names of one table.
@@ -43,30 +44,30 @@ fn base64(bytes: &[u8]) -> String {
     bytes.chunks(3).map(three).collect()
 }
 
-/// A caller's process with this environment, as the command line hands it over.
-pub(crate) fn process(desk: &Desk, env: &[String]) -> Value {
-    let mut words = vec![desk.work().to_str().expect("UTF-8").to_owned()];
+/// A caller's process with this environment, as the command line passes it on.
+pub(crate) fn process(fixture: &PolicyFixture, env: &[String]) -> Value {
+    let mut words = vec![fixture.work().to_str().expect("UTF-8").to_owned()];
     words.extend(env.iter().cloned());
     let bytes: Vec<u8> = words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
     json!({"words": base64(&bytes), "argc": 0, "umask": 0o022, "nofile": [1024, 4096]})
 }
 
-/// The environment that a command has which is called by a process with `env`.
+/// The environment of a command that a process with `env` requests.
 #[track_caller]
-fn environment(desk: &Desk, request: &Value) -> BTreeMap<String, String> {
-    let reply = desk.exec_from_cli(request).is(200).json();
+fn environment(fixture: &PolicyFixture, request: &Value) -> BTreeMap<String, String> {
+    let reply = fixture.exec_from_cli(request).is(200).json();
     assert_eq!(reply["exitCode"], 0, "{reply}");
     let output = text(&reply["output"]);
     let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     let found: Vec<_> = output.lines().filter_map(variable).collect();
     let all: BTreeMap<_, _> = found.iter().cloned().collect();
-    assert_eq!(all.len(), found.len(), "a name is there twice: {output}");
+    assert_eq!(all.len(), found.len(), "a name occurs twice: {output}");
     all
 }
 
 #[test]
-fn every_variable_that_must_not_be_given_is_refused_and_all_of_them_are_named() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "full")]);
+fn forbidden_variables_are_refused_and_all_named() {
+    let fixture = PolicyFixture::with(&[("TENURE_EXEC_MODE", "full")]);
     let mut names = never_handed_down();
     names.extend(table("GUARDED"));
     names.extend(prefixed("GUARDED_PREFIXES"));
@@ -92,7 +93,7 @@ fn every_variable_that_must_not_be_given_is_refused_and_all_of_them_are_named() 
     for spelling in 0..3 {
         let env: BTreeMap<String, &str> =
             names.iter().map(|name| (in_every_case(name)[spelling].clone(), "v4lue")).collect();
-        let why = desk.exec_as(&json!({"command": "true", "env": env})).refused(422, "invalid");
+        let why = fixture.exec_as(&json!({"command": "true", "env": env})).refused(422, "invalid");
         for name in env.keys() {
             assert!(why.contains(&format!("{name:?}")), "{name} is not named: {why}");
         }
@@ -101,16 +102,16 @@ fn every_variable_that_must_not_be_given_is_refused_and_all_of_them_are_named() 
     // Alone, too.
     for name in ["LD_PRELOAD", "path", "Tenure_Run_Id", "http_proxy", "SHELL", "BASH_FUNC_x%%", "IFS", "PS4"]
     {
-        let why = desk.exec_as(&json!({"command": "true", "env": {name: "x"}})).refused(422, "invalid");
+        let why = fixture.exec_as(&json!({"command": "true", "env": {name: "x"}})).refused(422, "invalid");
         assert!(why.contains(name), "{why}");
     }
-    let env = environment(&desk, &json!({"command": "env", "env": {"COLOUR": "red", "lower_1": "a b=c"}}));
+    let env = environment(&fixture, &json!({"command": "env", "env": {"COLOUR": "red", "lower_1": "a b=c"}}));
     assert_eq!((&env["COLOUR"][..], &env["lower_1"][..]), ("red", "a b=c"));
 }
 
 #[test]
-fn what_makes_other_code_run_and_credentials_are_not_handed_down_by_a_caller() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "full")]);
+fn code_loading_variables_and_credentials_of_a_caller_are_not_passed_on() {
+    let fixture = PolicyFixture::with(&[("TENURE_EXEC_MODE", "full")]);
     let bad = never_handed_down();
     let mut given: Vec<String> =
         bad.iter().flat_map(|name| in_every_case(name)).map(|name| format!("{name}=v4lue")).collect();
@@ -118,14 +119,14 @@ fn what_makes_other_code_run_and_credentials_are_not_handed_down_by_a_caller() {
         ["PATH=/usr/bin:/bin", "HOME=/nowhere", "HTTPS_PROXY=p", "COLOUR=red", "=x", "novalue"]
             .map(str::to_owned),
     );
-    let env = environment(&desk, &json!({"command": "env", "process": process(&desk, &given)}));
+    let env = environment(&fixture, &json!({"command": "env", "process": process(&fixture, &given)}));
     let left: Vec<_> = env.iter().filter(|(_, value)| *value == "v4lue").collect();
     assert!(left.is_empty(), "{left:?}");
     assert_eq!((&env["HOME"][..], &env["HTTPS_PROXY"][..], &env["COLOUR"][..]), ("/nowhere", "p", "red"));
 }
 
 #[test]
-fn what_makes_other_code_run_and_credentials_are_not_handed_down_by_the_daemon() {
+fn code_loading_variables_and_credentials_of_the_daemon_are_not_passed_on() {
     let names = never_handed_down();
     // These would keep the daemon itself from starting, or its shell.
     let own = |name: &&String| {
@@ -137,47 +138,47 @@ fn what_makes_other_code_run_and_credentials_are_not_handed_down_by_the_daemon()
         .map(|name| (name.as_str(), "v4lue"))
         .chain([("TENURE_EXEC_MODE", "full")])
         .collect();
-    let desk = Desk::with(&settings);
-    let env = environment(&desk, &json!({"command": "env"}));
+    let fixture = PolicyFixture::with(&settings);
+    let env = environment(&fixture, &json!({"command": "env"}));
     let left: Vec<_> = env.iter().filter(|(_, value)| *value == "v4lue").collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(env["PATH"].ends_with(":/usr/bin:/bin"));
 }
 
 #[test]
-fn who_a_run_is_cannot_be_forged_and_reaches_the_command() {
-    let desk = Desk::listing();
-    desk.allow("env", Some(""));
+fn the_identity_of_a_run_cannot_be_forged_and_reaches_the_command() {
+    let fixture = PolicyFixture::listing();
+    fixture.allow("env", Some(""));
     let names = ["TENURE_RUN_ID", "TENURE_LEASE_ID", "TENURE_INSTANCE_ID", "TENURE_SESSION_KEY"];
     let mut given: Vec<String> = names.iter().map(|name| format!("{name}=forged")).collect();
     given.extend(given.clone());
     given.push("PATH=/usr/bin:/bin".to_owned());
-    let process = process(&desk, &given);
+    let process = process(&fixture, &given);
     let reply =
-        desk.exec_from_cli(&json!({"command": "env", "process": process, "sessionKey": "agent:a:main"}));
+        fixture.exec_from_cli(&json!({"command": "env", "process": process, "sessionKey": "agent:a:main"}));
     let reply = reply.is(200).json();
     let output = text(&reply["output"]);
     assert!(!output.contains("forged"), "{output}");
     assert!(output.contains(&format!("TENURE_RUN_ID={}\n", text(&reply["runId"]))), "{output}");
     assert!(output.contains("TENURE_SESSION_KEY=agent:a:main\n"), "{output}");
-    assert!(output.contains(&format!("TENURE_INSTANCE_ID={}\n", desk.served.instance())), "{output}");
+    assert!(output.contains(&format!("TENURE_INSTANCE_ID={}\n", fixture.served.instance())), "{output}");
     assert_eq!(names.map(|name| output.matches(&format!("{name}=")).count()), [1; 4], "{output}");
-    // Of no session, it carries none.
-    let reply = desk.exec_from_cli(&json!({"command": "env", "process": process})).is(200).json();
+    // Without a session, it carries none.
+    let reply = fixture.exec_from_cli(&json!({"command": "env", "process": process})).is(200).json();
     let output = text(&reply["output"]);
     assert!(!output.contains("TENURE_SESSION_KEY"), "{output}");
 }
 
-/// A shell that took any of this seriously would run something else, or leave a trace.
+/// A shell that used any of this would run another program, or leave a trace.
 #[test]
-fn what_a_callers_environment_says_of_shells_has_no_effect_on_what_runs() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "ask")]);
-    desk.program("tool", "good");
-    let evil = desk.program("evil", "evil");
-    let trap = desk.bin().join("bash");
-    desk.program_at(&trap, "evil");
+fn shell_variables_of_the_caller_do_not_affect_the_command() {
+    let fixture = PolicyFixture::with(&[("TENURE_EXEC_MODE", "ask")]);
+    fixture.program("tool", "good");
+    let evil = fixture.program("evil", "evil");
+    let trap = fixture.bin().join("bash");
+    fixture.program_at(&trap, "evil");
     let evil = evil.display();
-    let tool = desk.bin().join("tool");
+    let tool = fixture.bin().join("tool");
     let given = [
         format!("BASH_FUNC_tool%%=() {{ {evil}; }}"),
         format!("BASH_FUNC_{}%%=() {{ {evil}; }}", tool.display()),
@@ -192,26 +193,26 @@ fn what_a_callers_environment_says_of_shells_has_no_effect_on_what_runs() {
         "IFS=/".to_owned(),
         "LD_PRELOAD=/no/such/library.so".to_owned(),
         "CDPATH=/".to_owned(),
-        format!("PATH={}:/usr/bin:/bin", desk.bin().display()),
+        format!("PATH={}:/usr/bin:/bin", fixture.bin().display()),
     ];
-    desk.allow("tool", None);
-    let process = process(&desk, &given);
+    fixture.allow("tool", None);
+    let process = process(&fixture, &given);
     let reply =
-        desk.exec_from_cli(&json!({"command": "tool a && tool 'b c'", "process": process})).is(200).json();
-    let work = desk.work();
+        fixture.exec_from_cli(&json!({"command": "tool a && tool 'b c'", "process": process})).is(200).json();
+    let work = fixture.work();
     assert_eq!(text(&reply["output"]), format!("good in {0}\ngood in {0}\n", work.display()), "{reply}");
-    // A line that goes to a shell as it is goes to one that takes none of this either.
+    // A line for a shell goes to one that ignores all of this, too.
     let request = json!({"command": "for i in c/d; do tool $i; done", "process": process});
-    let id = text(&desk.exec_from_cli(&request).is(200).json()["runId"]);
-    let _ = desk.answer(&id, "allow-once").is(200);
-    assert_eq!(desk.output(&id), format!("good in {}\n", work.display()));
-    assert_eq!(desk.notes(), ["good: a", "good: b c", "good: c/d"]);
+    let id = text(&fixture.exec_from_cli(&request).is(200).json()["runId"]);
+    let _ = fixture.answer(&id, "allow-once").is(200);
+    assert_eq!(fixture.output(&id), format!("good in {}\n", work.display()));
+    assert_eq!(fixture.notes(), ["good: a", "good: b c", "good: c/d"]);
 }
 
 #[test]
-fn what_runs_by_the_allowlist_gets_no_pager_and_no_editor_to_run_something_from() {
-    let desk = Desk::listing();
-    desk.allow("env", Some(""));
+fn an_allowlisted_command_gets_no_pager_and_no_editor() {
+    let fixture = PolicyFixture::listing();
+    fixture.allow("env", Some(""));
     let given = [
         "PATH=/usr/bin:/bin",
         "PAGER=/evil",
@@ -225,8 +226,8 @@ fn what_runs_by_the_allowlist_gets_no_pager_and_no_editor_to_run_something_from(
     ];
     let given = given.map(str::to_owned);
     for pty in [false, true] {
-        let request = json!({"command": "env", "process": process(&desk, &given), "pty": pty});
-        let env = environment(&desk, &request);
+        let request = json!({"command": "env", "process": process(&fixture, &given), "pty": pty});
+        let env = environment(&fixture, &request);
         assert!(!env.values().any(|value| value.contains("evil")), "{env:?}");
         assert_eq!(
             (env["PAGER"].trim(), env["GIT_PAGER"].trim(), env["LESSSECURE"].trim()),

@@ -1,31 +1,35 @@
-//! What runs is what was shown: a program that is another one by then is not executed.
+//! The approved program is the one that runs: a changed one is not executed.
 
-use super::desk::{Desk, write_program};
+use super::fixture::{PolicyFixture, write_program};
 use serde_json::json;
 use std::fs::{self, File, FileTimes};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use tenure_it::eventually;
 
-/// A way to make another program of one, and a word of what is said of it then.
-type Change = (&'static str, fn(&Desk), &'static str);
+/// A way to change a program, and a word of the resulting refusal.
+type Change = (&'static str, fn(&PolicyFixture), &'static str);
 
-fn evil(desk: &Desk) -> String {
-    desk.script("evil")
+fn evil(fixture: &PolicyFixture) -> String {
+    fixture.script("evil")
 }
 
-/// What can be done to `bin/tool`, which is a link to `bin/real`, a script that `bin/shell` executes.
+/// The changes of `bin/tool`, which is a link to `bin/real`, a script that `bin/shell` executes.
 const CHANGES: [Change; 8] = [
     (
         "another file was put in its place",
-        |desk| write_program(&desk.bin().join("real"), &evil(desk)),
+        |fixture| write_program(&fixture.bin().join("real"), &evil(fixture)),
         "inode",
     ),
-    ("it was written to", |desk| fs::write(desk.bin().join("real"), evil(desk)).expect("write"), "content"),
+    (
+        "it was written to",
+        |fixture| fs::write(fixture.bin().join("real"), evil(fixture)).expect("write"),
+        "content",
+    ),
     (
         "it was written to with as many bytes, and its times were set back",
-        |desk| {
-            let path = desk.bin().join("real");
+        |fixture| {
+            let path = fixture.bin().join("real");
             let (times, text) =
                 (fs::metadata(&path).expect("stat"), fs::read_to_string(&path).expect("read"));
             let other = text.replace("good", "evil");
@@ -39,183 +43,185 @@ const CHANGES: [Change; 8] = [
     ),
     (
         "its link leads elsewhere",
-        |desk| {
-            write_program(&desk.bin().join("elsewhere"), &evil(desk));
-            fs::remove_file(desk.bin().join("tool")).expect("unlink");
-            symlink("elsewhere", desk.bin().join("tool")).expect("link");
+        |fixture| {
+            write_program(&fixture.bin().join("elsewhere"), &evil(fixture));
+            fs::remove_file(fixture.bin().join("tool")).expect("unlink");
+            symlink("elsewhere", fixture.bin().join("tool")).expect("link");
         },
         "behind its links",
     ),
     (
         "its link is a file now",
-        |desk| {
-            fs::remove_file(desk.bin().join("tool")).expect("unlink");
-            write_program(&desk.bin().join("tool"), &evil(desk));
+        |fixture| {
+            fs::remove_file(fixture.bin().join("tool")).expect("unlink");
+            write_program(&fixture.bin().join("tool"), &evil(fixture));
         },
         "behind its links",
     ),
     (
         "what executes it is another program",
-        |desk| write_program(&desk.bin().join("shell"), &evil(desk)),
+        |fixture| write_program(&fixture.bin().join("shell"), &evil(fixture)),
         "shell",
     ),
     (
         "it may be executed by others",
-        |desk| {
-            let set = fs::set_permissions(desk.bin().join("real"), PermissionsExt::from_mode(0o4755));
+        |fixture| {
+            let set = fs::set_permissions(fixture.bin().join("real"), PermissionsExt::from_mode(0o4755));
             set.expect("chmod");
         },
         "mode",
     ),
-    ("it is gone", |desk| fs::remove_file(desk.bin().join("real")).expect("unlink"), "cannot be found"),
+    ("it is gone", |fixture| fs::remove_file(fixture.bin().join("real")).expect("unlink"), "cannot be found"),
 ];
 
 /// Makes the program that is changed later.
-fn prepare(desk: &Desk) {
-    fs::copy("/bin/sh", desk.bin().join("shell")).expect("copy");
-    let script = desk.script("good").replace("/bin/sh", desk.bin().join("shell").to_str().expect("UTF-8"));
-    write_program(&desk.bin().join("real"), &script);
-    symlink("real", desk.bin().join("tool")).expect("link");
+fn prepare(fixture: &PolicyFixture) {
+    fs::copy("/bin/sh", fixture.bin().join("shell")).expect("copy");
+    let script =
+        fixture.script("good").replace("/bin/sh", fixture.bin().join("shell").to_str().expect("UTF-8"));
+    write_program(&fixture.bin().join("real"), &script);
+    symlink("real", fixture.bin().join("tool")).expect("link");
 }
 
 #[test]
-fn a_program_that_changed_before_it_was_allowed_is_not_executed_and_it_is_said_what_changed() {
+fn a_program_changed_before_its_approval_is_refused_and_the_change_is_named() {
     for (change, make, word) in CHANGES {
-        let desk = Desk::asking();
-        prepare(&desk);
-        let id = desk.asks("tool a");
-        make(&desk);
+        let fixture = PolicyFixture::asking();
+        prepare(&fixture);
+        let id = fixture.asks("tool a");
+        make(&fixture);
         for answer in ["allow-once", "allow-always"] {
-            let why = desk.answer(&id, answer).refused(403, "denied");
+            let why = fixture.answer(&id, answer).refused(403, "denied");
             assert!(why.contains(word) && why.contains("again"), "{change}: {why}");
         }
-        assert!(desk.notes().is_empty(), "{change}: {:?}", desk.notes());
-        let listed = desk.api.get("/v1/allowlist").is(200).json();
-        assert_eq!(listed["entries"], json!([]), "{change}: what could not run is not allowed for always");
-        let _ = desk.answer(&id, "deny").is(200);
+        assert!(fixture.notes().is_empty(), "{change}: {:?}", fixture.notes());
+        let listed = fixture.api.get("/v1/allowlist").is(200).json();
+        assert_eq!(listed["entries"], json!([]), "{change}: a program that did not run has an always entry");
+        let _ = fixture.answer(&id, "deny").is(200);
         if change != "it is gone" {
-            let again = desk.asks("tool a");
-            let _ = desk.answer(&again, "allow-once").is(200);
-            desk.output(&again);
-            assert_eq!(desk.notes().len(), 1, "{change}: what is asked about again is what there is now");
+            let again = fixture.asks("tool a");
+            let _ = fixture.answer(&again, "allow-once").is(200);
+            fixture.output(&again);
+            assert_eq!(fixture.notes().len(), 1, "{change}: the new question is about the current program");
         }
     }
 }
 
 #[test]
-fn what_is_allowed_for_always_is_the_program_that_there_was_and_not_its_path() {
-    let desk = Desk::asking();
-    prepare(&desk);
-    let id = desk.asks("tool a");
-    let _ = desk.answer(&id, "allow-always").is(200);
-    desk.output(&id);
-    desk.runs("tool a");
+fn an_always_entry_holds_for_the_program_file_and_not_its_path() {
+    let fixture = PolicyFixture::asking();
+    prepare(&fixture);
+    let id = fixture.asks("tool a");
+    let _ = fixture.answer(&id, "allow-always").is(200);
+    fixture.output(&id);
+    fixture.runs("tool a");
     // The same program, installed again.
-    let script = fs::read_to_string(desk.bin().join("real")).expect("read");
-    write_program(&desk.bin().join("real"), &script);
-    desk.runs("tool a");
-    assert_eq!(desk.notes(), ["good: a"; 3]);
+    let script = fs::read_to_string(fixture.bin().join("real")).expect("read");
+    write_program(&fixture.bin().join("real"), &script);
+    fixture.runs("tool a");
+    assert_eq!(fixture.notes(), ["good: a"; 3]);
     for changed in ["real", "shell"] {
-        let before = fs::read(desk.bin().join(changed)).expect("read");
-        write_program(&desk.bin().join(changed), &evil(&desk));
-        let id = desk.asks("tool a");
-        let why = desk.questions()[0]["why"].to_string();
+        let before = fs::read(fixture.bin().join(changed)).expect("read");
+        write_program(&fixture.bin().join(changed), &evil(&fixture));
+        let id = fixture.asks("tool a");
+        let why = fixture.questions()[0]["why"].to_string();
         assert!(why.contains("has changed"), "{changed}: {why}");
-        let _ = desk.answer(&id, "deny").is(200);
-        fs::remove_file(desk.bin().join(changed)).expect("unlink");
-        fs::write(desk.bin().join(changed), before).expect("write");
-        fs::set_permissions(desk.bin().join(changed), PermissionsExt::from_mode(0o755)).expect("chmod");
-        desk.runs("tool a");
+        let _ = fixture.answer(&id, "deny").is(200);
+        fs::remove_file(fixture.bin().join(changed)).expect("unlink");
+        fs::write(fixture.bin().join(changed), before).expect("write");
+        fs::set_permissions(fixture.bin().join(changed), PermissionsExt::from_mode(0o755)).expect("chmod");
+        fixture.runs("tool a");
     }
-    assert_eq!(desk.notes(), ["good: a"; 5]);
+    assert_eq!(fixture.notes(), ["good: a"; 5]);
 }
 
 #[test]
-fn a_program_that_changed_while_its_listed_command_waited_for_a_place_is_not_executed() {
+fn a_listed_program_changed_while_it_queued_is_not_executed() {
     for (change, make, word) in CHANGES {
-        let desk = Desk::with(&[("TENURE_EXEC_MODE", "allowlist"), ("TENURE_RUNS_MAX", "1")]);
-        prepare(&desk);
-        desk.allow("tool", None);
-        let first = desk.api.start(&json!({"command": ["sleep", "1000"]}));
-        let mut waiting = desk.api.connect();
-        let request = json!({"command": "tool a", "workdir": desk.work()}).to_string();
+        let fixture = PolicyFixture::with(&[("TENURE_EXEC_MODE", "allowlist"), ("TENURE_RUNS_MAX", "1")]);
+        prepare(&fixture);
+        fixture.allow("tool", None);
+        let first = fixture.api.start(&json!({"command": ["sleep", "1000"]}));
+        let mut waiting = fixture.api.connect();
+        let request = json!({"command": "tool a", "workdir": fixture.work()}).to_string();
         waiting.request("POST", "/v1/exec", &[], request.as_bytes());
-        eventually("that it waits for a place", || {
-            let metrics = desk.api.get("/metrics").is(200).text();
+        eventually("it is queued", || {
+            let metrics = fixture.api.get("/metrics").is(200).text();
             metrics
                 .lines()
                 .any(|line| line.starts_with("tenure_runs_queued") && line.ends_with(" 1"))
                 .then_some(())
         });
-        make(&desk);
-        let _ = desk.api.post(&format!("/v1/runs/{first}/cancel"), &json!({"now": true})).is(202);
+        make(&fixture);
+        let _ = fixture.api.post(&format!("/v1/runs/{first}/cancel"), &json!({"now": true})).is(202);
         let why = waiting.answer().refused(403, "denied");
         assert!(why.contains(word), "{change}: {why}");
-        assert!(desk.notes().is_empty(), "{change}: {:?}", desk.notes());
+        assert!(fixture.notes().is_empty(), "{change}: {:?}", fixture.notes());
     }
 }
 
 #[test]
-fn a_program_that_was_put_before_it_in_the_path_is_not_executed() {
+fn a_program_inserted_earlier_in_the_path_is_not_executed() {
     let install = tenure_it::install::Install::new();
     let early = install.dir().join("early");
     fs::create_dir(&early).expect("mkdir");
     let path = format!("{}:{}:/usr/bin:/bin", early.display(), install.dir().join("bin").display());
-    let desk = Desk::on(install, &[("TENURE_EXEC_MODE", "ask"), ("PATH", &path)]);
-    let tool = desk.program("tool", "good");
-    let id = desk.asks("tool a; tool b");
-    desk.program_at(&early.join("tool"), "evil");
-    assert_eq!(desk.questions()[0]["programs"], json!([tool, tool]));
-    let _ = desk.answer(&id, "allow-always").is(200);
-    desk.output(&id);
-    assert_eq!(desk.notes(), ["good: a", "good: b"]);
-    // What was allowed for always was the other program.
-    let again = desk.asks("tool a");
-    assert_eq!(desk.questions()[0]["programs"], json!([early.join("tool")]), "{again}");
+    let fixture = PolicyFixture::on(install, &[("TENURE_EXEC_MODE", "ask"), ("PATH", &path)]);
+    let tool = fixture.program("tool", "good");
+    let id = fixture.asks("tool a; tool b");
+    fixture.program_at(&early.join("tool"), "evil");
+    assert_eq!(fixture.questions()[0]["programs"], json!([tool, tool]));
+    let _ = fixture.answer(&id, "allow-always").is(200);
+    fixture.output(&id);
+    assert_eq!(fixture.notes(), ["good: a", "good: b"]);
+    // The always entry was for the other program.
+    let again = fixture.asks("tool a");
+    assert_eq!(fixture.questions()[0]["programs"], json!([early.join("tool")]), "{again}");
 }
 
-/// A link in the way to the directory leads elsewhere by then.
+/// A link in the path of the directory changes meanwhile.
 #[test]
-fn a_command_runs_in_the_directory_that_was_shown_and_is_allowed_in_no_other() {
-    let desk = Desk::asking();
-    desk.program("tool", "tool");
-    let (one, other, link) = (desk.work().join("one"), desk.work().join("other"), desk.work().join("link"));
+fn a_command_runs_in_the_directory_shown_and_is_allowed_in_no_other() {
+    let fixture = PolicyFixture::asking();
+    fixture.program("tool", "tool");
+    let (one, other, link) =
+        (fixture.work().join("one"), fixture.work().join("other"), fixture.work().join("link"));
     fs::create_dir(&one).expect("mkdir");
     fs::create_dir(&other).expect("mkdir");
     symlink(&one, &link).expect("link");
     let request = json!({"command": "tool", "workdir": link});
-    let id = desk.asks_as(&request);
-    assert_eq!(desk.questions()[0]["cwd"], json!(one));
+    let id = fixture.asks_as(&request);
+    assert_eq!(fixture.questions()[0]["cwd"], json!(one));
     fs::remove_file(&link).expect("unlink");
     symlink(&other, &link).expect("link");
-    let _ = desk.answer(&id, "allow-always").is(200);
-    assert_eq!(desk.output(&id).trim(), format!("tool in {}", one.display()));
-    let _ = desk.asks_as(&request);
+    let _ = fixture.answer(&id, "allow-always").is(200);
+    assert_eq!(fixture.output(&id).trim(), format!("tool in {}", one.display()));
+    let _ = fixture.asks_as(&request);
     assert_eq!(
-        desk.exec_as(&json!({"command": "tool", "workdir": one})).is(200).json()["status"],
+        fixture.exec_as(&json!({"command": "tool", "workdir": one})).is(200).json()["status"],
         "completed"
     );
-    assert_eq!(desk.notes().len(), 2);
+    assert_eq!(fixture.notes().len(), 2);
 }
 
-/// A line that cannot be taken apart goes to a shell as it is; the shell is what was bound.
+/// A line that cannot be parsed goes to a shell unchanged; the approval binds the shell.
 #[test]
-fn a_line_that_is_not_understood_is_allowed_once_only_and_runs_as_it_was_shown() {
-    let desk = Desk::asking();
-    desk.program("tool", "tool");
-    let id = desk.asks("for i in a b; do tool $i; done");
-    let question = &desk.questions()[0];
+fn an_unparsable_line_can_be_allowed_only_once_and_runs_as_shown() {
+    let fixture = PolicyFixture::asking();
+    fixture.program("tool", "tool");
+    let id = fixture.asks("for i in a b; do tool $i; done");
+    let question = &fixture.questions()[0];
     assert!(question["onceOnly"].is_string() && question["programs"] == json!([]), "{question}");
-    let why = desk.answer(&id, "allow-always").refused(422, "invalid");
+    let why = fixture.answer(&id, "allow-always").refused(422, "invalid");
     assert!(why.contains("this time only"), "{why}");
-    let _ = desk.answer(&id, "allow-once").is(200);
-    desk.output(&id);
-    assert_eq!(desk.notes(), ["tool: a", "tool: b"]);
+    let _ = fixture.answer(&id, "allow-once").is(200);
+    fixture.output(&id);
+    assert_eq!(fixture.notes(), ["tool: a", "tool: b"]);
 }
 
 #[test]
-fn what_runs_others_is_allowed_once_only() {
-    let desk = Desk::asking();
+fn a_program_launcher_can_be_allowed_only_once() {
+    let fixture = PolicyFixture::asking();
     for line in [
         "env tool",
         "sh -c tool",
@@ -229,11 +235,11 @@ fn what_runs_others_is_allowed_once_only() {
     ] {
         let line = line.replace(" ;", " ';'");
         if line.starts_with("git") && !Path::new("/usr/bin/git").exists() {
-            desk.program("git", "git");
+            fixture.program("git", "git");
         }
-        let id = desk.asks(&line);
-        let why = desk.answer(&id, "allow-always").refused(422, "invalid");
+        let id = fixture.asks(&line);
+        let why = fixture.answer(&id, "allow-always").refused(422, "invalid");
         assert!(why.contains("this time only") && why.contains("arguments"), "{line}: {why}");
-        let _ = desk.answer(&id, "deny").is(200);
+        let _ = fixture.answer(&id, "deny").is(200);
     }
 }

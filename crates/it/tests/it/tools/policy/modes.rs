@@ -1,17 +1,17 @@
-//! The four modes, and what a call can make of them.
+//! The four modes, and the options of a call.
 
-use super::desk::Desk;
+use super::fixture::PolicyFixture;
 use serde_json::json;
 use tenure_it::install::Install;
 
 #[test]
-fn in_mode_allowlist_what_is_not_listed_is_refused_with_which_command_and_why() {
-    let desk = Desk::listing();
+fn in_mode_allowlist_an_unlisted_command_is_refused_with_name_and_reason() {
+    let fixture = PolicyFixture::listing();
     for name in ["tool", "other"] {
-        desk.program(name, name);
+        fixture.program(name, name);
     }
-    desk.allow("tool", Some("good( .*)?"));
-    assert!(desk.runs("tool good thing").starts_with("tool in "));
+    fixture.allow("tool", Some("good( .*)?"));
+    assert!(fixture.runs("tool good thing").starts_with("tool in "));
     for (line, parts) in [
         ("other", &["command 1", "\"other\"", "no entry"][..]),
         ("tool good && other x", &["command 2", "\"other\"", "no entry"]),
@@ -20,34 +20,34 @@ fn in_mode_allowlist_what_is_not_listed_is_refused_with_which_command_and_why() 
         ("tool", &["command 1", "other arguments"]),
         ("./tool good", &["tool"]),
     ] {
-        let why = desk.refuses(line);
+        let why = fixture.refuses(line);
         assert!(parts.iter().all(|part| why.contains(part)), "{line}: {why}");
-        assert!(why.contains("operator") && why.contains("on-miss"), "what to do: {why}");
+        assert!(why.contains("operator") && why.contains("on-miss"), "no remedy in: {why}");
     }
-    assert_eq!(desk.notes(), ["tool: good thing"]);
-    let uses = desk.api.get("/v1/allowlist").is(200).json();
+    assert_eq!(fixture.notes(), ["tool: good thing"]);
+    let uses = fixture.api.get("/v1/allowlist").is(200).json();
     assert_eq!(uses["entries"][0]["uses"], 1, "{uses}");
 }
 
 #[test]
-fn a_chain_runs_if_every_command_of_it_is_listed() {
-    let desk = Desk::listing();
+fn a_chain_runs_if_all_its_commands_are_listed() {
+    let fixture = PolicyFixture::listing();
     for name in ["one", "two", "three"] {
-        desk.program(name, name);
-        desk.allow(name, None);
+        fixture.program(name, name);
+        fixture.allow(name, None);
     }
-    desk.runs("one a && two 'b  c' ; three d || one never\ntwo e | three f");
-    let mut notes = desk.notes();
+    fixture.runs("one a && two 'b  c' ; three d || one never\ntwo e | three f");
+    let mut notes = fixture.notes();
     notes[3..].sort();
     assert_eq!(notes, ["one: a", "two: b  c", "three: d", "three: f", "two: e"]);
 }
 
 #[test]
-fn what_a_shell_would_make_of_a_line_is_never_made_of_a_listed_one() {
-    let desk = Desk::listing();
+fn a_listed_command_never_gets_shell_expansion() {
+    let fixture = PolicyFixture::listing();
     for name in ["tool", "cd", "export"] {
-        desk.program(name, name);
-        desk.allow(name, None);
+        fixture.program(name, name);
+        fixture.allow(name, None);
     }
     for line in [
         "tool > file",
@@ -96,42 +96,42 @@ fn what_a_shell_would_make_of_a_line_is_never_made_of_a_listed_one() {
         "tool 'a",
         "tool \"a",
     ] {
-        let why = desk.refuses(line);
+        let why = fixture.refuses(line);
         assert!(why.contains("on-miss"), "{line}: {why}");
     }
-    assert_eq!(desk.notes(), [""; 0]);
-    assert_eq!(std::fs::read_dir(desk.work()).expect("a directory").count(), 0, "a file was made");
+    assert_eq!(fixture.notes(), [""; 0]);
+    assert_eq!(std::fs::read_dir(fixture.work()).expect("a directory").count(), 0, "a file was made");
 }
 
 #[test]
-fn in_mode_full_everything_runs_unless_the_call_wants_to_be_asked() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "full")]);
-    desk.program("tool", "tool");
+fn in_mode_full_everything_runs_unless_the_call_requests_a_question() {
+    let fixture = PolicyFixture::with(&[("TENURE_EXEC_MODE", "full")]);
+    fixture.program("tool", "tool");
     assert_eq!(
-        desk.runs("A=1; cd / && for i in a b; do echo $i $A $(pwd); done > /dev/stdout"),
+        fixture.runs("A=1; cd / && for i in a b; do echo $i $A $(pwd); done > /dev/stdout"),
         "a 1 /\nb 1 /\n"
     );
-    desk.runs("tool x");
-    assert_eq!(desk.notes(), ["tool: x"]);
-    let id = desk.asks_as(&json!({"command": "tool y", "ask": "always"}));
-    assert_eq!(desk.notes(), ["tool: x"]);
-    let _ = desk.answer(&id, "allow-once").is(200);
-    desk.output(&id);
-    assert_eq!(desk.notes(), ["tool: x", "tool: y"]);
+    fixture.runs("tool x");
+    assert_eq!(fixture.notes(), ["tool: x"]);
+    let id = fixture.asks_as(&json!({"command": "tool y", "ask": "always"}));
+    assert_eq!(fixture.notes(), ["tool: x"]);
+    let _ = fixture.answer(&id, "allow-once").is(200);
+    fixture.output(&id);
+    assert_eq!(fixture.notes(), ["tool: x", "tool: y"]);
 }
 
 #[test]
-fn the_mode_is_a_line_of_the_settings_file_and_is_shown() {
+fn the_mode_comes_from_the_settings_file_and_is_shown() {
     let install = Install::new();
     std::fs::write(install.config(), "[exec]\nmode = \"ask\"\napproval = \"7m\"\n").expect("write");
-    let desk = Desk::on(install, &[]);
-    desk.program("tool", "tool");
-    let id = desk.asks("tool");
-    let question = &desk.questions()[0];
+    let fixture = PolicyFixture::on(install, &[]);
+    fixture.program("tool", "tool");
+    let id = fixture.asks("tool");
+    let question = &fixture.questions()[0];
     let (asked, until) = (question["createdAtMs"].as_u64(), question["expiresAtMs"].as_u64());
     assert_eq!(until.zip(asked).map(|(until, asked)| until - asked), Some(7 * 60 * 1000), "{question}");
-    let _ = desk.answer(&id, "deny").is(200);
-    let doctor = desk.served.install.tenure(&["doctor", "--json"]);
+    let _ = fixture.answer(&id, "deny").is(200);
+    let doctor = fixture.served.install.tenure(&["doctor", "--json"]);
     let doctor: serde_json::Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
     let check = doctor["checks"].as_array().expect("checks").iter().find(|check| check["name"] == "exec");
     let finding = check.expect("a check of exec")["finding"].as_str().expect("text").to_owned();
@@ -139,7 +139,7 @@ fn the_mode_is_a_line_of_the_settings_file_and_is_shown() {
 }
 
 #[test]
-fn a_mode_that_there_is_not_is_refused_with_those_there_are() {
+fn an_unknown_mode_is_refused_with_the_valid_ones() {
     let install = Install::new();
     std::fs::write(install.config(), "[exec]\nmode = \"yolo\"\n").expect("write");
     let output = install.tenure(&["daemon", "run"]);

@@ -1,21 +1,22 @@
-//! Entries without a pattern of arguments, with real programs: no argument makes them write to a file or run a program
-//! that nobody allowed.
+//! Entries without a pattern of arguments, with real programs: no argument makes them write to a file or run an
+//! unlisted program.
 
-use super::desk::Desk;
+use super::fixture::PolicyFixture;
 use super::variables::borrow;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// A repository whose configuration runs a program that leaves the canary.
-fn evil_repository(desk: &Desk) {
-    let git = desk.work().join("evil/.git");
+fn evil_repository(fixture: &PolicyFixture) {
+    let git = fixture.work().join("evil/.git");
     for dir in ["objects", "refs"] {
         fs::create_dir_all(git.join(dir)).expect("mkdir");
     }
     fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("write");
-    let touch = desk.work().join("evil/touch");
-    fs::write(&touch, format!("#!/bin/sh\n: > '{}'\n", desk.work().join("canary").display())).expect("write");
+    let touch = fixture.work().join("evil/touch");
+    fs::write(&touch, format!("#!/bin/sh\n: > '{}'\n", fixture.work().join("canary").display()))
+        .expect("write");
     fs::set_permissions(&touch, PermissionsExt::from_mode(0o755)).expect("chmod");
     let program = touch.display();
     let config = format!(
@@ -25,21 +26,24 @@ fn evil_repository(desk: &Desk) {
 }
 
 #[test]
-fn a_listed_program_writes_and_runs_nothing_that_its_arguments_name() {
-    let desk = Desk::listing();
-    borrow(&desk, &["git", "make", "find", "sort", "curl"]);
-    evil_repository(&desk);
-    let canary = desk.work().join("canary");
+fn a_listed_program_cannot_write_or_run_files_named_by_its_arguments() {
+    let fixture = PolicyFixture::listing();
+    borrow(&fixture, &["git", "make", "find", "sort", "curl"]);
+    evil_repository(&fixture);
+    let canary = fixture.work().join("canary");
     let c = canary.to_str().expect("UTF-8");
-    fs::write(desk.work().join("evil/Makefile"), format!("all:\n\ttouch {c}\n")).expect("write");
-    fs::write(desk.work().join("evil/curlrc"), format!("output={c}\n")).expect("write");
-    fs::write(desk.work().join("evil/package.json"), format!("{{\"scripts\": {{\"test\": \"touch {c}\"}}}}"))
-        .expect("write");
+    fs::write(fixture.work().join("evil/Makefile"), format!("all:\n\ttouch {c}\n")).expect("write");
+    fs::write(fixture.work().join("evil/curlrc"), format!("output={c}\n")).expect("write");
+    fs::write(
+        fixture.work().join("evil/package.json"),
+        format!("{{\"scripts\": {{\"test\": \"touch {c}\"}}}}"),
+    )
+    .expect("write");
     for name in ["git", "make", "find", "sort", "curl", "npm", "pip"] {
-        desk.allow(name, None);
+        fixture.allow(name, None);
     }
-    desk.program("npm", "npm");
-    desk.program("pip", "pip");
+    fixture.program("npm", "npm");
+    fixture.program("pip", "pip");
     for line in [
         "git --git-dir=evil/.git x",
         "git push --repo=evil",
@@ -82,29 +86,29 @@ fn a_listed_program_writes_and_runs_nothing_that_its_arguments_name() {
         "pip install ./evil",
         "pip install evil",
     ] {
-        let why = desk.refuses(&line.replace("CANARY", c));
+        let why = fixture.refuses(&line.replace("CANARY", c));
         assert!(why.contains("pattern of its arguments"), "{line}: {why}");
         assert!(!canary.exists(), "{line}");
     }
     // A call may choose the directory. The repository's fsmonitor program and unknown verbs do not run there.
-    let evil = desk.work().join("evil");
-    let _ = desk.exec_as(&json!({"command": "git status", "workdir": evil})).is(200);
-    let _ = desk.exec_as(&json!({"command": "git x", "workdir": evil})).refused(403, "denied");
+    let evil = fixture.work().join("evil");
+    let _ = fixture.exec_as(&json!({"command": "git status", "workdir": evil})).is(200);
+    let _ = fixture.exec_as(&json!({"command": "git x", "workdir": evil})).refused(403, "denied");
     assert!(!canary.exists(), "by the directory of the call");
-    assert!(desk.notes().is_empty(), "{:?}", desk.notes());
-    desk.runs("git --version && find . -name x && sort evil/Makefile && npm test && pip list");
-    desk.runs("curl -sS file:///etc/hostname | sort");
+    assert!(fixture.notes().is_empty(), "{:?}", fixture.notes());
+    fixture.runs("git --version && find . -name x && sort evil/Makefile && npm test && pip list");
+    fixture.runs("curl -sS file:///etc/hostname | sort");
     // With a pattern, the operator decides.
-    desk.allow("sort", Some("-o [^ ]+ evil/Makefile"));
-    desk.runs(&format!("sort -o {c} evil/Makefile"));
+    fixture.allow("sort", Some("-o [^ ]+ evil/Makefile"));
+    fixture.runs(&format!("sort -o {c} evil/Makefile"));
     assert!(canary.exists());
 }
 
 #[test]
-fn git_runs_without_the_systems_configuration_and_without_a_program_that_watches_files() {
-    let desk = Desk::listing();
-    desk.allow("env", Some(""));
-    let env = desk.runs("env");
+fn git_runs_without_system_configuration_and_file_monitor() {
+    let fixture = PolicyFixture::listing();
+    fixture.allow("env", Some(""));
+    let env = fixture.runs("env");
     for line in [
         "GIT_CONFIG_NOSYSTEM=1",
         "GIT_CONFIG_KEY_0=core.fsmonitor",
@@ -119,33 +123,33 @@ fn git_runs_without_the_systems_configuration_and_without_a_program_that_watches
 }
 
 #[test]
-fn a_link_that_a_glob_matches_does_not_run_what_it_leads_to() {
-    let desk = Desk::listing();
-    let tools = desk.work().join("tools");
+fn a_link_matched_by_a_glob_does_not_run_its_target() {
+    let fixture = PolicyFixture::listing();
+    let tools = fixture.work().join("tools");
     fs::create_dir(&tools).expect("mkdir");
-    desk.program_at(&tools.join("good"), "good");
+    fixture.program_at(&tools.join("good"), "good");
     symlink(tools.join("good"), tools.join("alias")).expect("link");
-    let evil = desk.program("evil", "evil");
+    let evil = fixture.program("evil", "evil");
     symlink(&evil, tools.join("link")).expect("link");
     symlink("/bin/sh", tools.join("shell")).expect("link");
     for args in [None, Some(".*")] {
-        desk.allow(&format!("{}/*", tools.display()), args);
+        fixture.allow(&format!("{}/*", tools.display()), args);
         for name in ["link", "shell"] {
-            let why = desk.refuses(&format!("{}/{name} -c x", tools.display()));
+            let why = fixture.refuses(&format!("{}/{name} -c x", tools.display()));
             assert!(why.contains("to which that leads"), "{why}");
         }
     }
-    desk.runs(&format!("{0}/good && {0}/alias", tools.display()));
-    assert_eq!(desk.notes(), ["good:", "good:"]);
+    fixture.runs(&format!("{0}/good && {0}/alias", tools.display()));
+    assert_eq!(fixture.notes(), ["good:", "good:"]);
 }
 
 #[test]
-fn adding_a_program_without_a_pattern_says_what_that_means() {
-    let desk = Desk::listing();
-    let added = desk.served.install.tenure(&["allowlist", "add", "git"]);
+fn adding_a_program_without_a_pattern_explains_the_effect() {
+    let fixture = PolicyFixture::listing();
+    let added = fixture.served.install.tenure(&["allowlist", "add", "git"]);
     let (out, err) = (String::from_utf8_lossy(&added.stdout), String::from_utf8_lossy(&added.stderr));
     assert_eq!(out.trim(), "1");
     assert!(err.contains("--git-dir") && err.contains("any directory") && err.contains("--args"), "{err}");
-    let added = desk.served.install.tenure(&["allowlist", "add", "git", "--args", "status"]);
+    let added = fixture.served.install.tenure(&["allowlist", "add", "git", "--args", "status"]);
     assert!(added.stderr.is_empty(), "{}", String::from_utf8_lossy(&added.stderr));
 }

@@ -1,38 +1,38 @@
-//! The policy judges the variables of a call, and takes the environment of a caller from nobody. Otherwise an entry for
-//! `git` or `make` would let variables write any file and run any program.
+//! The policy judges the variables of a call, and ignores the environment of every caller. Otherwise an entry for `git`
+//! or `make` would let variables write any file and run any program.
 
-use super::desk::{Desk, write_program};
 use super::environment::process;
+use super::fixture::{PolicyFixture, write_program};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Stdio;
 use tenure_it::api::{Api, text};
 
-/// Links programs of this machine into the desk's own.
+/// Links programs of this machine into the fixture's directory.
 #[track_caller]
-pub(crate) fn borrow(desk: &Desk, names: &[&str]) {
+pub(crate) fn borrow(fixture: &PolicyFixture, names: &[&str]) {
     let path = std::env::var_os("PATH").expect("a PATH");
     for name in names {
         let found = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file());
         let found = found.unwrap_or_else(|| panic!("this test needs {name}"));
-        std::os::unix::fs::symlink(found, desk.bin().join(name)).expect("a link");
+        std::os::unix::fs::symlink(found, fixture.bin().join(name)).expect("a link");
     }
 }
 
 #[test]
 fn a_variable_writes_no_file_and_runs_nothing_unasked() {
-    let desk = Desk::listing();
-    borrow(&desk, &["git", "make"]);
-    let canary = desk.work().join("canary");
+    let fixture = PolicyFixture::listing();
+    borrow(&fixture, &["git", "make"]);
+    let canary = fixture.work().join("canary");
     let touch = format!("touch {}", canary.display());
     std::fs::write(
-        desk.work().join("Makefile"),
+        fixture.work().join("Makefile"),
         "x:\n\t$(RM) $(CI) $(DEBUG) x\ny: y.o\n%.o:\n\t$(CC) $(TARGET_ARCH) -o y\n",
     )
     .expect("write");
-    desk.allow("git", None);
-    desk.allow("make", None);
-    desk.allow("/**", Some(".*"));
+    fixture.allow("git", None);
+    fixture.allow("make", None);
+    fixture.allow("/**", Some(".*"));
     let file = canary.to_str().expect("UTF-8");
     let mut tries: Vec<(&str, &str, &str)> = Vec::new();
     for name in ["GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF", "GIT_TRACE_SETUP", "GIT_TRACE_PACKET"] {
@@ -47,7 +47,7 @@ fn a_variable_writes_no_file_and_runs_nothing_unasked() {
     let sneaky = format!("1;{touch}");
     tries.push(("make x", "DEBUG", &sneaky));
     for (command, name, value) in tries {
-        let answer = desk.exec_as(&json!({"command": command, "env": {name: value}}));
+        let answer = fixture.exec_as(&json!({"command": command, "env": {name: value}}));
         assert!(matches!(answer.head.status, 403 | 422), "{name} with {command}: {}", answer.text());
         assert!(!canary.exists(), "{name} with {command}");
     }
@@ -58,7 +58,7 @@ fn a_variable_writes_no_file_and_runs_nothing_unasked() {
         format!("export GIT_TRACE2={file}; git --version"),
     ] {
         // A pattern for all arguments does not cover shell syntax.
-        let answer = desk.exec(&line);
+        let answer = fixture.exec(&line);
         if answer.head.status == 200 {
             assert!(line.starts_with("env "), "{line}");
             std::fs::remove_file(&canary).expect("what the operator's pattern allows");
@@ -67,34 +67,34 @@ fn a_variable_writes_no_file_and_runs_nothing_unasked() {
     }
     let plain =
         json!({"command": "git --version", "env": {"LANG": "C", "TZ": "Europe/Berlin", "NO_COLOR": "1"}});
-    assert_eq!(desk.exec_as(&plain).is(200).json()["exitCode"], 0);
+    assert_eq!(fixture.exec_as(&plain).is(200).json()["exitCode"], 0);
 }
 
 #[test]
-fn a_question_shows_the_variables_and_an_answer_for_always_is_for_these_values_alone() {
-    let desk = Desk::asking();
-    desk.program("tool", "tool");
-    desk.allow("tool", None);
+fn a_question_shows_the_variables_and_always_holds_for_these_values_only() {
+    let fixture = PolicyFixture::asking();
+    fixture.program("tool", "tool");
+    fixture.allow("tool", None);
     let with = |env: Value| json!({"command": "tool a", "env": env});
-    let id = desk.asks_as(&with(json!({"A": "h1dden-value", "LANG": "C"})));
-    let question = &desk.questions()[0];
+    let id = fixture.asks_as(&with(json!({"A": "h1dden-value", "LANG": "C"})));
+    let question = &fixture.questions()[0];
     assert_eq!(question["env"], json!({"A": "h1dden-value", "LANG": "C"}), "{question}");
     assert!(text(&question["why"]).contains("sets A,"), "{question}");
-    let shown = desk.served.install.tenure(&["approvals"]);
+    let shown = fixture.served.install.tenure(&["approvals"]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("with A=h1dden-value") && shown.contains("with LANG=C"), "{shown}");
-    let _ = desk.answer(&id, "allow-always").is(200);
-    desk.output(&id);
-    let again = desk.exec_as(&with(json!({"A": "h1dden-value", "LANG": "de_DE.UTF-8"}))).is(200).json();
+    let _ = fixture.answer(&id, "allow-always").is(200);
+    fixture.output(&id);
+    let again = fixture.exec_as(&with(json!({"A": "h1dden-value", "LANG": "de_DE.UTF-8"}))).is(200).json();
     assert_eq!(again["status"], "completed", "{again}");
     for other in [json!({"A": "other"}), json!({"B": "h1dden-value"}), json!({"A": "h1dden-value", "B": "1"})]
     {
-        let id = desk.asks_as(&with(other));
-        let _ = desk.answer(&id, "deny").is(200);
+        let id = fixture.asks_as(&with(other));
+        let _ = fixture.answer(&id, "deny").is(200);
     }
-    let all = desk.api.get("/v1/approvals?all=true").is(200).text();
+    let all = fixture.api.get("/v1/approvals?all=true").is(200).text();
     assert!(!all.contains("h1dden-value"), "{all}");
-    let kept = grep(desk.served.install.state(), b"h1dden-value");
+    let kept = grep(fixture.served.install.state(), b"h1dden-value");
     assert!(kept.is_empty(), "the value is recorded in {kept:?}");
 }
 
@@ -114,70 +114,70 @@ fn grep(dir: &Path, text: &[u8]) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn the_path_of_a_caller_does_not_say_what_a_bare_name_means() {
+fn the_callers_path_does_not_resolve_bare_program_names() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
     let settings = [("TENURE_EXEC_MODE", "allowlist"), ("TENURE_API_LISTEN", &address.to_string())];
-    let desk = Desk::with(&settings);
-    desk.program("tool", "good");
-    let evil = desk.served.install.dir().join("evil");
+    let fixture = PolicyFixture::with(&settings);
+    fixture.program("tool", "good");
+    let evil = fixture.served.install.dir().join("evil");
     std::fs::create_dir(&evil).expect("mkdir");
-    desk.program_at(&evil.join("tool"), "evil");
-    desk.allow("tool", None);
+    fixture.program_at(&evil.join("tool"), "evil");
+    fixture.allow("tool", None);
     let path = format!("PATH={}:/usr/bin:/bin", evil.display());
     let given =
-        process(&desk, &[path.clone(), format!("GIT_TRACE2={}", desk.work().join("trace").display())]);
+        process(&fixture, &[path.clone(), format!("GIT_TRACE2={}", fixture.work().join("trace").display())]);
     let request = json!({"command": "tool", "process": given});
 
-    let why = desk.exec_as(&request).refused(422, "invalid");
+    let why = fixture.exec_as(&request).refused(422, "invalid");
     assert!(why.contains("process") && why.contains("command line"), "{why}");
-    let token = std::fs::read_to_string(desk.served.install.state().join("api-token")).expect("a token");
+    let token = std::fs::read_to_string(fixture.served.install.state().join("api-token")).expect("a token");
     let bearer = format!("Bearer {}", token.trim());
     let headers = [("Authorization", bearer.as_str()), ("tenure-cli", "1")];
     let body = request.to_string();
     Api::Loopback(address).ask("POST", "/v1/exec", &headers, body.as_bytes()).refused(422, "invalid");
 
-    let reply = desk.exec_from_cli(&request).is(200).json();
-    assert_eq!(reply["output"], format!("good in {}\n", desk.work().display()), "{reply}");
-    let mut cli = desk.served.install.command(&["exec", "--", "tool"]);
+    let reply = fixture.exec_from_cli(&request).is(200).json();
+    assert_eq!(reply["output"], format!("good in {}\n", fixture.work().display()), "{reply}");
+    let mut cli = fixture.served.install.command(&["exec", "--", "tool"]);
     let said = cli.env("PATH", &path["PATH=".len()..]).output().expect("tenure");
     assert!(String::from_utf8_lossy(&said.stdout).starts_with("good in "), "{said:?}");
 
-    let mut cli = desk.served.install.command(&["exec", "--json-in", "-"]);
+    let mut cli = fixture.served.install.command(&["exec", "--json-in", "-"]);
     let mut child = cli.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("tenure");
     std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), body.as_bytes()).expect("write");
     let said = child.wait_with_output().expect("an end");
     assert_eq!(said.status.code(), Some(1), "{said:?}");
     assert!(String::from_utf8_lossy(&said.stderr).contains("process is no field"), "{said:?}");
 
-    let mut mcp = tenure_it::mcp::Client::of(&desk.served.install, &[]);
+    let mut mcp = tenure_it::mcp_client::Client::of(&fixture.served.install, &[]);
     let why = mcp.refused("exec", &request);
     assert!(why.contains("process"), "{why}");
-    assert_eq!(mcp.call("exec", &json!({"command": "tool", "workdir": desk.work()}))["exitCode"], 0);
+    assert_eq!(mcp.call("exec", &json!({"command": "tool", "workdir": fixture.work()}))["exitCode"], 0);
     mcp.leave();
-    assert_eq!(desk.notes(), ["good:"; 3]);
+    assert_eq!(fixture.notes(), ["good:"; 3]);
 }
 
 /// In a run of a session, with requests as our own command line sends them.
 #[test]
-fn the_environment_of_a_session_is_not_taken_though_nothing_is_judged() {
-    let desk = Desk::with(&[("TENURE_EXEC_MODE", "full")]);
-    let evil = desk.served.install.dir().join("evil");
+fn a_sessions_environment_is_ignored_even_in_mode_full() {
+    let fixture = PolicyFixture::with(&[("TENURE_EXEC_MODE", "full")]);
+    let evil = fixture.served.install.dir().join("evil");
     std::fs::create_dir(&evil).expect("mkdir");
-    write_program(&evil.join("tool"), &desk.script("evil"));
-    desk.program("tool", "good");
+    write_program(&evil.join("tool"), &fixture.script("evil"));
+    fixture.program("tool", "good");
     let tenure = tenure_it::install::tenure().to_str().expect("UTF-8").to_owned();
     let path = format!("{}:/usr/bin:/bin", evil.display());
     let run = json!({
         "command": [tenure, "exec", "--", "tool; echo HTTPS_PROXY=$HTTPS_PROXY; pwd"],
-        "session": "agent:a:main", "cwd": desk.work(),
+        "session": "agent:a:main", "cwd": fixture.work(),
         "env": {"PATH": path, "HTTPS_PROXY": "http://evil"},
     });
-    let id = desk.api.start(&run);
-    desk.api.wait(&id);
-    let said = desk.api.get(&format!("/v1/runs/{id}/output")).is(200).text();
+    let id = fixture.api.start(&run);
+    fixture.api.wait(&id);
+    let said = fixture.api.get(&format!("/v1/runs/{id}/output")).is(200).text();
     assert!(said.contains("good in ") && said.contains("HTTPS_PROXY=\n"), "{said}");
-    assert!(said.contains(&format!("\n{}\n", desk.work().display())), "the caller's directory: {said}");
-    assert_eq!(desk.notes(), ["good:"]);
+    assert!(said.contains(&format!("\n{}\n", fixture.work().display())), "the caller's directory: {said}");
+    assert_eq!(fixture.notes(), ["good:"]);
 }
