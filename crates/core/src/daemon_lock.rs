@@ -10,7 +10,7 @@ pub const NAME: &str = "daemon.lock";
 /// Length of the whole text.
 const LENGTH: usize = 512;
 
-/// The daemon that holds the lock, by its own account.
+/// The daemon that holds the lock, as the lock's text describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
     /// The daemon's pid.

@@ -1,10 +1,10 @@
-//! The keys that let go of an attached run without ending it. [`Detach`] takes what is typed and says what to pass on; it
-//! has no clock: whoever reads the terminal calls [`Detach::flush`] when nothing more was typed for a moment, so that a
-//! first key alone is not held back for ever.
+//! The keys that detach from a run without ending it. [`Detach`] takes the typed bytes and returns those to pass
+//! on. It has no clock: whoever reads the terminal calls [`Detach::flush`] after a short pause in the typing, so
+//! that a first key alone is not held back for ever.
 
 use crate::keys::{self, Modes, UnknownKey};
 
-/// What is typed to let go.
+/// The key sequence that detaches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DetachKeys {
     bytes: Vec<u8>,
@@ -13,21 +13,21 @@ pub struct DetachKeys {
 /// Detach keys that are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDetachKeys {
-    /// One is no key.
+    /// A word is not the name of a key.
     #[error(transparent)]
     Key(#[from] UnknownKey),
-    /// There is none.
+    /// The list is empty.
     #[error("no detach keys: write them as in \"C-p C-q\", or \"none\" for none")]
     Empty,
 }
 
 impl DetachKeys {
-    /// Never let go.
+    /// Returns no keys: nothing detaches.
     pub fn none() -> Self {
         Self { bytes: Vec::new() }
     }
 
-    /// Reads keys as in `C-p C-q`, `ctrl-p,ctrl-q` or `none`.
+    /// Parses keys such as `C-p C-q`, `ctrl-p,ctrl-q` or `none`.
     pub fn parse(text: &str) -> Result<Self, BadDetachKeys> {
         if text.trim() == "none" {
             return Ok(Self::none());
@@ -42,31 +42,31 @@ impl DetachKeys {
     }
 }
 
-/// The search for the detach keys in what is typed.
+/// Searches typed bytes for the detach keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detach {
     keys: Vec<u8>,
-    /// How many of the keys were typed last and are held back.
+    /// The number of held back bytes: the part of the keys that was typed last.
     typed: usize,
 }
 
-/// What became of some typed bytes.
+/// The result of feeding some typed bytes.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fed {
-    /// What to pass on to the run.
+    /// The bytes to pass on to the run.
     pub pass: Vec<u8>,
-    /// Whether to let go; what was typed after the keys is for nobody.
+    /// True to detach; bytes typed after the keys are discarded.
     pub detach: bool,
 }
 
 impl Detach {
-    /// Nothing was typed yet.
+    /// Starts with nothing typed.
     pub fn new(keys: DetachKeys) -> Self {
         Self { keys: keys.bytes, typed: 0 }
     }
 
-    /// Takes in typed bytes.
+    /// Takes typed bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Fed {
         let mut fed = Fed::default();
         for &byte in bytes {
@@ -80,18 +80,18 @@ impl Detach {
         fed
     }
 
-    /// Whether something is held back.
+    /// Returns true if bytes are held back.
     pub fn holds(&self) -> bool {
         self.typed > 0
     }
 
-    /// Gives out what is held back: no more was typed for a while, or nothing more will be.
+    /// Returns the held back bytes, because nothing more was typed for a while, or nothing more will be.
     pub fn flush(&mut self) -> Vec<u8> {
         self.keys[..std::mem::take(&mut self.typed)].to_vec()
     }
 
-    /// What is certainly not part of the keys any more. Their beginning may lie within what was held back: of `a a b`
-    /// after `a a a` only the first is passed on.
+    /// Returns the bytes that can no longer be part of the keys. The keys may begin within the held back bytes: of
+    /// `a a b` after `a a a`, only the first is passed on.
     fn take(&mut self, byte: u8) -> Vec<u8> {
         let mut held = self.keys[..self.typed].to_vec();
         held.push(byte);

@@ -1,8 +1,10 @@
 //! Line-by-line differences between two texts.
 
+use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices, group_diff_ops};
+
 /// Number of unchanged lines shown around a change.
 const AROUND: usize = 2;
-/// Maximum number of line pairs to compare: beyond that, all of it is new.
+/// Maximum number of line pairs to compare: beyond that, all lines are shown as removed and added.
 const PAIRS: usize = 250_000;
 
 /// A line of a diff.
@@ -18,67 +20,41 @@ pub enum Line<'a> {
     Skipped(usize),
 }
 
-/// Returns the differences between two texts.
+/// Returns the differences between two texts. Unchanged lines that are far from any change are left out.
 pub fn between<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let mut all = Vec::new();
+    let mut shown = 0;
+    let skip = |all: &mut Vec<Line<'a>>, count| all.extend((count > 0).then_some(Line::Skipped(count)));
+    for group in group_diff_ops(compare(&old, &new), AROUND) {
+        skip(&mut all, group.first().map_or(0, |op| op.old_range().start - shown));
+        for op in &group {
+            all.extend(op.iter_changes(&old, &new).map(|change| match change.tag() {
+                ChangeTag::Equal => Line::Same(change.value()),
+                ChangeTag::Delete => Line::Gone(change.value()),
+                ChangeTag::Insert => Line::Come(change.value()),
+            }));
+            shown = op.old_range().end;
+        }
+    }
+    skip(&mut all, old.len() - shown);
+    all
+}
+
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    let mut all: Vec<Line<'a>> = old[..head].iter().map(|line| Line::Same(line)).collect();
-    middle(a, b, &mut all);
-    all.extend(old[old.len() - tail..].iter().map(|line| Line::Same(line)));
-    shortened(&all)
-}
-
-/// Compares lines; the longest common part stays.
-fn middle<'a>(a: &[&'a str], b: &[&'a str], all: &mut Vec<Line<'a>>) {
-    if a.len().saturating_mul(b.len()) > PAIRS {
-        all.extend(a.iter().map(|line| Line::Gone(line)));
-        all.extend(b.iter().map(|line| Line::Come(line)));
-        return;
+    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
+    if old_len.saturating_mul(new_len) <= PAIRS {
+        return capture_diff_slices(Algorithm::Myers, old, new);
     }
-    let width = b.len() + 1;
-    let mut common = vec![0_u32; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            common[i * width + j] = if a[i] == b[j] {
-                common[(i + 1) * width + j + 1] + 1
-            } else {
-                common[(i + 1) * width + j].max(common[i * width + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && a[i] == b[j] {
-            all.push(Line::Same(a[i]));
-            (i, j) = (i + 1, j + 1);
-        } else if j == b.len() || i < a.len() && common[(i + 1) * width + j] >= common[i * width + j + 1] {
-            all.push(Line::Gone(a[i]));
-            i += 1;
-        } else {
-            all.push(Line::Come(b[j]));
-            j += 1;
-        }
-    }
-}
-
-/// Leaves out unchanged lines that are far from any change.
-fn shortened<'a>(all: &[Line<'a>]) -> Vec<Line<'a>> {
-    let is_same = |line: &Line<'_>| matches!(line, Line::Same(_));
-    let near = |at: usize| {
-        let around = at.saturating_sub(AROUND)..(at + AROUND + 1).min(all.len());
-        all[around].iter().any(|line| !is_same(line))
-    };
-    let mut short = Vec::new();
-    for (at, line) in all.iter().enumerate() {
-        match short.last_mut() {
-            _ if near(at) => short.push(line.clone()),
-            Some(Line::Skipped(count)) => *count += 1,
-            _ => short.push(Line::Skipped(1)),
-        }
-    }
-    short
+    let same = |old_index, new_index, len| DiffOp::Equal { old_index, new_index, len };
+    let all = [
+        same(0, 0, head),
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        same(head + old_len, head + new_len, tail),
+    ];
+    all.into_iter().filter(|op| !op.old_range().is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -100,8 +76,10 @@ mod tests {
 
     #[test]
     fn very_long_texts_are_not_compared_line_by_line() {
-        let (old, new) = ("a\n".repeat(600), "b\n".repeat(600));
+        let text = |line: &str| format!("head\n{}tail", format!("{line}\n").repeat(600));
+        let (old, new) = (text("a"), text("b"));
         let lines = between(&old, &new);
-        assert_eq!((lines.len(), &lines[0], &lines[600]), (1200, &Gone("a"), &Come("b")));
+        assert_eq!((lines.len(), &lines[0], &lines[1]), (1202, &Same("head"), &Gone("a")));
+        assert_eq!((&lines[601], &lines[1201]), (&Come("b"), &Same("tail")));
     }
 }

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-/// The longest duration anyone may ask for: a year. Beyond it a typing error is likelier than a wish.
+/// The longest accepted duration: a year. Beyond it, a typing error is likelier than a wish.
 const LONGEST: Duration = Duration::from_hours(366 * 24);
 
 /// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
-    /// Not a number with a unit.
+    /// The text is not a number with a unit.
     #[error("{0:?} is not a duration: write a whole number and a unit, as in 500ms, 2s, 5m or 1h (0 = off)")]
     Malformed(String),
-    /// More than a year.
+    /// The duration is longer than a year.
     #[error("{0:?} is too long: the longest duration is one year")]
     TooLong(String),
 }
 
-/// Reads a duration; `None` is "off".
+/// Parses a duration; `None` is "off".
 pub fn parse(text: &str) -> Result<Option<Duration>, BadDuration> {
     let malformed = || BadDuration::Malformed(text.to_owned());
     let too_long = || BadDuration::TooLong(text.to_owned());
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Option<Duration>, BadDuration> {
         "" if digits.bytes().all(|b| b == b'0') => return Ok(None),
         _ => return Err(malformed()),
     };
-    // Only digits are left, so the one way to fail is to overflow.
+    // Only digits are left, so an overflow is the only possible error.
     let number: u64 = digits.parse().map_err(|_| too_long())?;
     let length = number.checked_mul(scale).map(Duration::from_millis).ok_or_else(too_long)?;
     if length > LONGEST {
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Option<Duration>, BadDuration> {
     Ok((!length.is_zero()).then_some(length))
 }
 
-/// Writes a duration as a person reads it: `350 ms`, `2.4 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats a duration for people: `350 ms`, `2.4 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn show(length: Duration) -> String {
     let ms = length.as_millis();
     let s = length.as_secs();

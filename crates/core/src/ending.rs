@@ -1,35 +1,35 @@
-//! Why a run was ended and how it ended. An ending is written once, by whoever saw it (I3); what is not
-//! known is `None` or [`Reason::ReconciledStale`], never a made-up number.
+//! The cause for which a run was ended, and its ending. An ending is written once, by whoever saw it (I3); unknown
+//! parts are `None` or [`Reason::ReconciledStale`], never a made-up number.
 
 use crate::signal;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
 
-/// How the root process ended.
+/// The exit of the root process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// It exited with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// This signal ended it.
+    /// The process was ended by this signal.
     Signal(i32),
 }
 
-/// Why somebody other than the command itself ended the run. The first cause stands (I7).
+/// The cause for which Tenure, not the command itself, ended the run. The first cause stands (I7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// A client asked.
+    /// A client cancelled the run.
     ManualCancel,
     /// The overall limit passed.
     OverallTimeout,
     /// The command was silent for too long.
     NoOutputTimeout,
-    /// Whoever the run belonged to is gone.
+    /// The owner of the run is gone.
     OwnerLost,
 }
 
-/// Why a run ended, as every face spells it.
+/// The reason why a run ended, as every face spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -37,7 +37,7 @@ pub enum Reason {
     Exit,
     /// A signal that Tenure did not send ended the command.
     Signal,
-    /// A client cancelled it.
+    /// A client cancelled the run.
     ManualCancel,
     /// The overall limit passed.
     OverallTimeout,
@@ -47,14 +47,14 @@ pub enum Reason {
     SpawnError,
     /// A process left the run's session and outlived the root.
     OwnershipEscape,
-    /// Whoever the run belonged to is gone.
+    /// The owner of the run is gone.
     OwnerLost,
-    /// A later look found no process and no ending: how it ended is unknown.
+    /// A later reconcile found neither process nor ending: the true ending is unknown.
     ReconciledStale,
 }
 
 impl Reason {
-    /// Every reason there is.
+    /// Every reason.
     pub const ALL: [Self; 9] = [
         Reason::Exit,
         Reason::Signal,
@@ -95,76 +95,77 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a command could not be started.
+/// The error because of which a command could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnError {
-    /// What a person reads: the step that failed and the system's word for it.
+    /// The step that failed, and the system's error text.
     pub detail: String,
-    /// Whether the program does not exist (127) or could not be started for another reason (126).
+    /// True if the program does not exist (exit code 127); false for any other error (126).
     pub not_found: bool,
 }
 
-/// How the detail of a run begins that got no terminal. Frozen: the exec tool tries again without one.
+/// The beginning of a spawn error's detail if no terminal could be opened. Frozen: the exec tool then tries again
+/// without a terminal.
 pub const NO_PTY: &str = "no pty can be had";
 
-/// How many leftovers the sentence about an ending names.
+/// The number of leftovers that the sentence about an ending names.
 const LEFTOVERS_IN_SENTENCE: usize = 3;
 
-/// A process, named for people.
+/// A process, described for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessNote {
-    /// Its pid at the time.
+    /// The pid at the time.
     pub pid: i32,
-    /// Its executable, where that could be read.
+    /// The executable, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exe: Option<String>,
 }
 
-/// How a run ended: the `termination` of every face.
+/// The ending of a run: the `termination` of every face.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Termination {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The root's exit code, if it exited and that was seen.
+    /// The root's exit code, if the root was seen to exit.
     pub exit_code: Option<i32>,
-    /// The signal that ended the root, if one did and that was seen.
+    /// The signal that ended the root, if that was seen.
     pub signal: Option<i32>,
-    /// Whether every process of the boundary was seen gone (I8).
+    /// True if every process of the boundary was seen gone (I8).
     pub confirmed: bool,
-    /// Who was still alive when the stop was given up.
+    /// The processes that were still alive when the stop was given up.
     #[serde(default)]
     pub survivors: Vec<ProcessNote>,
-    /// How many processes of the run's own session outlived the root and were ended.
+    /// The number of processes of the run's own session that outlived the root and were ended.
     #[serde(default)]
     pub leftovers: u32,
     /// The first of those leftovers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftover_processes: Vec<ProcessNote>,
-    /// Who had left the session and outlived the root.
+    /// The processes that had left the session and outlived the root.
     #[serde(default)]
     pub escapees: Vec<ProcessNote>,
-    /// Whether a stranger still held the output when reading was given up.
+    /// True if a foreign process still held the output when reading was given up.
     #[serde(default)]
     pub output_open: bool,
-    /// More, in a person's words.
+    /// More details, for people.
     #[serde(default)]
     pub detail: Option<String>,
 }
 
-/// How many SIGKILLs of each kind it took to clean up. Only those count that reached somebody.
+/// The number of SIGKILLs of each kind that the cleanup took. Only those that reached a process count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kills {
-    /// Single processes.
+    /// SIGKILLs to single processes.
     pub pid: u32,
-    /// Strokes at the root's whole group.
+    /// SIGKILLs to the root's whole group.
     pub pgid: u32,
-    /// Strokes at the run's whole cgroup.
+    /// SIGKILLs to the run's whole cgroup.
     pub cgroup: u32,
-    /// Strokes at the run's whole job.
+    /// SIGKILLs to the run's whole job.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub job: u32,
 }
@@ -174,33 +175,33 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// What is left of a code in the byte that most systems have for one: a failure stays one.
+/// Reduces an exit code to the byte that most systems have for it; a failure never becomes 0.
 fn in_a_byte(code: i32) -> u8 {
     let [low, ..] = code.to_le_bytes();
     if low == 0 && code != 0 { u8::MAX } else { low }
 }
 
 impl Kills {
-    /// Whether nobody had to be killed.
+    /// Returns true if nothing had to be killed.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Termination {
-    /// The ending of a command that was never executed: nothing of it is alive.
+    /// Returns the ending of a command that was never executed: none of its processes is alive.
     pub fn not_started(error: &SpawnError) -> Self {
         let code = if error.not_found { 127 } else { 126 };
         Self { exit_code: Some(code), ..Self::new(Reason::SpawnError, None, Some(error.detail.clone())) }
     }
 
-    /// The ending of a command that was never executed because a part of Tenure failed or was killed. That is not the
-    /// command's fault: it may be started again.
+    /// Returns the ending of a command that was never executed because a part of Tenure failed or was killed. The
+    /// command is not at fault: it may be started again.
     pub fn never_started(detail: String) -> Self {
         Self { exit_code: Some(125), ..Self::new(Reason::SpawnError, None, Some(detail)) }
     }
 
-    /// A confirmed ending with nothing left over.
+    /// Returns a confirmed ending with nothing left over.
     pub fn new(reason: Reason, exit: Option<Exit>, detail: Option<String>) -> Self {
         let (exit_code, signal) = match exit {
             Some(Exit::Code(code)) => (Some(code), None),
@@ -221,7 +222,7 @@ impl Termination {
         }
     }
 
-    /// The exit code of `tenure run` and `tenure wait` for this ending.
+    /// Returns the exit code of `tenure run` and `tenure wait` for this ending.
     pub fn code(&self) -> u8 {
         match self.reason {
             Reason::Exit | Reason::Signal | Reason::SpawnError => match (self.exit_code, self.signal) {
@@ -236,7 +237,7 @@ impl Termination {
         }
     }
 
-    /// The ending in one clause, as the line that `tenure run` closes with.
+    /// Returns the ending as one clause, as in the last line of `tenure run`.
     pub fn sentence(&self) -> String {
         let how = match (self.exit_code, self.signal) {
             (Some(code), _) => format!("exit {code}"),
@@ -277,7 +278,7 @@ impl Termination {
         text
     }
 
-    /// The leftovers' names for the sentence, as far as they are known and few.
+    /// Returns the first leftovers' names for the sentence, if they are known.
     fn leftover_names(&self) -> String {
         let first = &self.leftover_processes[..self.leftover_processes.len().min(LEFTOVERS_IN_SENTENCE)];
         if first.is_empty() {
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn every_reason_is_in_the_list_of_all() {
-        // A reason that is added does not compile here, and is in the list once it does.
+        // A new reason does not compile here, and once it does, the list must have it.
         let next = |reason| match reason {
             Reason::Exit => Some(Reason::Signal),
             Reason::Signal => Some(Reason::ManualCancel),

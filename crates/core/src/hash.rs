@@ -1,15 +1,15 @@
-//! FNV-1a: tells a torn or edited record from a whole one, and one command line from another. It is no
-//! defence against somebody who wants a collision, and nothing here relies on it for that.
+//! FNV-1a: tells a torn or edited record from a whole one, and one command line from another. Collisions can be
+//! made on purpose, and nothing here relies on the opposite.
 
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// The 64-bit FNV-1a hash of `bytes`.
+/// Returns the 64-bit FNV-1a hash of `bytes`.
 pub fn fnv64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-/// The hash of a command line, each argument ended by a NUL, as sixteen hex digits.
+/// Returns the hash of a command line, each argument ended by a NUL, as sixteen hex digits.
 pub fn command_hash(argv: &[Vec<u8>]) -> String {
     let mut joined = Vec::new();
     for argument in argv {

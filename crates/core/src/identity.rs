@@ -1,14 +1,14 @@
-//! What makes a process *that* process, what the system says of it now, and the proof that lets it be
-//! signalled (I1). The proof exists only inside [`Evidence::Same`], and only [`judge`] makes that.
+//! The identity of a process, the evidence about it now, and the proof that lets it be signalled (I1). The proof
+//! exists only inside [`Evidence::Same`], and only [`judge`] makes that.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where an identity holds: one boot of one machine, one pid namespace.
+/// The scope of an identity: one boot of one machine, and one pid namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The machine's id, where it has one.
+    /// The machine's id, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<String>,
     /// The boot's id.
@@ -17,53 +17,53 @@ pub struct Place {
     pub pid_namespace: u64,
 }
 
-/// What makes a process that process. Pid and start time alone are not enough: the clock tick is coarse and
-/// a pid can come round within one, so the kernel's own process inode is part of it where there is one.
+/// The identity of a process. Pid and start time alone are not enough: the clock tick is coarse and a pid can be
+/// reused within one tick. So the kernel's own process inode is part of it where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// Where the pid counts.
+    /// The scope in which the pid is meaningful.
     #[serde(flatten)]
     pub place: Place,
     /// The process id.
     pub pid: i32,
-    /// When it started, in the system's own unit since boot.
+    /// The start time, in the system's own unit since boot.
     pub start_time: u64,
     /// The process's inode in the kernel's process file system, unique for one boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pidfs_inode: Option<u64>,
 }
 
-/// What the system says of one pid, at one place, now.
+/// The system's information about one pid, in one scope, now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sighting {
     /// A process with that pid exists.
     Found {
-        /// Its start time.
+        /// The process's start time.
         start_time: u64,
-        /// Its process inode, where the kernel has one.
+        /// The process's inode, if the kernel has one.
         pidfs_inode: Option<u64>,
     },
     /// No process has that pid.
     NoSuchProcess,
-    /// The system would not say.
+    /// The system gave no answer.
     Unreadable(String),
 }
 
-/// What the system says now of a recorded identity.
+/// The comparison of a recorded identity with the system's present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
-    /// It is that process; here is the right to signal it.
+    /// The process is the recorded one; this is the right to signal it.
     Same(Held),
-    /// The pid belongs to somebody else now.
+    /// The pid belongs to another process now.
     Other,
-    /// No such process.
+    /// The process is gone.
     Gone,
-    /// It cannot be told (I6: leave it alone and say so).
+    /// The system cannot tell (I6: leave it alone and say so).
     Unreadable(String),
 }
 
-/// The right to signal one process. It cannot be made by hand: it comes out of [`judge`].
+/// The right to signal one process. Only [`judge`] makes it; it cannot be constructed:
 ///
 /// ```compile_fail,E0451
 /// use tenure_core::identity::{Held, Identity};
@@ -72,7 +72,7 @@ pub enum Evidence {
 /// }
 /// ```
 ///
-/// Nor can it be read from anywhere:
+/// Nor can it be deserialized:
 ///
 /// ```compile_fail,E0277
 /// use tenure_core::identity::Held;
@@ -86,7 +86,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Whom it lets signal.
+    /// Returns the identity of the process that may be signalled.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }

@@ -1,5 +1,5 @@
-//! Opaque ids. Each kind is its own type; all are 24 lower-case hex digits drawn at random, so that a short
-//! prefix is unique in practice and an id is always a safe file name. Drawing the bytes is `os`'s job.
+//! Opaque ids. Each kind is its own type. All are 24 random lower-case hex digits, so that a short prefix is unique
+//! in practice and an id is always a safe file name. `os` draws the random bytes.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,12 +22,12 @@ macro_rules! ids {
         pub struct $name(String);
 
         impl $name {
-            /// The id made of these random bytes.
+            /// Makes an id of random bytes.
             pub fn from_random(bytes: [u8; DIGITS / 2]) -> Self {
                 Self(bytes.iter().map(|b| format!("{b:02x}")).collect())
             }
 
-            /// The id's digits.
+            /// Returns the id's digits.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -64,40 +64,66 @@ macro_rules! ids {
 }
 
 ids! {
-    /// One run: an owned process tree.
+    /// The id of a run: an owned process tree.
     RunId;
-    /// One lease: the right to act on a run. It travels in the run's environment.
+    /// The id of a lease: the right to act on a run. It is in the run's environment.
     LeaseId;
-    /// One installation's stable identity.
+    /// The stable id of an installation.
     InstanceId;
-    /// One nursery process.
+    /// The id of a nursery process.
     NurseryId;
-    /// One registry file. A copy of the file gets another id.
+    /// The id of a registry file. A copy of the file gets another id.
     RegistryId;
-    /// One turn of a session: a message and what came of it. It has the id already while the message waits.
+    /// The id of a turn of a session: a message and its result. The turn has it from the moment the message is
+    /// queued.
     TurnId;
-    /// One task: the promise to tell an owner how background work went.
+    /// The id of a task: the promise to tell an owner how background work went.
     TaskId;
 }
 
 /// Minimum length of an id prefix that may end, remove or decide something.
 pub const SHORTEST_PREFIX: usize = 4;
 
-/// A prefix that is too short to end, remove or decide anything by.
+/// An id prefix that is too short to end, remove or decide anything.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("id prefix {text:?} is too short: give at least {SHORTEST_PREFIX} characters")]
 pub struct PrefixTooShort {
     text: String,
 }
 
-/// Refuses a prefix so short that a typo could mean another run. A text that no id begins with passes: the lookup finds
-/// nothing by it.
+/// Refuses a prefix so short that a typo could mean another run. A text that no id begins with passes: the lookup
+/// finds nothing by it.
 pub fn check_prefix(text: &str) -> Result<(), PrefixTooShort> {
     let begins_ids = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
     if begins_ids && text.len() < SHORTEST_PREFIX {
         return Err(PrefixTooShort { text: text.to_owned() });
     }
     Ok(())
+}
+
+/// An ambiguous prefix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{count} {what} have ids that begin with {text}: write more of it")]
+pub struct AmbiguousPrefix {
+    count: usize,
+    what: &'static str,
+    text: String,
+}
+
+/// Finds the item that an id or a unique prefix of it means. `what` is the word for all of them. An empty text,
+/// such as a script's empty variable, means none.
+pub fn find_by_prefix<T>(
+    text: &str,
+    what: &'static str,
+    all: impl IntoIterator<Item = T>,
+    id: impl Fn(&T) -> &str,
+) -> Result<Option<T>, AmbiguousPrefix> {
+    let mut found = all.into_iter().filter(|one| !text.is_empty() && id(one).starts_with(text));
+    let first = found.next();
+    match found.count() {
+        0 => Ok(first),
+        more => Err(AmbiguousPrefix { count: more + 1, what, text: text.to_owned() }),
+    }
 }
 
 fn check(text: &str) -> Result<(), NotAnId> {
@@ -125,6 +151,15 @@ mod tests {
         assert_eq!(check_prefix("zz"), Ok(()), "no id begins so");
         let refused = check_prefix("abc").unwrap_err().to_string();
         assert_eq!(refused, "id prefix \"abc\" is too short: give at least 4 characters");
+    }
+
+    #[test]
+    fn a_prefix_means_the_only_id_that_begins_with_it() {
+        let find = |text| find_by_prefix(text, "runs", ["ab1", "ab2", "c"], |id| *id);
+        assert_eq!((find("ab2"), find("c")), (Ok(Some("ab2")), Ok(Some("c"))));
+        assert_eq!((find("d"), find("")), (Ok(None), Ok(None)));
+        let refused = find("a").unwrap_err().to_string();
+        assert_eq!(refused, "2 runs have ids that begin with a: write more of it");
     }
 
     #[test]

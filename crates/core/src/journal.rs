@@ -1,5 +1,5 @@
-//! What a keeper did and why, for people who ask later: one JSON line an entry, the first [`MOST`] of them. It is no
-//! record: nothing is decided by it, and a line that is torn or not understood is passed over.
+//! The journal of a keeper: its actions and their reasons, for people who ask later. The file has one JSON line per
+//! entry, and the first [`MOST`] of them. No decision depends on it; a torn or unknown line is skipped.
 
 use crate::ending::{Cause, Exit, ProcessNote};
 use crate::record::Boundary;
@@ -7,71 +7,71 @@ use crate::signal::Signal;
 use crate::wire::Via;
 use serde::{Deserialize, Serialize};
 
-/// How many entries a journal has before [`What::MoreNotWritten`] ends it.
+/// Maximum number of entries of a journal; [`What::MoreNotWritten`] follows them.
 pub const MOST: usize = 200;
 
-/// One entry.
+/// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// When.
+    /// The time.
     pub at_ms: u64,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum What {
     /// The command executes.
     Started {
-        /// The root.
+        /// The root's pid.
         pid: i32,
-        /// Its executable, where it could be found.
+        /// The root's executable, if it could be found.
         exe: Option<String>,
-        /// What encloses the tree.
+        /// The boundary of the tree.
         boundary: Boundary,
     },
-    /// The command wrote something for the first time.
+    /// The command wrote its first output.
     FirstOutput,
-    /// The run is being ended, or its root has ended by itself.
+    /// The run is being ended, or its root has exited by itself.
     Exiting {
-        /// Why somebody other than the command itself ends it.
+        /// The cause, if the command itself did not end the run.
         cause: Option<Cause>,
-        /// How the root ended, if that came first.
+        /// The root's exit, if it came first.
         exit: Option<Exit>,
-        /// More, in a person's words.
+        /// More details, for people.
         detail: Option<String>,
     },
-    /// A signal reached somebody. One that is sent again to the same target while a tree is hunted is not said again.
+    /// A signal reached its target. Repeats of a signal to the same target are not recorded while a tree is killed.
     Signalled {
-        /// Which.
+        /// The signal.
         signal: Signal,
-        /// Whom.
+        /// The target.
         target: Target,
-        /// What allowed it (I1).
+        /// The proof that allowed the signal (I1).
         proof: Proof,
     },
-    /// So many processes of the run's own session outlived the root.
+    /// Processes of the run's own session outlived the root.
     Leftovers {
-        /// How many.
+        /// The number of leftovers.
         count: u32,
-        /// The first of them. Older keepers do not name them.
+        /// The first leftovers. Older keepers do not name them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         processes: Vec<ProcessNote>,
     },
-    /// These had left the session and outlived the root.
+    /// Processes that had left the session outlived the root.
     Escapees {
-        /// Who.
+        /// The escapees.
         processes: Vec<ProcessNote>,
     },
     /// The stop was given up.
     GivenUp,
-    /// These were still alive then.
+    /// Processes were still alive when the stop was given up.
     Survivors {
-        /// Who.
+        /// The survivors.
         processes: Vec<ProcessNote>,
     },
     /// The last holder of the lease is gone.
@@ -85,9 +85,9 @@ pub enum What {
     HolderReleased,
     /// A holder of an older epoch was turned away (I5).
     EpochRefused {
-        /// The one that it came with.
+        /// The refused holder's epoch.
         epoch: u64,
-        /// The one that holds.
+        /// The present holder's epoch.
         current: u64,
     },
     /// Another daemon asked for the run, and the keeper asked the present holder whether it still holds it.
@@ -100,12 +100,12 @@ pub enum What {
         /// The refused daemon's epoch.
         epoch: u64,
     },
-    /// There is more, which is not written.
+    /// The journal is full; later entries are not written.
     MoreNotWritten,
 }
 
 impl What {
-    /// Returns true if the registry records it as an event of its own.
+    /// Returns true if the registry records the entry as an event of its own.
     pub fn is_event(&self) -> bool {
         match self {
             What::Signalled { .. }
@@ -127,55 +127,56 @@ impl What {
     }
 }
 
-/// Whom a signal was for.
+/// The target of a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Target {
-    /// The group that the root leads, in one stroke.
+    /// The group that the root leads, in one call.
     Group {
-        /// Its number.
+        /// The group's number.
         pgid: i32,
     },
-    /// Everybody in the run's cgroup, in one stroke.
+    /// All processes in the run's cgroup, in one call.
     Cgroup {
-        /// Its directory.
+        /// The cgroup's directory.
         path: String,
     },
-    /// Everybody in the run's job, in one stroke.
+    /// All processes in the run's job, in one call.
     Job {
-        /// What the system knows it by.
+        /// The job's name in the system.
         name: String,
     },
-    /// One process.
+    /// A single process.
     Process {
-        /// Its number.
+        /// The process's pid.
         pid: i32,
-        /// When it started, in the system's own unit since boot.
+        /// The start time, in the system's own unit since boot.
         start_time: u64,
     },
 }
 
-/// Why a target was known to be the run's.
+/// The proof that a target belongs to the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// The root was not reaped, so the number of its group could be nobody else's.
+    /// The root was not reaped, so no other group could have its number.
     UnreapedRoot,
     /// The cgroup was made for the run.
     RunCgroup,
     /// The job was made for the run.
     RunJob,
-    /// A pidfd of one that descends from the root by living parents.
+    /// A pidfd of a process that descends from the root by living parents.
     Child,
-    /// A pidfd of one that came back to the keeper, or to the nursery after it.
+    /// A pidfd of a process that was reparented to the keeper, or to the nursery after it.
     Adopted,
-    /// One in the session of the root, which lived or was not reaped, so that the session's number could be nobody else's.
+    /// A process in the root's session. The root was alive or not reaped, so no other session could have its
+    /// number.
     InSession,
-    /// A pidfd of one in the run's cgroup.
+    /// A pidfd of a process in the run's cgroup.
     InCgroup,
-    /// A handle of one in the run's job.
+    /// A handle of a process in the run's job.
     InJob,
-    /// A pidfd of one that carries the lease in its environment.
+    /// A pidfd of a process that has the lease in its environment.
     LeaseMark,
 }
 
@@ -192,14 +193,14 @@ impl From<Via> for Proof {
     }
 }
 
-/// An entry as it stands in the file.
+/// Formats an entry as its line in the file.
 pub fn line(entry: &Entry) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).expect("an entry has no map with keys that are not strings");
     line.push(b'\n');
     line
 }
 
-/// The entries of a journal, as far as they are whole and understood.
+/// Parses a journal; skips lines that are torn or not understood.
 pub fn read(bytes: &[u8]) -> Vec<Entry> {
     bytes.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }

@@ -1,6 +1,6 @@
 //! Keys by name, and the bytes that a terminal sends for them (`send-keys`, `paste`, detach keys). The bytes are
-//! xterm's; which modes are on, the screen knows. A modifier that these bytes cannot carry, as in Ctrl-Enter, is
-//! dropped, as terminals do. Writing them anywhere is not done here.
+//! xterm's; the screen knows the modes that are on. A modifier that these bytes cannot carry, as in Ctrl-Enter, is
+//! dropped, as terminals do. Nothing here writes them anywhere.
 
 mod names;
 #[cfg(test)]
@@ -11,7 +11,7 @@ mod tests;
 use names::NAMES;
 use std::fmt;
 
-/// One key with its modifiers.
+/// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     base: Base,
@@ -29,9 +29,9 @@ enum Base {
     Cursor(char),
     /// F1 to F4, by the letter that ends its sequence.
     Function(char),
-    /// The others, by the number in their sequence.
+    /// Any other key, by the number in its sequence.
     Numbered(u8),
-    /// A key of the keypad, by its character, and the letter that ends its sequence in application mode.
+    /// A keypad key: its character, and the letter that ends its sequence in application mode.
     Keypad(char, char),
 }
 
@@ -43,16 +43,16 @@ struct Held {
     ctrl: bool,
 }
 
-/// What the program in the terminal has switched on.
+/// The keyboard modes that the program in the terminal has switched on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Modes {
     /// Cursor keys are sent as application keys (DECCKM).
     pub application_cursor: bool,
-    /// So is the keypad (DECKPAM).
+    /// The keypad sends application keys (DECKPAM).
     pub application_keypad: bool,
 }
 
-/// A text that names no key that can be sent.
+/// A text that does not name a key with a code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownKey {
     /// No key has this name.
@@ -60,20 +60,20 @@ pub enum UnknownKey {
     NoSuchKey {
         /// The text, cut if it is long.
         text: String,
-        /// Names like it.
+        /// Similar names.
         near: Vec<&'static str>,
     },
-    /// No terminal has a code for it.
+    /// No terminal has a code for the key.
     #[error("{text:?} has no code that a terminal could send{}", shift_hint(*.shift))]
     NoCode {
-        /// The key as asked for.
+        /// The key as written.
         text: String,
-        /// Whether it is shift that it cannot take.
+        /// True if the key has no code because of its shift.
         shift: bool,
     },
 }
 
-/// A text that is no list of bytes.
+/// A text that is not a list of bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no byte in hexadecimal: write 1b or 0x1b, or several as 1b5b41")]
 pub struct BadHex {
@@ -95,7 +95,7 @@ fn shift_hint(shift: bool) -> &'static str {
     if shift { ": write the character that shift makes of it" } else { "" }
 }
 
-/// The key that a text names: a single character, a name, either after `C-`, `M-` and `S-` in any order, or `^x`.
+/// Parses a key: a single character, a name, either of them after `C-`, `M-` and `S-` in any order, or `^x`.
 pub fn parse(text: &str) -> Result<Key, UnknownKey> {
     let mut held = Held::default();
     let mut rest = text;
@@ -132,7 +132,7 @@ enum Modifier {
     Shift,
 }
 
-/// The modifier that a text begins with, if a key is left after it: `C--` is Ctrl and a dash, `^` is a caret.
+/// Splits a modifier off the text, if a key is left after it: `C--` is Ctrl and a dash, `^` is a caret.
 fn modifier(text: &str) -> Option<(Modifier, &str)> {
     if let Some(rest) = text.strip_prefix('^') {
         return only_char(rest).map(|_| (Modifier::Ctrl, rest));
@@ -152,12 +152,12 @@ fn only_char(text: &str) -> Option<char> {
     chars.next().filter(|_| chars.next().is_none())
 }
 
-/// The names of all keys, for help texts.
+/// Returns the names of all keys, for help texts.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, _)| *name)
 }
 
-/// The bytes that the terminal sends for a key.
+/// Returns the bytes that the terminal sends for a key.
 pub fn encode(key: &Key, modes: Modes) -> Vec<u8> {
     let Key { base, held } = *key;
     let number = held.number();
@@ -187,7 +187,7 @@ pub fn encode(key: &Key, modes: Modes) -> Vec<u8> {
     }
 }
 
-/// The bytes of `1b`, `0x1b` or `1b5b41`.
+/// Parses bytes written as `1b`, `0x1b` or `1b5b41`.
 pub fn hex(text: &str) -> Result<Vec<u8>, BadHex> {
     let bad = || BadHex { text: text.chars().take(32).collect() };
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -204,7 +204,8 @@ pub fn hex(text: &str) -> Result<Vec<u8>, BadHex> {
     }
 }
 
-/// A text as a terminal pastes it: lines end with a carriage return, and nothing in it is a key or can end the paste.
+/// Returns a text as a terminal pastes it: lines end with a carriage return, and no part of it is a key or can end
+/// the paste.
 pub fn paste(text: &str, bracketed: bool) -> Vec<u8> {
     const BRACKETS: [&str; 2] = ["\x1b[200~", "\x1b[201~"];
     let mut clean = String::with_capacity(text.len());
@@ -214,7 +215,7 @@ pub fn paste(text: &str, bracketed: bool) -> Vec<u8> {
         let taken = if rest.starts_with("\r\n") { 2 } else { bracket.map_or(c.len_utf8(), |it| it.len()) };
         match c {
             '\r' | '\n' => clean.push('\r'),
-            // The rest of C0, DEL and C1: U+009B is an escape sequence's beginning in one character.
+            // Drops the rest of C0, DEL and C1: U+009B begins an escape sequence in one character.
             '\t' => clean.push('\t'),
             c if c.is_control() => {}
             c => clean.push(c),
@@ -226,7 +227,7 @@ pub fn paste(text: &str, bracketed: bool) -> Vec<u8> {
 }
 
 impl Key {
-    /// Whether there is no code for it; then, whether for the shift in it.
+    /// Returns `None` if the key has a code; else true if only its shift is to blame.
     fn refused(&self) -> Option<bool> {
         match self.base {
             Base::Char(c) if self.held.ctrl => control(c).is_none().then_some(false),
@@ -245,7 +246,7 @@ impl Key {
 }
 
 impl Held {
-    /// xterm's number for the modifiers; none without any.
+    /// Returns xterm's number for the modifiers; `None` without any.
     fn number(self) -> Option<u8> {
         match u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl) {
             0 => None,
@@ -253,7 +254,7 @@ impl Held {
         }
     }
 
-    /// Alt is an escape before the rest.
+    /// Puts an escape before the bytes if Alt is held.
     fn meta(self, bytes: &[u8]) -> Vec<u8> {
         if self.alt { [b"\x1b", bytes].concat() } else { bytes.to_vec() }
     }
@@ -268,7 +269,7 @@ fn character(c: char, held: Held) -> Vec<u8> {
     made.unwrap_or(c).to_string().into_bytes()
 }
 
-/// The control character of a key; always below 0x80.
+/// Returns the control character of a key, which is always below 0x80.
 fn control(c: char) -> Option<u8> {
     match c {
         'a'..='z' | '@'..='_' => u8::try_from(c).ok().map(|b| b & 0x1f),
@@ -280,7 +281,7 @@ fn control(c: char) -> Option<u8> {
     }
 }
 
-/// The capital; what shift makes of any other key is the keyboard's secret.
+/// Returns the capital of a letter. Other shifted keys depend on the keyboard, so they have none.
 fn shifted(c: char) -> Option<char> {
     if c.is_uppercase() || c == ' ' {
         return Some(c);

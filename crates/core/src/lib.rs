@@ -1,6 +1,8 @@
-//! What Tenure decides. Everything here is a pure function of its arguments: `core` has no clock, file,
-//! thread, process, environment or log; it takes `now`. The crates around it act.
+//! The decisions of Tenure. Every function is a pure function of its arguments: `core` has no clock, file, thread,
+//! process, environment or log; it takes `now`. The other crates act.
 #![forbid(unsafe_code)]
+// A decision names every case, so that a new variant is a compile error there.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants))]
 
 pub mod api;
 pub mod daemon_lock;
@@ -19,6 +21,8 @@ pub mod limits;
 pub mod location;
 pub mod output;
 pub mod policy;
+pub mod problem;
+pub mod receipt;
 pub mod reconcile;
 pub mod record;
 pub mod redact;

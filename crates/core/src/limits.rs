@@ -1,10 +1,10 @@
-//! The limits of a run and what values they may have.
+//! The limits of a run and their allowed values.
 
 use crate::defaults;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What counts against the no-output limit.
+/// The activity that counts against the no-output limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -16,26 +16,26 @@ pub enum Activity {
     Cpu,
 }
 
-/// How long a run may take, be silent, and take to leave. `None` is "no limit".
+/// The time limits of a run. `None` is "no limit".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// From the start of the command to its end.
+    /// The time from the start of the command to its end.
     #[serde(with = "optional_millis", rename = "timeoutMs")]
     pub overall: Option<Duration>,
-    /// From one output to the next.
+    /// The time from one output to the next.
     #[serde(with = "optional_millis", rename = "noOutputTimeoutMs")]
     pub no_output: Option<Duration>,
-    /// What counts as output.
+    /// The activity that counts as output.
     #[serde(default)]
     pub activity: Activity,
-    /// From SIGTERM to SIGKILL; zero kills at once.
+    /// The time from SIGTERM to SIGKILL; zero kills at once.
     #[serde(with = "millis", rename = "graceMs")]
     pub grace: Duration,
-    /// From the first SIGKILL until the survivors are named and left.
+    /// The time from the first SIGKILL until the survivors are named and left.
     #[serde(with = "millis", rename = "giveUpMs")]
     pub give_up: Duration,
-    /// From the owner's loss to the end.
+    /// The time from the owner's loss to the end.
     #[serde(with = "millis", rename = "orphanGraceMs")]
     pub orphan_grace: Duration,
 }
@@ -56,13 +56,13 @@ impl Default for Limits {
 /// Limits that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLimits {
-    /// `--activity cpu` without anything that it could keep from ending.
+    /// `--activity cpu` was given without a no-output limit.
     #[error("--activity cpu needs --no-output-timeout: without that limit there is no silence to judge")]
     ActivityWithoutLimit,
 }
 
 impl Limits {
-    /// Refuses limits that cannot mean what their author wanted.
+    /// Refuses limits that contradict each other.
     pub fn check(&self) -> Result<(), BadLimits> {
         if self.activity == Activity::Cpu && self.no_output.is_none() {
             return Err(BadLimits::ActivityWithoutLimit);
@@ -71,7 +71,7 @@ impl Limits {
     }
 }
 
-/// A duration as whole milliseconds.
+/// Serializes a duration as whole milliseconds.
 mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;
@@ -85,7 +85,7 @@ mod millis {
     }
 }
 
-/// A duration as whole milliseconds, or null.
+/// Serializes a duration as whole milliseconds, or null.
 mod optional_millis {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::time::Duration;

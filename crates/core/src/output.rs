@@ -1,6 +1,6 @@
-//! The format of a run's output on disk: raw bytes in segment files and, beside each, fixed-size entries that
-//! say which bytes came from where and when. Offsets are those of the merged output, absolute for ever.
-//! The files themselves are the `output` crate's.
+//! The format of a run's output on disk: raw bytes in segment files and, beside each, fixed-size entries that give
+//! the source and time of every stretch of bytes. Offsets are those of the merged output and never change. The
+//! `output` crate reads and writes the files.
 
 use crate::hash;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the segment files.
 pub const VERSION: u8 = 1;
 
-/// Where output came from.
+/// The source of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stream {
@@ -18,12 +18,12 @@ pub enum Stream {
     Stderr,
 }
 
-/// What one stretch of the merged output is.
+/// The content of one stretch of the merged output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stretch {
     /// Bytes of this stream, in the segment file.
     Kept(Stream),
-    /// Bytes that could not be written down (the disk was full), the first of them of this stream.
+    /// Bytes that could not be written because the disk was full; the first of them came from this stream.
     Lost(Stream),
 }
 
@@ -33,20 +33,20 @@ pub enum Stretch {
     "the output has version {found}, this Tenure reads up to {VERSION}: use the newer Tenure that wrote it"
 )]
 pub struct Newer {
-    /// Its version.
+    /// The version of the entry.
     pub found: u8,
 }
 
-/// One entry of the index: a stretch of the merged output.
+/// An entry of the index: a stretch of the merged output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the stretch begins.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// How long it is.
+    /// The length.
     pub len: u64,
-    /// When its first byte was read, in Unix milliseconds.
+    /// The time when the first byte was read, in Unix milliseconds.
     pub at_ms: u64,
-    /// What it is.
+    /// The content.
     pub stretch: Stretch,
 }
 
@@ -54,12 +54,12 @@ impl Entry {
     /// The size of an entry on disk.
     pub const SIZE: usize = 32;
 
-    /// Where the stretch ends.
+    /// Returns the offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.len
     }
 
-    /// The entry as it stands on disk: offset, length, time, kind, version, two zero bytes, checksum.
+    /// Encodes the entry for the disk: offset, length, time, kind, version, two zero bytes, checksum.
     pub fn encode(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.offset.to_le_bytes());
@@ -77,7 +77,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads an entry; `None` is the end of the index: never written, or torn by a crash.
+    /// Decodes an entry; `None` is the end of the index: never written, or torn by a crash.
     pub fn decode(bytes: &[u8; Self::SIZE]) -> Result<Option<Self>, Newer> {
         let whole = bytes[28..32] == checksum(&bytes[..28]);
         match bytes[25] {
@@ -112,14 +112,14 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
     sum
 }
 
-/// How much of a run's output is kept on disk.
+/// The amount of a run's output that is kept on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Keep {
-    /// The first bytes, kept for good.
+    /// The number of first bytes, which are never dropped.
     pub head: u64,
-    /// The last bytes.
+    /// The number of last bytes.
     pub tail: u64,
 }
 
@@ -129,13 +129,13 @@ impl Default for Keep {
     }
 }
 
-/// How much output a run has made, and how much of it is no longer, or never was, on disk.
+/// The size of a run's output, and of the part that is not on disk, or not any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
-    /// All bytes.
+    /// The number of all bytes.
     pub bytes: u64,
-    /// Those that cannot be read any more.
+    /// The number of bytes that cannot be read any more.
     pub dropped_bytes: u64,
 }
 

@@ -1,27 +1,27 @@
-//! Whether a command of an agent's `exec` tool runs, is asked for first, or is refused. The one decision is
-//! [`decide`]; how a command line is matched against the allowlist is not known here, only what came of it.
+//! Decides if a command of an agent's `exec` tool runs, needs approval, or is refused. [`decide`] is the only
+//! decision. It takes the result of the allowlist and does not know how a command line is matched.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How much an agent may execute, the strictest first.
+/// The commands that an agent may execute; ordered, the strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Nothing.
+    /// No command.
     Deny,
-    /// What the allowlist allows.
+    /// The commands on the allowlist.
     Allowlist,
-    /// What the allowlist allows; somebody is asked for the rest.
+    /// The commands on the allowlist; the rest needs approval.
     Ask,
-    /// Everything.
+    /// Every command.
     Full,
 }
 
-/// When somebody is asked before a command runs, the most lenient first.
+/// The cases in which a command needs approval; ordered, the most lenient first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -30,41 +30,41 @@ pub enum Ask {
     /// Never.
     #[default]
     Off,
-    /// For what the allowlist does not allow.
+    /// For commands that the allowlist does not allow.
     OnMiss,
-    /// For everything.
+    /// For every command.
     Always,
 }
 
-/// What the allowlist says of a whole command line.
+/// The allowlist's result for a whole command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
-    /// Every segment of it is allowed.
+    /// Every segment of the line is allowed.
     Every,
-    /// Some segment is not, or the line cannot be told apart into segments.
+    /// A segment is not allowed, or the line cannot be split into segments.
     No {
-        /// Which one and why, as one clause without a full stop.
+        /// The segment and the reason, as one clause without a full stop.
         why: String,
     },
 }
 
-/// What becomes of a command.
+/// The decision about a command.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "decision")]
 pub enum Decision {
-    /// It runs.
+    /// The command runs.
     Run,
-    /// It waits until somebody has allowed or refused it.
+    /// The command waits for approval.
     Ask,
-    /// It is refused.
+    /// The command is refused.
     Deny {
-        /// Why, and what to do.
+        /// The reason, and the way to fix it.
         why: String,
     },
 }
 
-/// A word that is no mode.
+/// A word that is not a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no mode: write deny, allowlist, ask or full")]
 pub struct BadMode(pub String);
@@ -74,7 +74,7 @@ pub struct BadMode(pub String);
 #[error("{0:?} does not say when to ask: write off, on-miss or always")]
 pub struct BadAsk(pub String);
 
-/// The decision. `settings` is what the settings say of asking, `call` what the one call says of it: a call can ask for
+/// Decides about a command. `settings` is the `ask` of the settings, `call` that of the call: a call can ask for
 /// more caution than the settings, never for less.
 pub fn decide(mode: Mode, settings: Ask, call: Option<Ask>, listed: &Listed) -> Decision {
     let ask = settings.max(call.unwrap_or_default());
@@ -88,7 +88,7 @@ pub fn decide(mode: Mode, settings: Ask, call: Option<Ask>, listed: &Listed) -> 
 
 const DENIED: &str = "the exec mode is deny, so no command runs: have the operator set another mode";
 
-/// In this mode nothing is a miss.
+/// Decides in mode `full`, in which nothing is a miss.
 fn full(ask: Ask) -> Decision {
     match ask {
         Ask::Off | Ask::OnMiss => Decision::Run,
@@ -107,10 +107,10 @@ fn by_allowlist(ask: Ask, listed: &Listed) -> Decision {
 }
 
 impl Mode {
-    /// All of them, the strictest first.
+    /// All modes, the strictest first.
     pub const ALL: [Self; 4] = [Self::Deny, Self::Allowlist, Self::Ask, Self::Full];
 
-    /// Its word on the wire and in settings.
+    /// Returns the word on the wire and in settings.
     pub fn word(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -122,10 +122,10 @@ impl Mode {
 }
 
 impl Ask {
-    /// All of them, the most lenient first.
+    /// All values, the most lenient first.
     pub const ALL: [Self; 3] = [Self::Off, Self::OnMiss, Self::Always];
 
-    /// Its word on the wire and in settings.
+    /// Returns the word on the wire and in settings.
     pub fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    /// One row a mode. In it, for each `ask` of the settings, for each `ask` of the call (none, off, on-miss, always):
-    /// what becomes of a listed and of an unlisted command.
+    /// A row per mode. In it, for each `ask` of the settings and each `ask` of the call (none, off, on-miss,
+    /// always): the decision for a listed and for an unlisted command.
     const TABLE: [(Mode, [&str; 3]); 4] = [
         (Mode::Deny, ["dd dd dd dd", "dd dd dd dd", "dd dd dd dd"]),
         (Mode::Allowlist, ["rd rd ra aa", "ra ra ra aa", "aa aa aa aa"]),
@@ -215,7 +215,7 @@ mod tests {
                     let plain = decide(mode, settings, None, &listed);
                     for call in Ask::ALL {
                         let hardened = decide(mode, settings, Some(call), &listed);
-                        // To be asked instead of refused is what a call may bring about: a person decides then.
+                        // A call may turn a refusal into a request for approval: then a person decides.
                         let asked = hardened == Decision::Ask && mode == Mode::Allowlist;
                         assert!(asked || rank(&hardened) >= rank(&plain), "{mode}, {settings}, {call}");
                     }

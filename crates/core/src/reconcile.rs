@@ -1,7 +1,8 @@
-//! The decider of a recorded run: [`decide`] takes what the registry says, what the system says and whose the lease is,
-//! and gives the one verdict. It looks at nothing itself and carries nothing out. The lease is judged before the pid: a
-//! healthy owner is about to write the true ending. What is unreadable or silent is left alone (I6).
+//! The decider of a recorded run: [`decide`] takes the registry's record, the system's evidence and the owner of
+//! the lease, and returns the one verdict. It examines and executes nothing itself. The lease is judged before the
+//! pid: a healthy owner is about to write the true ending. An unreadable or silent run is left alone (I6).
 
+pub mod closing;
 mod legacy;
 pub mod members;
 #[cfg(test)]
@@ -10,7 +11,7 @@ mod simulator;
 mod tests;
 mod verdict;
 
-use crate::identity::{self, Evidence, Held, Identity, Place, Sighting};
+use crate::identity::{Evidence, Held, Identity, Place};
 use crate::ids::InstanceId;
 use crate::lease::{Hold, Standing};
 use crate::spec::Orphan;
@@ -19,53 +20,55 @@ use crate::state::State;
 pub use legacy::{Agreement, Claim, command_agrees, words_agree, wrapper_agrees};
 pub use verdict::{Doubt, Lost, Settled, Verdict};
 
-/// Everything that one verdict depends on.
+/// The input of one verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// What the registry says of the run.
+    /// The registry's record of the run.
     pub record: Recorded,
-    /// Whether we may act at all.
+    /// Our right to act.
     pub us: Standing,
-    /// Whose the run is.
+    /// The owner of the run.
     pub lease: LeaseView,
-    /// Whether its ending is on disk.
+    /// The evidence about its ending.
     pub ending: EndingEvidence,
-    /// What is seen of its keeper.
+    /// The evidence about its keeper.
     pub keeper: KeeperEvidence,
-    /// What is seen of the nursery that its keeper came from, or would come from.
+    /// The evidence about the nursery of its keeper.
     pub nursery: NurseryEvidence,
-    /// What is seen of its root.
+    /// The evidence about its root.
     pub root: RootEvidence,
-    /// What is seen of the rest of its boundary.
+    /// The evidence about the rest of its boundary.
     pub leftovers: Leftovers,
 }
 
-/// What the registry says of a run.
+/// The registry's record of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recorded {
-    /// Where it was in its life.
+    /// The last recorded state.
     pub state: State,
-    /// What is to become of it without its owner.
+    /// The treatment of the run without its owner.
     pub orphan: Orphan,
+    /// True if another instance started it: whoever holds it now took it over.
+    pub is_taken_over: bool,
 }
 
-/// Whose a run is.
+/// The owner of a run, as we see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseView {
-    /// Ours.
+    /// This instance.
     Mine,
-    /// Another instance's, which is not known to be gone.
+    /// Another instance, which is not known to be gone.
     OtherHealthy,
-    /// Another instance's, which was watched being gone.
+    /// Another instance, which was watched being gone.
     Expired,
-    /// Another installation's: the record came here with a copy of its state root or registry.
+    /// Another installation: the record came here with a copy of its state root or registry.
     Foreign,
-    /// Nobody's: the record is older than leases, and this is how far the live process agrees with it.
+    /// No instance: the record is older than leases; the claim tells how far the live process agrees with it.
     Legacy(Claim),
 }
 
 impl LeaseView {
-    /// The view that `me` has of a hold whose holder was found expired or not.
+    /// Returns the view that `me` has of a hold, given whether its holder was found expired.
     pub fn of(hold: &Hold, me: &InstanceId, holder_expired: bool) -> Self {
         if hold.instance == *me {
             LeaseView::Mine
@@ -77,86 +80,93 @@ impl LeaseView {
     }
 }
 
-/// Whether the run's ending is on disk.
+/// The evidence about a run's ending on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EndingEvidence {
-    /// It is, whole.
+    /// The ending exists and is complete.
     Found,
-    /// There is none, or one that a power failure tore: it is linked whole, so it will not become whole by waiting.
+    /// There is none, or a power failure tore it: an ending is linked as a whole, so waiting would not complete it.
     Missing,
-    /// It cannot be told, or it is of a version that we do not know.
+    /// The ending cannot be read, or has an unknown version.
     Unreadable(String),
 }
 
-/// What is seen of a run's keeper.
+/// The evidence about a run's keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeeperEvidence {
-    /// It answers on its socket.
+    /// The keeper answers on its socket.
     Answers,
-    /// It lives, for its lock is held, but it does not answer.
+    /// The keeper is alive, because its lock is held, but it does not answer.
     LockHeldButSilent,
     /// The keeper answers, and refuses to hand us the run.
     Refuses,
-    /// It is dead, or there never was one.
+    /// The keeper is dead, or there never was one.
     LockFree,
-    /// It cannot be told.
+    /// The keeper's state is unknown.
     Unreadable(String),
 }
 
-/// What is seen of a nursery.
+/// The evidence about a nursery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NurseryEvidence {
-    /// It is dead, or there never was one.
+    /// The nursery is dead.
     LockFree,
-    /// It lives: it may be about to start the run, or to write the ending of one whose keeper fell.
+    /// The nursery is alive: it may be about to start the run, or to write the ending of a run whose keeper died.
     LockHeld,
-    /// It lives, and answered that it has nothing to do with this run.
+    /// No nursery can have anything to do with the run: without a keeper's note, none could write its ending.
     Disclaims,
-    /// It cannot be told.
+    /// The nursery's state is unknown.
     Unreadable(String),
 }
 
-/// What the system says of the recorded root.
+/// The evidence about the recorded root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootEvidence {
-    /// It is that process. Of a legacy record, which knows no more than a pid, it is whoever has that pid.
+    /// The process is the recorded one. A legacy record knows only a pid: then it is the process with that pid.
     Same(Held),
-    /// Its pid belongs to somebody else.
+    /// The pid belongs to another process.
     Other,
-    /// No such process.
+    /// The process is gone.
     Gone,
     /// The machine was rebooted since: nothing of the run can be alive.
     Rebooted,
-    /// It cannot be told.
+    /// The root's state is unknown.
     Unreadable(String),
     /// No root was recorded, so nothing was ever executed (I2).
     NoIdentity,
 }
 
 impl RootEvidence {
-    /// Judges a recorded root by what is seen `here`.
-    pub fn of(recorded: Option<&Identity>, here: &Place, seen: &Sighting) -> Self {
+    /// Judges a recorded root by what `look` finds `here`: the evidence, and whether the process can still run.
+    pub fn of(
+        recorded: Option<&Identity>,
+        here: &Place,
+        look: impl FnOnce(&Identity) -> (Evidence, bool),
+    ) -> Self {
         let Some(recorded) = recorded else { return RootEvidence::NoIdentity };
-        match identity::judge(recorded, here, seen) {
-            Evidence::Same(held) => RootEvidence::Same(held),
+        let (evidence, is_alive) = look(recorded);
+        match evidence {
+            Evidence::Same(held) if is_alive => RootEvidence::Same(held),
             Evidence::Other => RootEvidence::Other,
             Evidence::Gone if recorded.place.boot_id != here.boot_id => RootEvidence::Rebooted,
-            Evidence::Gone => RootEvidence::Gone,
+            // The process is the same but has ended, and only waits to be reaped by its new parent.
+            Evidence::Same(_) | Evidence::Gone => RootEvidence::Gone,
             Evidence::Unreadable(why) => RootEvidence::Unreadable(why),
         }
     }
 }
 
-/// Who of a run's boundary is alive beside its root, counting only those who are proven to be of it (I1).
+/// The live processes of a run's boundary besides its root, counting only those that are proven to belong to it
+/// (I1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftovers {
-    /// So many.
+    /// The number of processes.
     Known(u32),
     /// The processes cannot be listed.
     Unreadable(String),
 }
 
-/// The verdict on one recorded run.
+/// Returns the verdict on one recorded run.
 pub fn decide(case: &Case) -> Verdict {
     match case.record.state {
         State::Exited => return Verdict::Leave { why: Settled::Ended },
@@ -198,12 +208,16 @@ pub fn decide(case: &Case) -> Verdict {
     }
 }
 
-/// A keeper answers: nothing was lost.
+/// Decides if a keeper answers: nothing was lost.
 fn kept(case: &Case) -> Verdict {
     match (&case.lease, case.record.orphan) {
+        // A thief that dies between the steal and the order to end the run leaves that order to the next daemon.
+        (LeaseView::Mine, Orphan::Terminate) if case.record.is_taken_over => {
+            Verdict::EndByPolicy { steal: false }
+        }
         (LeaseView::Mine, Orphan::Keep | Orphan::Terminate) => Verdict::Resume { steal: false },
         (LeaseView::Expired, Orphan::Keep) => Verdict::Resume { steal: true },
-        (LeaseView::Expired, Orphan::Terminate) => Verdict::EndByPolicy,
+        (LeaseView::Expired, Orphan::Terminate) => Verdict::EndByPolicy { steal: true },
         (
             LeaseView::OtherHealthy | LeaseView::Foreign | LeaseView::Legacy(_),
             Orphan::Keep | Orphan::Terminate,
@@ -211,7 +225,7 @@ fn kept(case: &Case) -> Verdict {
     }
 }
 
-/// Nobody is left who could end the tree or write its ending.
+/// Decides if neither keeper nor nursery is left to end the tree or write its ending.
 fn forsaken(case: &Case, steal: bool) -> Verdict {
     let starting = match case.record.state {
         State::Starting => true,
@@ -225,7 +239,7 @@ fn forsaken(case: &Case, steal: bool) -> Verdict {
         RootEvidence::Same(root) => {
             return match &case.leftovers {
                 Leftovers::Known(_) => Verdict::EndTree { steal, root: root.clone() },
-                // The root alone would leave its children to nobody.
+                // Ending the root alone would abandon its children.
                 Leftovers::Unreadable(why) => later(Doubt::TreeUnreadable(why.clone())),
             };
         }
@@ -234,12 +248,12 @@ fn forsaken(case: &Case, steal: bool) -> Verdict {
         RootEvidence::Gone => Lost::ProcessesGone,
     };
     match &case.leftovers {
-        // What was never recorded never executed (I2); members that prove the contrary forbid to say so (I3).
+        // A command that was never recorded was never executed (I2), unless its processes prove the contrary (I3).
         Leftovers::Known(0) | Leftovers::Unreadable(_) if starting && why == Lost::NeverRecorded => {
             Verdict::NeverStarted { steal }
         }
         Leftovers::Known(leftovers) => Verdict::CloseAsLost { steal, why, leftovers: *leftovers },
-        // A closed record is never looked at again, and somebody may be left.
+        // A closed record is never examined again, and processes may be left.
         Leftovers::Unreadable(why) => later(Doubt::TreeUnreadable(why.clone())),
     }
 }

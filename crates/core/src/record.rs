@@ -1,68 +1,45 @@
-//! What is on disk about one run: the ticket (what was asked, written before anything starts), the keeper's
-//! note (who is alive, written before the root may execute, I2) and the ending (I3). Each is one JSON line
-//! followed by its checksum, with a version; a newer version is refused.
+//! The records of one run on disk: the ticket (the request, written before anything starts), the keeper's note (the
+//! live processes, written before the root may execute, I2) and the ending (I3). Each is one JSON line followed by
+//! its checksum, with a version; a newer version is refused.
 
 use crate::ending::{Kills, SpawnError, Termination};
 use crate::hash;
 use crate::identity::Identity;
 use crate::ids::{InstanceId, LeaseId, NurseryId, RegistryId, RunId};
-use crate::limits::Limits;
-use crate::output::{Keep, Totals};
-use crate::resources::Resources;
-use crate::spec::{OnEscape, Orphan, Size};
-use crate::watch::Policy;
+use crate::output::Totals;
+use crate::spec::RunOptions;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of these records that this program writes.
 pub const VERSION: u32 = 1;
 
-/// What was asked for.
+/// The ticket: what was asked for, with the ids and the lease that were settled for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ticket {
     /// The run.
     pub run_id: RunId,
-    /// Its lease.
+    /// The run's lease.
     pub lease_id: LeaseId,
     /// The lease's fencing number.
     pub lease_epoch: u64,
-    /// Whose it is.
+    /// Its owner.
     pub owner_instance_id: InstanceId,
-    /// Which face asked: `run`, `exec`, `cli` or `acp`.
+    /// The face that asked: `run`, `exec`, `cli` or `acp`.
     pub backend_id: String,
-    /// The session it belongs to.
-    pub session_id: Option<String>,
-    /// The scope of which it is the only run.
-    pub scope: Option<String>,
-    /// A name for people.
-    pub label: Option<String>,
-    /// The command, for people: bytes that are no text are replaced.
+    /// The command, for people: bytes that are not UTF-8 are replaced.
     pub command: Vec<String>,
     /// The hash of the command's exact bytes.
     pub command_hash: String,
-    /// Where it starts, for people.
+    /// The working directory, for people.
     pub cwd: String,
-    /// The names that the caller set on purpose.
-    pub env_names: Vec<String>,
-    /// The terminal's first size, for a pty run.
-    pub pty_size: Option<Size>,
-    /// Whether standard input stays writable.
-    pub stdin: bool,
-    /// Its limits.
-    pub limits: Limits,
-    /// How much of the machine it may use.
-    #[serde(default, skip_serializing_if = "Resources::is_unbounded")]
-    pub resources: Resources,
-    /// What becomes of escapees.
-    pub on_escape: OnEscape,
-    /// What becomes of it when its owner is lost.
-    pub orphan: Orphan,
-    /// How much of its output is kept.
-    pub keep: Keep,
-    /// When it was asked for.
+    /// Its options; of the names of variables, as many as records keep.
+    #[serde(flatten)]
+    pub options: RunOptions,
+    /// The time of the request.
     pub created_at_ms: u64,
-    /// The run whose escaped process this run took over, if it was made that way.
+    /// The run whose escaped process this run took over, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escaped_from: Option<RunId>,
     /// The registry that recorded the run first. Runs without a daemon have none, and older records do not name it.
@@ -103,59 +80,54 @@ impl Ticket {
     pub fn is_foreign(&self, instance: &InstanceId, registry: &RegistryId) -> bool {
         self.owner_instance_id != *instance && self.registry_id.as_ref() != Some(registry)
     }
-
-    /// The parts that decide how the run ends.
-    pub fn policy(&self) -> Policy {
-        Policy { limits: self.limits.clone(), on_escape: self.on_escape, orphan: self.orphan }
-    }
 }
 
-/// What encloses the tree.
+/// The boundary: the means that enclose the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Boundary {
     /// The keeper as the subreaper of everything below it, with the root's session and group.
     Subreaper {
-        /// Why there is no cgroup as well.
+        /// The reason why there is no cgroup as well.
         #[serde(default)]
         why: Option<String>,
     },
-    /// All of that, and a control group.
+    /// All of the subreaper's means, and a control group.
     Cgroup {
-        /// The group's directory.
+        /// The cgroup's directory.
         path: String,
     },
-    /// The root's session and group, and whoever carries the lease in its environment (macOS).
+    /// The root's session and group, and every process that has the lease in its environment (macOS).
     Group,
-    /// A job, which nothing leaves and which ends with its keeper (Windows).
+    /// A job, which no process leaves and which ends with its keeper (Windows).
     Job {
-        /// What the system knows it by.
+        /// The job's name in the system.
         name: String,
     },
 }
 
 impl Boundary {
-    /// Whether nobody in it outlives its keeper: then one that is gone has left nobody.
+    /// Returns true if no process in the boundary outlives the keeper. A keeper that is gone has then left none.
     pub fn ends_with_its_keeper(&self) -> bool {
         matches!(self, Self::Job { .. })
     }
 }
 
-/// Who is alive: the keeper's note.
+/// The keeper's note: the live processes of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeeperNote {
-    /// The keeper.
+    /// The keeper's identity.
     pub keeper: Identity,
     /// The nursery that forked it.
     pub nursery_id: NurseryId,
-    /// The root; it executes only after this note is written.
+    /// The root's identity; the root executes only after this note is written.
     pub root: Identity,
-    /// What encloses the tree.
+    /// The boundary of the tree.
     pub boundary: Boundary,
-    /// When the root was forked.
+    /// The time when the root was forked.
     pub started_at_ms: u64,
-    /// The root's executable, where it could be found; its path is absolute.
+    /// The absolute path of the root's executable, if it could be found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exe: Option<String>,
     /// The root's process group; a note of the first version means the root's own.
@@ -169,30 +141,30 @@ pub struct KeeperNote {
     pub registry_id: Option<RegistryId>,
 }
 
-/// How it ended.
+/// The ending of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ending {
     /// The run.
     pub run_id: RunId,
-    /// How.
+    /// The termination.
     pub termination: Termination,
-    /// When.
+    /// The time of the end.
     pub ended_at_ms: u64,
-    /// When the last output came.
+    /// The time of the last output.
     pub last_output_at_ms: Option<u64>,
-    /// How much output there was.
+    /// The size of the output.
     pub output: Totals,
     /// The runs that took over escaped processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handed_over_to: Vec<RunId>,
-    /// How many kills it took.
+    /// The number of SIGKILLs that the cleanup took.
     #[serde(default, skip_serializing_if = "Kills::is_none")]
     pub kills: Kills,
 }
 
 impl Ending {
-    /// The ending of a run whose last moments nobody saw.
+    /// Returns the ending of a run whose last moments nobody saw.
     pub fn unseen(run_id: RunId, termination: Termination, now_ms: u64) -> Self {
         Self {
             run_id,
@@ -205,12 +177,12 @@ impl Ending {
         }
     }
 
-    /// The ending of a run whose command was never executed.
+    /// Returns the ending of a run whose command was never executed.
     pub fn not_started(run_id: RunId, error: &SpawnError, now_ms: u64) -> Self {
         Self::unseen(run_id, Termination::not_started(error), now_ms)
     }
 
-    /// The ending of a run whose command was never executed because a part of Tenure failed.
+    /// Returns the ending of a run whose command was never executed because a part of Tenure failed.
     pub fn never_started(run_id: RunId, why: String, now_ms: u64) -> Self {
         Self::unseen(run_id, Termination::never_started(why), now_ms)
     }
@@ -219,18 +191,18 @@ impl Ending {
 /// A record that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRecord {
-    /// It was cut off or changed.
+    /// The record was cut off or changed.
     #[error("the record is torn: its checksum does not match")]
     Torn,
-    /// It was written by a later Tenure.
+    /// A later Tenure wrote the record.
     #[error(
         "the record has version {found}, this Tenure reads up to {VERSION}: use the newer Tenure that wrote it"
     )]
     Newer {
-        /// Its version.
+        /// The record's version.
         found: u32,
     },
-    /// It is whole but says nothing that we understand.
+    /// The record is whole but not understood.
     #[error("the record is not understood: {0}")]
     Malformed(#[from] serde_json::Error),
 }
@@ -247,7 +219,7 @@ struct VersionOnly {
     version: u32,
 }
 
-/// A record as it stands on disk.
+/// Encodes a record for the disk.
 pub fn encode<T: Serialize>(record: &T) -> Vec<u8> {
     let mut line = serde_json::to_vec(&Versioned { version: VERSION, record })
         .expect("a record has no map with keys that are not strings");
@@ -256,7 +228,7 @@ pub fn encode<T: Serialize>(record: &T) -> Vec<u8> {
     line
 }
 
-/// Reads a record.
+/// Decodes a record.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadRecord> {
     let text = bytes.strip_suffix(b"\n").ok_or(BadRecord::Torn)?;
     let cut = text.iter().rposition(|&b| b == b'\n').ok_or(BadRecord::Torn)?;
@@ -309,12 +281,22 @@ mod tests {
         assert!(matches!(decode::<Ending>(&bytes), Err(BadRecord::Newer { found: 2 })));
     }
 
-    // The first versions ever shipped: these files are never edited.
+    // The first versions ever shipped. These files are never edited.
 
     #[test]
     fn the_ticket_of_version_one_is_still_read() {
         let ticket: Ticket = decode(include_bytes!("../fixtures/ticket-v1")).unwrap();
         assert_eq!((ticket.command.join(" "), ticket.lease_epoch), ("npm test".to_owned(), 3));
+        assert_eq!((ticket.options.label.as_deref(), ticket.options.stdin), (Some("web"), true));
+    }
+
+    #[test]
+    fn a_ticket_is_still_written_with_the_words_of_version_one() {
+        let line = |bytes: &[u8]| -> serde_json::Value {
+            serde_json::from_slice(bytes.split(|&b| b == b'\n').next().unwrap()).unwrap()
+        };
+        let first = include_bytes!("../fixtures/ticket-v1");
+        assert_eq!(line(&encode(&decode::<Ticket>(first).unwrap())), line(first));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Secrets shown as `***`: for commands and texts that people, records, events and notices show. What is executed is
-//! never changed, and nothing here decides anything. One pass from left to right; what was redacted once stays as it
-//! is. It hides what looks like a secret by its name, its place or its shape; a secret without any of these is not known.
+//! Replaces secrets with `***` in the commands and texts that people, records, events and notices show. The
+//! executed command is never changed, and nothing here decides anything. The scan is one pass from left to right;
+//! redacting twice changes nothing more. A secret is recognised by its name, its position or its shape; one without
+//! any of these stays visible.
 
 mod names;
 mod programs;
@@ -13,7 +14,8 @@ use programs::{Options, Style};
 
 const HIDDEN: &str = "***";
 
-/// A command whose words are known: a secret is the rest of its word, whatever it holds, or the next word.
+/// Redacts a command whose words are known: a secret is the rest of its word, whatever it contains, or the next
+/// word.
 pub fn command(words: &[String]) -> Vec<String> {
     let mut due: Option<Name> = None;
     let mut line_follows = false;
@@ -59,7 +61,7 @@ fn hidden_value(style: Style, value: &str) -> Option<String> {
     programs::shown_of(style, value).map(|shown| format!("{}{HIDDEN}", &value[..shown]))
 }
 
-/// A text, perhaps a line for the shell, with its secrets hidden.
+/// Redacts a text, which may be a line for the shell.
 pub fn text(text: &str) -> String {
     let shown = String::with_capacity(text.len());
     let mut scan = Scan { text, at: 0, quote: None, options: None, shown };
@@ -69,7 +71,7 @@ pub fn text(text: &str) -> String {
     scan.shown
 }
 
-/// `NAME=…`, `--name=…` or `Name: …` as one word of a command: all the rest is the value.
+/// Redacts `NAME=…`, `--name=…` or `Name: …` as one word of a command: all the rest is the value.
 fn whole_word(word: &str) -> Option<String> {
     let end = word.find(|c| !is_name_char(c)).unwrap_or(word.len());
     let (name, rest) = (Name::of(&word[..end]), &word[end..]);
@@ -83,7 +85,7 @@ fn whole_word(word: &str) -> Option<String> {
     hide.then(|| format!("{}: {}{HIDDEN}", &word[..end], scheme(value.trim_start())))
 }
 
-/// The name of a word that is an option and nothing else.
+/// Returns the name of a word that is only an option.
 fn option_name(word: &str) -> Option<Name> {
     let option = word.starts_with('-') && word.chars().all(is_name_char);
     option.then(|| Name::of(word))
@@ -101,13 +103,13 @@ fn looks_like_an_option(word: &str) -> bool {
     }
 }
 
-/// Whether the next word is a program's text, as after `sh -c` and `bash -lc`.
+/// Returns true if the next word is a program's text, as after `sh -c` and `bash -lc`.
 fn takes_a_line(word: &str) -> bool {
     let letters = word.strip_prefix('-').unwrap_or_default();
     letters.len() <= 3 && letters.ends_with('c') && letters.chars().all(|c| c.is_ascii_lowercase())
 }
 
-/// The scheme of an `Authorization` header with its blank: no secret, and good to know.
+/// Returns the scheme of an `Authorization` header with its blank: it is not secret, and useful to know.
 fn scheme(value: &str) -> &str {
     let end = value.find(' ').map_or(0, |blank| blank + 1);
     let known = ["Bearer ", "Basic ", "Token ", "Digest ", "Negotiate "];
@@ -117,16 +119,17 @@ fn scheme(value: &str) -> &str {
 struct Scan<'a> {
     text: &'a str,
     at: usize,
-    /// The quote that we are inside of.
+    /// The quote that is open at this position.
     quote: Option<char>,
     /// Options with secrets of the program that this part of the line starts.
     options: Option<Options>,
     shown: String,
 }
 
-/// A value in a text, with its quotes. One whose quote is left open goes to the end: better too much than a part of it.
+/// A value in a text, with its quotes. A value whose quote is never closed goes to the end: better too much than a
+/// part of the secret.
 struct Extent {
-    /// The quote that it opens with, if any.
+    /// The opening quote, if any.
     open: &'static str,
     closed: bool,
     len: usize,
@@ -173,7 +176,7 @@ impl<'a> Scan<'a> {
         self.at += len;
     }
 
-    /// A run of name characters, and the value that may follow it.
+    /// Scans a run of name characters, and the value that may follow it.
     fn name(&mut self) {
         let rest = self.rest();
         let run = &rest[..rest.find(|c| !is_name_char(c)).unwrap_or(rest.len())];
@@ -234,14 +237,14 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Whether a quote and a colon follow, as in JSON; the quote may be escaped, in a line in quotes.
+    /// Returns true if a quote and a colon follow, as in JSON; within a quoted line, the quote may be escaped.
     fn closes_a_quoted_name(&self) -> bool {
         let rest = self.rest();
         let rest = rest.strip_prefix('\\').unwrap_or(rest);
         rest.strip_prefix(['"', '\'']).is_some_and(|rest| rest.trim_start_matches(' ').starts_with(':'))
     }
 
-    /// `"name": "value"`.
+    /// Redacts `"name": "value"`.
     fn entry(&mut self, name: &Name) {
         while !self.rest().starts_with(':') {
             self.pass();
@@ -251,7 +254,8 @@ impl<'a> Scan<'a> {
         self.value(name, &[',', '}', ']']);
     }
 
-    /// `Name: value`; what authorizes may be several words, up to the quote or the line's end.
+    /// Redacts `Name: value`. The value of an authorization header may have several words, up to the quote or the
+    /// line's end.
     fn header(&mut self, name: &Name) {
         let blank = blanks(&self.rest()[1..]);
         self.show(1 + blank);
@@ -268,7 +272,7 @@ impl<'a> Scan<'a> {
         self.at += len;
     }
 
-    /// Hides the value that begins here, unless the name says that such a value is none.
+    /// Hides the value that begins here, unless the name says that such a value is no secret.
     fn value(&mut self, name: &Name, ends: &[char]) {
         let rest = self.rest();
         let Extent { open, closed, len } = self.extent(ends);
@@ -281,7 +285,7 @@ impl<'a> Scan<'a> {
         self.at += len;
     }
 
-    /// How far the value goes that begins here.
+    /// Returns the extent of the value that begins here.
     fn extent(&self, ends: &[char]) -> Extent {
         let rest = self.rest();
         for open in ["\\\"", "\\'"] {
@@ -301,7 +305,7 @@ impl<'a> Scan<'a> {
             let stops = c.is_whitespace() || ";&|<>()`".contains(c) || ends.contains(&c);
             match within {
                 _ if escaped => escaped = false,
-                // What is in single quotes is itself, up to the next one.
+                // A single quoted text has no escapes and ends at the next quote.
                 Some('\'') if c != '\'' => {}
                 Some(_) | None if c == '\\' => escaped = true,
                 Some(quote) if c == quote => within = None,
@@ -313,7 +317,7 @@ impl<'a> Scan<'a> {
         Extent { open, closed: within.is_none(), len: rest.len() }
     }
 
-    /// What stands between `://` and the host.
+    /// Redacts the user and password between `://` and the host.
     fn authority(&mut self) {
         let scheme = self.shown.rsplit(|c| !is_name_char(c)).next().unwrap_or_default();
         let web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
@@ -335,7 +339,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// From here on a user's name in an address is a token.
+/// Length from which a user's name in an address is taken for a token.
 const LONG_USER: usize = 16;
 
 fn blanks(text: &str) -> usize {

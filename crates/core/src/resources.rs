@@ -1,14 +1,14 @@
-//! How much of the machine a run may use. Memory, CPU and processes are bounded for the whole tree by its cgroup, so
-//! they need one with the right controllers; rlimits bound each process and need nothing.
+//! The resource limits of a run. Memory, CPU and processes are limited for the whole tree by its cgroup, so they
+//! need a cgroup with the right controllers; rlimits apply to each process and need nothing.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a run may use; what is `None` is not bounded.
+/// The resource limits of a run; `None` is unlimited.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Resources {
-    /// Memory of the whole tree; there is no swap beside it.
+    /// Memory of the whole tree, without any swap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// CPU time of the whole tree, in thousandths of one CPU.
@@ -17,7 +17,7 @@ pub struct Resources {
     /// Processes and threads of the whole tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
-    /// What each process may use by itself.
+    /// Limits of each single process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rlimits: Vec<(Rlimit, u64)>,
 }
@@ -30,7 +30,7 @@ pub enum Rlimit {
     As,
     /// Seconds of CPU time.
     Cpu,
-    /// Processes of the user; the superuser is not bound by it.
+    /// Processes of the user; the superuser is exempt.
     Nproc,
     /// Bytes of a file that is written.
     Fsize,
@@ -44,18 +44,18 @@ pub enum Rlimit {
     Memlock,
 }
 
-/// What a cgroup needs to bound a tree.
+/// A cgroup controller that limits a tree needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Controller {
-    /// Bounds memory.
+    /// Limits memory.
     Memory,
-    /// Bounds CPU time.
+    /// Limits CPU time.
     Cpu,
-    /// Bounds processes.
+    /// Limits processes.
     Pids,
 }
 
-/// A limit under which nothing could run.
+/// A limit of zero, under which nothing could run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a limit of no {what} at all leaves nothing to run with: give more, or leave it out")]
 pub struct NothingLeft {
@@ -63,7 +63,7 @@ pub struct NothingLeft {
 }
 
 impl Resources {
-    /// Whether nothing is bounded.
+    /// Returns true if nothing is limited.
     pub fn is_unbounded(&self) -> bool {
         *self == Self::default()
     }
@@ -78,7 +78,7 @@ impl Resources {
         none.iter().find(|(_, none)| *none).map_or(Ok(()), |&(what, _)| Err(NothingLeft { what }))
     }
 
-    /// The controllers that the run's cgroup must have.
+    /// Returns the controllers that the run's cgroup must have.
     pub fn controllers(&self) -> Vec<Controller> {
         let wanted = [
             self.memory_bytes.map(|_| Controller::Memory),
@@ -90,7 +90,7 @@ impl Resources {
 }
 
 impl Controller {
-    /// Why a run that needs this controller is not started, and what to do instead.
+    /// Returns the reason why a run that needs this controller is not started, and an alternative.
     pub fn refusal(self, why: &str) -> String {
         let (limit, instead) = match self {
             Controller::Memory => ("memory", "as"),
@@ -105,7 +105,7 @@ impl Controller {
 }
 
 impl fmt::Display for Controller {
-    /// As `cgroup.controllers` spells it.
+    /// Formats the controller as `cgroup.controllers` spells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Controller::Memory => "memory",

@@ -1,4 +1,4 @@
-//! A run as every face shows it in JSON, put together from its records.
+//! The JSON of a run on every face, made of the run's records.
 
 use crate::ending::{Cause, Termination};
 use crate::identity::Identity;
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::lease::LeaseState;
 
-/// What is known of a run at one moment.
+/// A run as it is known at one moment.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// What was asked.
+    /// Its ticket.
     pub ticket: Ticket,
-    /// Who was alive, once the root was forked.
+    /// The keeper's note, once the root was forked.
     pub note: Option<KeeperNote>,
-    /// How it ended, once it has.
+    /// Its ending, once it has one.
     pub ending: Option<Ending>,
-    /// Where it is in its life, as far as was recorded.
+    /// The phase of its life, as far as was recorded.
     pub state: State,
-    /// Why somebody other than the command itself ended it.
+    /// The cause, if somebody other than the command itself ended it.
     pub cause: Option<Cause>,
-    /// Whose it is now.
+    /// Its present owner and epoch.
     pub hold: Hold,
-    /// Until when the owner's leases hold; `None` where nobody renews them.
+    /// The time when the owner's leases expire; `None` if nobody renews them.
     pub lease_expires_at_ms: Option<u64>,
-    /// Whether a keeper lives.
+    /// True if a keeper lives.
     pub kept: bool,
-    /// The present size of its terminal; `None` where the ticket's holds.
+    /// The present size of the terminal; `None` if it is that of the ticket.
     pub pty_size: Option<Size>,
-    /// Its output.
+    /// The size of the output.
     pub output: Totals,
-    /// When the last output came.
+    /// The time of the last output.
     pub last_output_at_ms: Option<u64>,
-    /// Where its records and its output are.
+    /// The directory of its records and its output.
     pub directory: String,
     /// True if the record is a copy of another installation's.
     pub foreign: bool,
@@ -62,7 +62,7 @@ pub struct RunJson {
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub limits: Limits,
     pub state: State,
-    /// While the run is `exiting`: why somebody other than the command itself ends it.
+    /// The cause while the run is `exiting`, if the command itself does not end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub exiting_cause: Option<Cause>,
@@ -79,7 +79,7 @@ pub struct RunJson {
     pub lease_state: LeaseState,
     pub owner_instance_id: String,
     pub lease_epoch: u64,
-    /// `null` where nobody renews it: such a lease does not expire.
+    /// `null` if nobody renews the lease: such a lease does not expire.
     pub lease_expires_at_ms: Option<u64>,
     pub created_at_ms: u64,
     pub started_at_ms: Option<u64>,
@@ -90,7 +90,7 @@ pub struct RunJson {
     pub output: Totals,
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub termination: Option<Termination>,
-    /// Where its records and its output are: in the state root of the instance that started it.
+    /// The directory of the run's records and output, in the state root of the instance that started the run.
     #[serde(default)]
     pub directory: String,
     /// True if the record is a copy: the run belongs to the installation that it was copied from, and Tenure never
@@ -100,7 +100,26 @@ pub struct RunJson {
 }
 
 impl RunView {
-    /// The lease's state, as the records tell it.
+    /// The view of a run of which only the ticket is known. Its keeper counts as alive until somebody finds otherwise.
+    pub fn new(ticket: Ticket, directory: String) -> Self {
+        Self {
+            hold: Hold { instance: ticket.owner_instance_id.clone(), epoch: ticket.lease_epoch },
+            ticket,
+            note: None,
+            ending: None,
+            state: State::Starting,
+            cause: None,
+            lease_expires_at_ms: None,
+            kept: true,
+            pty_size: None,
+            output: Totals::default(),
+            last_output_at_ms: None,
+            directory,
+            foreign: false,
+        }
+    }
+
+    /// Returns the lease's state, derived from the records.
     pub fn lease_state(&self) -> LeaseState {
         match (self.state, &self.ending) {
             (State::Running | State::Exiting, None) if !self.kept => LeaseState::Lost,
@@ -115,7 +134,7 @@ impl RunView {
         }
     }
 
-    /// The run as JSON.
+    /// Returns the run as JSON.
     pub fn json(&self) -> RunJson {
         let Self {
             ticket,
@@ -132,22 +151,23 @@ impl RunView {
             directory,
             foreign,
         } = self;
+        let options = &ticket.options;
         let root = note.as_ref().map(|note| &note.root);
         let started_at_ms = note.as_ref().map(|note| note.started_at_ms);
         let ended_at_ms = ending.as_ref().map(|ending| ending.ended_at_ms);
         let moments = [Some(ticket.created_at_ms), started_at_ms, *last_output_at_ms, ended_at_ms];
         RunJson {
             run_id: ticket.run_id.to_string(),
-            session_id: ticket.session_id.clone(),
+            session_id: options.session_id.clone(),
             backend_id: ticket.backend_id.clone(),
-            scope: ticket.scope.clone(),
-            label: ticket.label.clone(),
+            scope: options.scope.clone(),
+            label: options.label.clone(),
             command: ticket.command.clone(),
             cwd: ticket.cwd.clone(),
-            pty: ticket.pty_size.is_some(),
-            pty_size: pty_size.or(ticket.pty_size),
-            env_names: ticket.env_names.clone(),
-            limits: ticket.limits.clone(),
+            pty: options.pty_size.is_some(),
+            pty_size: pty_size.or(options.pty_size),
+            env_names: options.env_names.clone(),
+            limits: options.limits.clone(),
             state: *state,
             exiting_cause: cause.filter(|_| *state == State::Exiting),
             pid: root.map(|root| root.pid),

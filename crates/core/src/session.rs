@@ -1,5 +1,5 @@
-//! Sessions: what they are called, who made and owns them, who may see them, and what ends with them. The row says all
-//! of it: a decision reads the row and asks for no second one. Keeping rows and ending processes is done elsewhere.
+//! Sessions: their names, ownership, visibility and end. The row holds all of it: a decision reads one row and
+//! needs no second one. Storage and processes are handled elsewhere.
 
 mod a2a;
 mod close;
@@ -27,7 +27,7 @@ pub use words::{
     Action, Backend, BadWord, Interaction, Kind, Mode, Permissions, SessionState, Stop, TurnState, Visibility,
 };
 
-/// The agent whose session this is: sessions of agents are called `agent:<name>` or `agent:<name>:…`.
+/// Returns the agent of a session: sessions of agents are called `agent:<name>` or `agent:<name>:…`.
 pub fn agent_of(key: &str) -> Option<&str> {
     let name = key.strip_prefix("agent:")?.split(':').next()?;
     (!name.is_empty()).then_some(name)

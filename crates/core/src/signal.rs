@@ -1,9 +1,9 @@
-//! Signals by number and name. Numbers are those of the system the run is on; the names are what people read.
+//! Signals by number and name. Numbers are those of the system the run is on; people read the names.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The name of a signal number, as `SIGTERM`; `SIG34` where there is none.
+/// Returns the name of a signal number, such as `SIGTERM`; `SIG34` if there is none.
 pub fn name(number: i32) -> String {
     match NAMES.iter().find(|(_, n)| *n == number) {
         Some((name, _)) => format!("SIG{name}"),
@@ -11,7 +11,7 @@ pub fn name(number: i32) -> String {
     }
 }
 
-/// The number of a signal named `TERM`, `SIGTERM` or `15`.
+/// Returns the number of a signal named `TERM`, `SIGTERM` or `15`.
 pub fn number(text: &str) -> Option<i32> {
     let bare = text.strip_prefix("SIG").unwrap_or(text);
     match NAMES.iter().find(|(name, _)| *name == bare) {
@@ -26,13 +26,13 @@ pub fn number(text: &str) -> Option<i32> {
 pub struct Signal(pub i32);
 
 impl Signal {
-    /// Hang-up: what an interactive shell hears.
+    /// Hang-up, which ends an interactive shell.
     pub const HUP: Self = Self(1);
-    /// Leave at once.
+    /// Kill at once.
     pub const KILL: Self = Self(9);
-    /// Please leave.
+    /// Request to exit.
     pub const TERM: Self = Self(15);
-    /// Go on, so that a stopped process hears the others.
+    /// Continue, so that a stopped process receives the others.
     pub const CONT: Self = Self(18);
     /// Stop.
     pub const STOP: Self = Self(19);

@@ -1,12 +1,12 @@
-//! What somebody asks to run. Pipes and pty are two cases of one choice, each with its own command: a pty
-//! command is never put together again from a list of words, nor a list of words from a line.
+//! The spec of a run: its command and process in exact bytes, and the options that its records keep.
 
 use crate::limits::{BadLimits, Limits};
+use crate::output::Keep;
 use crate::resources::{NothingLeft, Resources};
 use serde::{Deserialize, Serialize};
 
 /// A command line as the system takes it: at least a program, no NUL byte in any word.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Argv {
     words: Vec<Vec<u8>>,
     /// The last word as it was given, if another is executed.
@@ -22,7 +22,7 @@ pub enum BadSpec {
     /// A NUL byte cannot be passed to a program.
     #[error("{what} holds a NUL byte, which no program can be given")]
     Nul {
-        /// Which part.
+        /// The part.
         what: String,
     },
     /// An environment entry without a name.
@@ -72,6 +72,18 @@ impl Argv {
         }
     }
 
+    /// A line for `sh`, passed on as it is.
+    pub fn line(text: &str) -> Result<Self, BadSpec> {
+        if text.trim().is_empty() {
+            return Err(BadSpec::EmptyCommand);
+        }
+        if text.contains('\0') {
+            return Err(BadSpec::Nul { what: "the command line".into() });
+        }
+        let words = ["/bin/sh", "-c", text].map(|word| word.as_bytes().to_vec());
+        Ok(Self { words: words.into(), given_line: None })
+    }
+
     /// The words to execute, the program first.
     pub fn words(&self) -> &[Vec<u8>] {
         &self.words
@@ -97,56 +109,6 @@ impl Argv {
     }
 }
 
-/// The command of a pty run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PtyCommand {
-    /// A program and its arguments.
-    Argv(Argv),
-    /// One line for the shell, passed on as it is.
-    Line(Line),
-}
-
-/// A command line for the shell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    text: String,
-    /// What the shell executes instead, which means the same.
-    executed: Option<String>,
-}
-
-impl Line {
-    /// Checks a line.
-    pub fn new(text: String) -> Result<Self, BadSpec> {
-        if text.trim().is_empty() {
-            return Err(BadSpec::EmptyCommand);
-        }
-        if text.contains('\0') {
-            return Err(BadSpec::Nul { what: "the command line".into() });
-        }
-        Ok(Self { text, executed: None })
-    }
-
-    /// The same line, for which the shell executes another that means the same. The given one is shown.
-    #[must_use]
-    pub fn executing(self, line: Option<String>) -> Self {
-        Self { executed: line, ..self }
-    }
-}
-
-impl PtyCommand {
-    /// The words to execute: a line goes to the shell whole.
-    pub fn argv(&self) -> Argv {
-        match self {
-            PtyCommand::Argv(argv) => argv.clone(),
-            PtyCommand::Line(Line { text, executed }) => {
-                let words = vec![b"/bin/sh".to_vec(), b"-c".to_vec(), text.clone().into_bytes()];
-                let argv = Argv { words, given_line: None };
-                executed.clone().into_iter().fold(argv, Argv::executing)
-            }
-        }
-    }
-}
-
 /// Columns and rows of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -165,121 +127,130 @@ impl Size {
     }
 }
 
-/// How the command is connected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transport {
-    /// Three pipes.
-    Pipes {
-        /// What to execute.
-        command: Argv,
-        /// Whether anybody may write to its standard input; otherwise it reads end-of-file at once.
-        stdin: bool,
-    },
-    /// A terminal of its own.
-    Pty {
-        /// What to execute.
-        command: PtyCommand,
-        /// The terminal's first size.
-        size: Size,
-    },
-}
-
-impl Transport {
-    /// Lets nobody write to its standard input through Tenure. A terminal's stays as it is.
-    pub fn close_stdin(&mut self) {
-        if let Transport::Pipes { stdin, .. } = self {
-            *stdin = false;
-        }
-    }
-
-    /// The words to execute.
-    pub fn argv(&self) -> Argv {
-        match self {
-            Transport::Pipes { command, .. } => command.clone(),
-            Transport::Pty { command, .. } => command.argv(),
-        }
-    }
-
-    /// The terminal's size, for a pty.
-    pub fn size(&self) -> Option<Size> {
-        match self {
-            Transport::Pipes { .. } => None,
-            Transport::Pty { size, .. } => Some(*size),
-        }
-    }
-}
-
-/// What becomes of a process that left the run's session and outlived the root.
+/// The treatment of a process that left the run's session and outlived the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnEscape {
-    /// It is ended and the run has failed.
+    /// The process is ended, and the run has failed.
     #[default]
     Fail,
-    /// It is ended and the run keeps its own ending.
+    /// The process is ended, and the run keeps its own ending.
     Reap,
-    /// It is a declared daemon: it becomes a run of its own.
+    /// The process is a declared daemon, and becomes a run of its own.
     Allow,
 }
 
-/// What becomes of a run whose owner is lost for longer than the orphan grace.
+/// The treatment of a run whose owner is lost for longer than the orphan grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Orphan {
-    /// It is ended as `owner-lost`.
+    /// The run is ended as `owner-lost`.
     #[default]
     Terminate,
-    /// It goes on.
+    /// The run goes on.
     Keep,
 }
 
-/// One run as asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
-    /// How it is connected, and its command.
-    pub transport: Transport,
-    /// Where it starts; bytes, as the system has them.
-    pub cwd: Vec<u8>,
-    /// Its whole environment as `NAME=VALUE`. Never recorded.
-    pub env: Vec<Vec<u8>>,
-    /// The names that the caller set on purpose. Recorded without their values.
-    pub env_names: Vec<String>,
-    /// The file mode creation mask.
-    pub umask: u32,
-    /// The soft and hard limits of open descriptors; without it, those of whoever launches it.
-    pub nofile: Option<(u64, u64)>,
-    /// The session it belongs to.
-    pub session: Option<String>,
-    /// The scope of which it is the only run.
+/// The options of a run: the part of its spec that its ticket records as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunOptions {
+    /// The session that the run belongs to.
+    pub session_id: Option<String>,
+    /// The key for which this is the only live run.
     pub scope: Option<String>,
     /// A name for people.
     pub label: Option<String>,
-    /// Its limits.
+    /// The names of the variables that the caller set on purpose. Values are never recorded.
+    pub env_names: Vec<String>,
+    /// The terminal's first size; without one, the command gets three pipes.
+    pub pty_size: Option<Size>,
+    /// True if clients may write to standard input; otherwise it is at its end from the beginning. A terminal's always
+    /// stays open.
+    pub stdin: bool,
+    /// The time limits.
     pub limits: Limits,
-    /// How much of the machine it may use.
+    /// The bounds on what it uses of the machine.
+    #[serde(default, skip_serializing_if = "Resources::is_unbounded")]
     pub resources: Resources,
-    /// What becomes of escapees.
+    /// The fate of escapees.
     pub on_escape: OnEscape,
-    /// What becomes of it when its owner is lost.
+    /// Its fate when its owner is lost.
     pub orphan: Orphan,
+    /// The amount of output that is kept.
+    pub keep: Keep,
+}
+
+impl RunOptions {
+    /// Gives the command a terminal of its own.
+    pub fn use_terminal(&mut self, size: Size) {
+        (self.pty_size, self.stdin) = (Some(size), true);
+    }
+}
+
+/// A run as asked for, on its whole way from the caller to the keeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// The command.
+    pub argv: Argv,
+    /// The working directory; bytes, as the system has them.
+    pub cwd: Vec<u8>,
+    /// The whole environment as `NAME=VALUE`. Never recorded.
+    pub env: Vec<Vec<u8>>,
+    /// The file mode creation mask.
+    pub umask: u32,
+    /// The soft and hard limits of open descriptors; without them, those of the launching process.
+    pub nofile: Option<(u64, u64)>,
+    /// True if the run gets a cgroup where one can be had.
+    pub cgroup: bool,
+    /// True if the command reads its caller's own standard input, which comes on the caller's connection.
+    pub passes_stdin: bool,
+    /// The recorded part.
+    pub options: RunOptions,
+}
+
+impl Default for Spec {
+    /// A spec without a command, which [`check`](Spec::check) refuses.
+    fn default() -> Self {
+        Self {
+            argv: Argv::default(),
+            cwd: b"/".to_vec(),
+            env: Vec::new(),
+            umask: 0o022,
+            nofile: None,
+            cgroup: false,
+            passes_stdin: false,
+            options: RunOptions::default(),
+        }
+    }
 }
 
 impl Spec {
-    /// Refuses what cannot be run as asked. The command was checked when it was made.
+    /// Refuses what cannot be run as asked.
     pub fn check(&self) -> Result<(), BadSpec> {
+        if self.argv.words.is_empty() {
+            return Err(BadSpec::EmptyCommand);
+        }
         if self.cwd.contains(&0) {
             return Err(BadSpec::Nul { what: "the working directory".into() });
         }
         if let Some(entry) = self.env.iter().find(|entry| entry.contains(&0)) {
             return Err(nul_in_env(entry));
         }
-        if let Some(size) = self.transport.size() {
+        if let Some(size) = self.options.pty_size {
             Size::new(size.cols, size.rows)?;
         }
-        self.resources.check()?;
-        Ok(self.limits.check()?)
+        self.options.resources.check()?;
+        Ok(self.options.limits.check()?)
+    }
+
+    /// Lets the command read its caller's own standard input, so that nobody writes to it through Tenure. Changes nothing
+    /// for a terminal, which is typed to instead, or where standard input is closed.
+    pub fn pass_stdin(&mut self) {
+        self.passes_stdin = self.options.stdin && self.options.pty_size.is_none();
+        self.options.stdin &= !self.passes_stdin;
     }
 }
 
@@ -300,8 +271,7 @@ impl Spec {
         let within = |what: &dyn Fn() -> String, bytes: usize, most: usize| {
             if bytes <= most { Ok(()) } else { Err(BadSpec::TooLong { what: what(), bytes, most }) }
         };
-        let argv = self.transport.argv();
-        for (n, word) in argv.words().iter().enumerate() {
+        for (n, word) in self.argv.words().iter().enumerate() {
             let what = || if n == 0 { "the program's name".to_owned() } else { format!("argument {n}") };
             within(&what, word.len() + 1, most.word)?;
         }
@@ -313,7 +283,7 @@ impl Spec {
             )?;
         }
         within(&|| "the working directory".to_owned(), self.cwd.len() + 1, most.path)?;
-        let words = argv.words().iter().chain(&self.env);
+        let words = self.argv.words().iter().chain(&self.env);
         let total = words.map(|word| word.len() + 1 + size_of::<usize>()).sum();
         within(&|| "the command with its environment".to_owned(), total, most.total)
     }
@@ -348,14 +318,15 @@ mod tests {
     fn an_empty_command_is_refused() {
         assert_eq!(Argv::new(vec![]), Err(BadSpec::EmptyCommand));
         assert_eq!(Argv::new(vec![vec![], b"x".to_vec()]), Err(BadSpec::EmptyCommand));
-        assert_eq!(Line::new("  ".into()), Err(BadSpec::EmptyCommand));
+        assert_eq!(Argv::line("  "), Err(BadSpec::EmptyCommand));
+        assert_eq!(Spec::default().check(), Err(BadSpec::EmptyCommand));
     }
 
     #[test]
     fn a_nul_byte_is_refused_wherever_it_stands() {
         assert!(matches!(Argv::new(vec![b"a\0b".to_vec()]), Err(BadSpec::Nul { .. })));
         assert!(matches!(Argv::new(vec![b"a".to_vec(), b"\0".to_vec()]), Err(BadSpec::Nul { .. })));
-        assert!(matches!(Line::new("a\0".into()), Err(BadSpec::Nul { .. })));
+        assert!(matches!(Argv::line("a\0"), Err(BadSpec::Nul { .. })));
         assert!(matches!(check_env(b"A=\0"), Err(BadSpec::Nul { .. })));
     }
 
@@ -367,16 +338,27 @@ mod tests {
     #[test]
     fn a_pty_line_reaches_the_shell_verbatim() {
         let text = r#"echo "a  b" 'c' $HOME \"#;
-        let command = PtyCommand::Line(Line::new(text.into()).unwrap());
-        assert_eq!(command.argv().words()[2], text.as_bytes());
+        assert_eq!(Argv::line(text).unwrap().words()[2], text.as_bytes());
     }
 
     #[test]
     fn a_line_that_is_executed_otherwise_is_shown_as_it_was_given() {
-        let line = Line::new("sleep 1".into()).unwrap().executing(Some("exec sleep 1".into()));
-        let argv = PtyCommand::Line(line).argv();
+        let argv = Argv::line("sleep 1").unwrap().executing("exec sleep 1".into());
         assert_eq!((&argv.words()[2][..], &argv.given()[2][..]), (&b"exec sleep 1"[..], &b"sleep 1"[..]));
         assert_eq!(argv.words()[..2], argv.given()[..2]);
+    }
+
+    #[test]
+    fn only_an_open_pipe_is_passed_on() {
+        let passed = |pty_size, stdin| {
+            let options = RunOptions { pty_size, stdin, ..RunOptions::default() };
+            let mut spec = Spec { options, ..Spec::default() };
+            spec.pass_stdin();
+            (spec.passes_stdin, spec.options.stdin)
+        };
+        assert_eq!(passed(None, true), (true, false));
+        assert_eq!(passed(None, false), (false, false));
+        assert_eq!(passed(Some(Size { cols: 1, rows: 1 }), true), (false, true));
     }
 
     #[test]

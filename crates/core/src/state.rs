@@ -1,35 +1,36 @@
-//! The life of a run: `starting → running → exiting → exited`. There is no way back and no way round.
+//! The states of a run: `starting → running → exiting → exited`. No state comes back; a run that never runs goes
+//! from `starting` to `exiting`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a run is in its life.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Asked for; its command has not been executed yet.
+    /// The run was requested; its command has not been executed yet.
     Starting,
     /// The command runs.
     Running,
-    /// The command has ended or is being ended; the rest of its tree is being dealt with.
+    /// The command has ended or is being ended; the rest of its tree is being ended.
     Exiting,
     /// The ending is written. Nothing changes any more.
     Exited,
 }
 
-/// A move that the life of a run does not have.
+/// A transition that runs do not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a run that is {from} cannot become {to}")]
 pub struct IllegalMove {
-    /// Where the run is.
+    /// The present state.
     pub from: State,
-    /// Where it was asked to go.
+    /// The requested state.
     pub to: State,
 }
 
 impl State {
-    /// The state after moving to `to`; staying is no move.
+    /// Returns the state after the transition to `to`; staying is not a transition.
     pub fn advance(self, to: State) -> Result<State, IllegalMove> {
         use State::{Exited, Exiting, Running, Starting};
         match (self, to) {

@@ -1,5 +1,5 @@
-//! What is kept of a conversation with an agent whose process goes on from turn to turn, so that the next
-//! daemon goes on with it: nothing that was said is said twice, and nothing that was heard is missed or told twice.
+//! The record of a conversation with an agent whose process lives from turn to turn. With it, the next daemon
+//! continues the conversation: nothing is sent twice, and no output is missed or handled twice.
 
 use crate::ids::{RunId, TurnId};
 use crate::session::SessionKey;
@@ -7,135 +7,135 @@ use crate::session::SessionKey;
 /// A conversation with one adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Talk {
-    /// The adapter's run. It is named before there is one.
+    /// The adapter's run. Its id is chosen before the run exists.
     pub run: RunId,
-    /// Whose it is.
+    /// The session of the conversation.
     pub session: SessionKey,
-    /// When it began.
+    /// The time when it began.
     pub began_at_ms: u64,
-    /// When it was over.
+    /// The time when it ended.
     pub over_at_ms: Option<u64>,
-    /// Up to where the adapter's output was handled.
+    /// The offset in the adapter's stdout up to which it was handled.
     pub heard_to: u64,
-    /// Up to where its input is spoken for.
+    /// The offset in the adapter's stdin after the last recorded line.
     pub said_to: u64,
-    /// The last number that a question had.
+    /// The highest JSON-RPC id used for a request.
     pub last_id: i64,
-    /// What the agent calls the conversation.
+    /// The agent's own id of the conversation.
     pub agent_session: Option<String>,
-    /// What it said that it can do, as JSON.
+    /// The agent's capabilities, as JSON.
     pub abilities: Option<String>,
 }
 
-/// A question to the agent.
+/// A request to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asks {
-    /// Its number.
+    /// The request's id.
     pub id: i64,
-    /// What is asked.
+    /// The method.
     pub verb: String,
-    /// The turn that it is asked for.
+    /// The turn that it belongs to.
     pub turn: Option<TurnId>,
 }
 
-/// A line to the adapter.
+/// A line written to the adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Where it stands in the adapter's input.
+    /// Its offset in the adapter's stdin.
     pub at: u64,
-    /// What it asks; nothing, if it answers or tells.
+    /// The request in it; none for a response or a notification.
     pub asks: Option<Asks>,
-    /// The line, with its end.
+    /// The line, with its line end.
     pub text: String,
-    /// What was answered, as JSON.
+    /// The agent's response, as JSON.
     pub answer: Option<String>,
 }
 
-/// A request of the agent that was not answered.
+/// An unanswered request of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedOfUs {
-    /// What the answer is to name, as JSON.
+    /// The request's id, as JSON.
     pub id: String,
-    /// What is wanted.
+    /// The method.
     pub method: String,
-    /// More of that, as JSON.
+    /// The parameters, as JSON.
     pub params: Option<String>,
-    /// When it was heard.
+    /// The time when it was received.
     pub at_ms: u64,
 }
 
-/// What was left open when a conversation was last recorded.
+/// The open parts of a conversation at its last record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTalk {
     /// The conversation.
     pub talk: Talk,
-    /// The questions that were not answered.
+    /// The unanswered requests to the agent.
     pub questions: Vec<Line>,
-    /// What the agent wants.
+    /// The unanswered requests of the agent.
     pub asked: Vec<AskedOfUs>,
 }
 
-/// Something that happened in a session.
+/// An entry of a session's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its place; the first is 1.
+    /// The entry's number; the first is 1.
     pub number: u64,
-    /// In which turn.
+    /// The entry's turn.
     pub turn: Option<TurnId>,
-    /// When it began.
+    /// The time when it began.
     pub at_ms: u64,
-    /// What it is.
+    /// The kind of entry.
     pub kind: String,
-    /// More of that, as JSON.
+    /// The content, as JSON.
     pub body: String,
 }
 
-/// What becomes of a history.
+/// A change to a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
-    /// Something more happened. Its number is the next one.
+    /// A new entry. Its number is the next one.
     New {
-        /// In which turn.
+        /// The entry's turn.
         turn: Option<TurnId>,
-        /// What it is.
+        /// The kind of entry.
         kind: String,
-        /// More of that, as JSON.
+        /// The content, as JSON.
         body: String,
     },
-    /// The entry with this number is this now.
+    /// New content of an existing entry.
     Again {
-        /// Its number.
+        /// The entry's number.
         number: u64,
-        /// More of it, as JSON.
+        /// The content, as JSON.
         body: String,
     },
 }
 
-/// A step of a conversation. All of it is recorded, or nothing.
+/// A step of a conversation, recorded as a whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Advance {
-    /// Up to where the adapter's output is handled by it.
+    /// The offset in the adapter's stdout up to which the step handles it.
     pub heard_to: u64,
-    /// What the agent answered: to which number, and what, as JSON.
+    /// The agent's responses: the id of the request, and the response as JSON.
     pub answers: Vec<(i64, String)>,
-    /// What it asks.
+    /// The agent's new requests.
     pub asked: Vec<AskedOfUs>,
-    /// What of that is answered by the lines, by id.
+    /// The ids of the agent's requests that the lines answer.
     pub answered: Vec<String>,
-    /// What is said to it: where the lines stand is decided here, one after the other.
+    /// The lines to write. The registry assigns their offsets, one after the other.
     pub lines: Vec<(String, Option<Asks>)>,
-    /// What is told of it.
+    /// The changes to the history.
     pub told: Vec<Told>,
-    /// What it calls the conversation, once it has said so.
+    /// The agent's own id of the conversation, once known.
     pub agent_session: Option<String>,
-    /// What it can do, once it has said so.
+    /// The agent's capabilities, once known.
     pub abilities: Option<String>,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Advanced {
-    /// Where each of its lines stands in the adapter's input.
+    /// The offset of each line in the adapter's stdin.
     pub at: Vec<u64>,
     /// The number of each new entry.
     pub numbers: Vec<u64>,

@@ -1,6 +1,7 @@
-//! Tasks: the durable answer to "is it done?", told once. A task's life is `queued → running → succeeded | failed |
-//! timed_out | cancelled | lost`; whom it is told, when and in which words is decided here from its row. Keeping rows
-//! and reaching channels is done elsewhere.
+//! Tasks: the durable answer to "is it done?", told once. The states of a task are
+//! `queued → running → succeeded | failed | timed_out | cancelled | lost`.
+//! The recipient, time and text of its notices are decided here from its row. Storage and delivery are done
+//! elsewhere.
 
 mod audit;
 mod notice;
@@ -17,7 +18,9 @@ mod words;
 
 pub use crate::words::BadWord;
 pub use audit::{Finding, Next, Refusal, Severity, audit, needs_a_look};
-pub use notice::{Destination, Due, Notice, NoticeKey, Purpose, promise, tell};
+pub use notice::{
+    Destination, Due, Notice, NoticeKey, Purpose, exec_ended, exec_ended_channel, promise, tell,
+};
 pub use progress::{Emit, Progress, progress};
 pub use retry::Schedule;
 pub use route::{Occasion, Routing, Setting, Standing, route};

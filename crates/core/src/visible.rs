@@ -1,11 +1,11 @@
-//! Makes somebody else's text safe to show to people: nothing in it can hide, move or pretend to be something else.
-//! Characters that a terminal would obey, and invisible ones, become escapes and are never dropped.
+//! Makes foreign text safe to show to people: nothing in it can hide, move or imitate something else. Invisible
+//! characters and those that a terminal would obey become escapes and are never dropped.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Ranges of Unicode's category Cf ("format"), as of version 17, and the rest of the block of tags, in order. These
-/// characters reorder or join what others read, or carry text that only a machine sees.
+/// characters reorder or join their neighbours, or carry text that only a machine sees.
 const FORMAT: [(char, char); 19] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -61,7 +61,7 @@ fn is_hidden(c: char) -> bool {
 }
 
 fn is_in(ranges: &[(char, char)], c: char) -> bool {
-    // Nearly all text ends here.
+    // Nearly all characters end here.
     c >= ranges[0].0 && {
         let at = ranges.partition_point(|&(_, last)| last < c);
         ranges.get(at).is_some_and(|&(first, _)| first <= c)

@@ -1,6 +1,6 @@
-//! The decider of one live run: [`Watch::see`] takes a sighting and says what is due. It has no clock: `now` is
-//! the time since any fixed moment on a clock that stops while the machine sleeps (I12). The keeper reports
-//! and obeys; it makes no choice. Of two sightings the first to arrive stands: a root whose exit is seen
+//! The decider of one live run: [`Watch::see`] takes a sighting and returns the step that is due. It has no clock:
+//! `now` is the time since any fixed moment on a clock that stops while the machine sleeps (I12). The keeper
+//! reports and obeys; it makes no choice. Of two sightings the first to arrive stands: a root whose exit is seen
 //! first was not timed out, whatever the clock says. Every end takes the one ladder here (I7).
 
 mod ladder;
@@ -11,7 +11,7 @@ mod words;
 
 use crate::duration::show;
 use crate::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
-use crate::spec::{OnEscape, Orphan};
+use crate::spec::{OnEscape, Orphan, RunOptions};
 use crate::state::State;
 use ladder::Ladder;
 use silence::Silence;
@@ -19,22 +19,23 @@ use std::time::Duration;
 
 pub use ladder::Whom;
 pub use silence::{Usage, worked};
-pub use words::{Do, Left, Policy, Seen};
+pub use words::{Do, Left, Seen};
 
-/// One live run as its keeper knows it.
+/// A live run, as its keeper knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
-    policy: Policy,
+    options: RunOptions,
     state: State,
     cause: Option<Cause>,
-    /// The cause in a person's words.
+    /// The details of the cause, for people.
     detail: Option<String>,
     exit: Option<Exit>,
-    /// Who outlived a root that ended by itself; after a cause everybody was being ended anyway.
+    /// The processes that outlived a root that exited by itself. After a cause they do not count, because all were
+    /// being ended anyway.
     left: Left,
-    /// Whether the holder left on purpose.
+    /// True if the holder left on purpose.
     released: bool,
-    /// Whether a foreground caller is there: then no holder is missed.
+    /// True if a foreground caller is connected: then no holder is missed.
     caller: bool,
     overall: Option<Duration>,
     silence: Option<Silence>,
@@ -42,7 +43,7 @@ pub struct Watch {
     ladder: Ladder,
 }
 
-/// What a deadline is for.
+/// The purpose of a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alarm {
     Overall,
@@ -53,10 +54,10 @@ enum Alarm {
 }
 
 impl Watch {
-    /// A run that is about to start.
-    pub fn new(policy: Policy) -> Self {
+    /// Starts with a run that has not started.
+    pub fn new(options: RunOptions) -> Self {
         Self {
-            policy,
+            options,
             state: State::Starting,
             cause: None,
             detail: None,
@@ -71,37 +72,37 @@ impl Watch {
         }
     }
 
-    /// Where the run is in its life.
+    /// Returns the run's state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Why somebody other than the command itself ends it.
+    /// Returns the cause, if the command itself does not end the run.
     pub fn cause(&self) -> Option<Cause> {
         self.cause
     }
 
-    /// How the root ended, if that was seen.
+    /// Returns the root's exit, if it was seen.
     pub fn exit(&self) -> Option<Exit> {
         self.exit
     }
 
-    /// The cause in a person's words.
+    /// Returns the details of the cause, for people.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 
-    /// Whose absence [`Seen::Empty`] reports.
+    /// Returns the processes whose absence [`Seen::Empty`] reports.
     pub fn whom(&self) -> Whom {
         self.ladder.whom
     }
 
-    /// The next deadline; `None` needs no timer at all.
+    /// Returns the next deadline; `None` needs no timer.
     pub fn wake_at(&self) -> Option<Duration> {
         self.alarms().map(|(at, _)| at).min()
     }
 
-    /// Takes in one sighting and says what is due.
+    /// Takes a sighting and returns the step that is due.
     pub fn see(&mut self, seen: Seen, now: Duration) -> Do {
         match self.state {
             State::Starting | State::Running => match seen {
@@ -113,7 +114,7 @@ impl Watch {
                 Seen::Cancel { now: false } => self.end(Cause::ManualCancel, None, now),
                 Seen::Cancel { now: true } => {
                     self.blame(Cause::ManualCancel, None);
-                    self.ladder.kill(&self.policy.limits, now)
+                    self.ladder.kill(&self.options.limits, now)
                 }
                 Seen::CallerHere => self.attended(),
                 Seen::CallerGone => self.end(Cause::OwnerLost, Some("the caller is gone".into()), now),
@@ -135,7 +136,7 @@ impl Watch {
                     self.exit.get_or_insert(exit);
                     Do::Nothing
                 }
-                Seen::Cancel { now: true } => self.ladder.hasten(&self.policy.limits, now),
+                Seen::Cancel { now: true } => self.ladder.hasten(&self.options.limits, now),
                 Seen::Empty => self.finish(Vec::new()),
                 Seen::Alive(survivors) => self.looked(survivors),
                 Seen::Tick => self.tick(now),
@@ -156,11 +157,11 @@ impl Watch {
         }
     }
 
-    /// Both limits count from here. A repeated report changes nothing.
+    /// Starts both time limits. A repeated report changes nothing.
     fn started(&mut self, now: Duration) -> Do {
         if self.state == State::Starting {
             self.go(State::Running);
-            let limits = &self.policy.limits;
+            let limits = &self.options.limits;
             self.overall = limits.overall.map(|limit| now.saturating_add(limit));
             self.silence = limits.no_output.map(|limit| Silence::new(limit, limits.activity, now));
         }
@@ -179,11 +180,11 @@ impl Watch {
         if idle { self.too_silent(now) } else { Do::Nothing }
     }
 
-    /// The first deadline that passed is the one that counts. A measurement comes last: it decides nothing by
-    /// itself and could only put off what is due already.
+    /// Acts on the first deadline that passed. A measurement comes last: it decides nothing by itself and could
+    /// only put off another step that is due.
     fn tick(&mut self, now: Duration) -> Do {
         let passed = self.alarms().filter(|&(at, _)| at <= now);
-        let limits = &self.policy.limits;
+        let limits = &self.options.limits;
         match passed.min_by_key(|&(at, alarm)| (alarm == Alarm::Sample, at)).map(|(_, alarm)| alarm) {
             None => Do::Nothing,
             Some(Alarm::Overall) => {
@@ -213,10 +214,10 @@ impl Watch {
         .flatten()
     }
 
-    /// A holder that is gone already is not gone anew: the first deadline holds.
+    /// Starts the orphan grace. A repeated report does not restart it.
     fn holder_gone(&mut self, now: Duration) -> Do {
-        let grace = self.policy.limits.orphan_grace;
-        match self.policy.orphan {
+        let grace = self.options.limits.orphan_grace;
+        match self.options.orphan {
             Orphan::Keep => Do::Nothing,
             Orphan::Terminate if self.caller || self.released || self.orphan.is_some() => Do::Nothing,
             Orphan::Terminate if grace.is_zero() => self.orphaned(now),
@@ -227,14 +228,14 @@ impl Watch {
         }
     }
 
-    /// Nobody is awaited: the holder is back or, if it released the run, will not be missed.
+    /// Stops the orphan grace: the holder is back, or released the run and is not missed.
     fn hold(&mut self, released: bool) -> Do {
         self.released = released;
         self.orphan = None;
         Do::Nothing
     }
 
-    /// The caller owns the run; when it goes, so does the run.
+    /// Notes that a caller owns the run; when it goes, the run ends.
     fn attended(&mut self) -> Do {
         self.caller = true;
         self.orphan = None;
@@ -242,47 +243,48 @@ impl Watch {
     }
 
     fn orphaned(&mut self, now: Duration) -> Do {
-        let grace = show(self.policy.limits.orphan_grace);
+        let grace = show(self.options.limits.orphan_grace);
         self.end(Cause::OwnerLost, Some(format!("no owner came back within {grace}")), now)
     }
 
     fn too_silent(&mut self, now: Duration) -> Do {
-        let detail = self.policy.limits.no_output.map(|limit| format!("no output for {}", show(limit)));
+        let detail = self.options.limits.no_output.map(|limit| format!("no output for {}", show(limit)));
         self.end(Cause::NoOutputTimeout, detail, now)
     }
 
-    /// The root ended by itself. Only here are escapes judged; a declared daemon is spared.
+    /// Handles a root that exited by itself. Escapes are judged only here; a declared daemon is spared.
     fn root_exited(&mut self, exit: Exit, left: Left, now: Duration) -> Do {
         self.leave();
         self.exit = Some(exit);
         let escaped = !left.escapees.is_empty();
-        let spared = escaped && self.policy.on_escape == OnEscape::Allow;
+        let spared = escaped && self.options.on_escape == OnEscape::Allow;
         let somebody = left.leftovers > 0 || (escaped && !spared);
         self.left = left;
         self.ladder.whom = if spared { Whom::Session } else { Whom::All };
-        let limits = &self.policy.limits;
+        let limits = &self.options.limits;
         if somebody { self.ladder.settle(limits, now) } else { self.ladder.wait(limits, now) }
     }
 
     /// Ends the run for a cause.
     fn end(&mut self, cause: Cause, detail: Option<String>, now: Duration) -> Do {
         self.blame(cause, detail);
-        self.ladder.term(&self.policy.limits, now)
+        self.ladder.term(&self.options.limits, now)
     }
 
-    /// The first cause stands: leaving can be done once.
+    /// Records the cause. The first one stands, because the run can start to exit only once.
     fn blame(&mut self, cause: Cause, detail: Option<String>) {
         self.leave();
         self.cause = Some(cause);
         self.detail = detail;
     }
 
-    /// Survivors count only when they were asked for.
+    /// Takes the survivors. They count only after the stop was given up.
     fn looked(&mut self, survivors: Vec<ProcessNote>) -> Do {
         if self.ladder.given_up() { self.finish(survivors) } else { Do::Nothing }
     }
 
-    /// A command that was never executed has no exit of its own; at most its would-be process was seen to end.
+    /// Ends a run whose command was never executed. It has no exit of its own; at most its prepared process was
+    /// seen to exit.
     fn never_started(&mut self, error: SpawnError) -> Do {
         self.close(match self.cause {
             None => Termination::not_started(&error),
@@ -292,7 +294,7 @@ impl Watch {
 
     fn finish(&mut self, survivors: Vec<ProcessNote>) -> Do {
         let Left { leftovers, leftover_processes, escapees } = std::mem::take(&mut self.left);
-        let failed = self.policy.on_escape == OnEscape::Fail && !escapees.is_empty();
+        let failed = self.options.on_escape == OnEscape::Fail && !escapees.is_empty();
         let reason = match (self.cause, self.exit) {
             (Some(cause), _) => cause.into(),
             (None, _) if failed => Reason::OwnershipEscape,
@@ -304,7 +306,7 @@ impl Watch {
         self.close(Termination { confirmed, survivors, leftovers, leftover_processes, escapees, ..ended })
     }
 
-    /// Nothing ends without having left, be it in the same moment.
+    /// Finishes the run. Every run passes through `exiting`, be it for a moment.
     fn close(&mut self, termination: Termination) -> Do {
         if self.state != State::Exiting {
             self.leave();
@@ -314,7 +316,7 @@ impl Watch {
         Do::Finish(Box::new(termination))
     }
 
-    /// From here on only the ladder has deadlines.
+    /// Enters `exiting`. From here on, only the ladder has deadlines.
     fn leave(&mut self) {
         self.go(State::Exiting);
         self.overall = None;

@@ -1,15 +1,15 @@
-//! How long a turn of a CLI agent may be silent, and what is said of one that was ended for it. This is the one place
-//! that knows these figures. What counts as silence is judged in `watch`.
+//! The silence limit of a turn of a CLI agent, and the message about a turn that was ended for it. Only this file
+//! knows these figures. `watch` decides what counts as silence.
 
 use crate::duration::show;
 use std::time::Duration;
 
-/// How a turn begins.
+/// The start of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Begins {
-    /// In a new session of the agent: it may think for long before its first word.
+    /// A new session of the agent, which may think for long before its first word.
     Fresh,
-    /// In a session that the agent goes on with: it is set up already.
+    /// A resumed session of the agent, which is set up already.
     Resumed,
 }
 
@@ -25,14 +25,14 @@ const FRESH: Profile =
 const RESUMED: Profile =
     Profile { percent: 30, least: Duration::from_secs(60), most: Duration::from_secs(180) };
 
-/// No turn is ended for a shorter silence.
+/// The shortest silence for which a turn is ended.
 pub const FLOOR: Duration = Duration::from_secs(1);
-/// How much earlier than its time limit a turn is ended for silence, so that it is told which of the two it was.
+/// Minimum distance between the silence limit and the time limit, so that the message names the right one.
 pub const MARGIN: Duration = Duration::from_secs(1);
 
-/// How long a turn may be silent: `own` if the agent's description says so, else a share of the turn's time limit.
-/// Either way at least the floor, and the margin below the time limit as far as the floor allows. A turn without a time
-/// limit gets the longest silence of its kind.
+/// Returns the silence limit of a turn: `own` if the agent's description has one, else a share of the turn's time
+/// limit. It is at least the floor, and stays below the time limit by the margin as far as the floor allows. A turn
+/// without a time limit gets the longest silence of its kind.
 pub fn no_output_limit(begins: Begins, timeout: Option<Duration>, own: Option<Duration>) -> Duration {
     let profile = match begins {
         Begins::Fresh => FRESH,
@@ -46,14 +46,14 @@ pub fn no_output_limit(begins: Begins, timeout: Option<Duration>, own: Option<Du
 impl Profile {
     fn share(&self, timeout: Option<Duration>) -> Duration {
         let Some(timeout) = timeout else { return self.most };
-        // Whole milliseconds, as all limits are written.
+        // Rounded to whole milliseconds, as all limits are written.
         let ms = timeout.as_millis().saturating_mul(self.percent) / 100;
         let share = Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX));
         share.clamp(self.least, self.most)
     }
 }
 
-/// What is said of an agent's turn that was ended for its silence, and what to check.
+/// Returns the message about an agent's turn that was ended for its silence, with advice.
 pub fn ended_for_silence(agent: &str, limit: Duration) -> String {
     format!(
         "{agent} gave no output for {} and was ended. It may have waited for input or for a permission that nobody \

@@ -1,9 +1,11 @@
-//! What is said over the sockets of the nursery and of each keeper. A frame is two little-endian lengths, a
-//! JSON head of the first length and raw bytes of the second. The first head on a keeper's socket is
-//! [`Ask::Hello`] with a version. Unknown fields are ignored, so that a version can grow; what a version lacks is not
-//! said to whoever speaks it ([`Tell::since`]), and a keeper understands every version that there ever was.
+//! The messages on the sockets of the nursery and of each keeper. A frame is two little-endian lengths, a JSON head of
+//! the first length and raw bytes of the second. The first head on a keeper's socket is [`KeeperRequest::Hello`] with a
+//! version. Unknown fields are ignored, so that a version can grow. Nobody is sent what their version lacks
+//! ([`KeeperMessage::since`]), and a keeper understands every version that there ever was.
 
+mod connection;
 mod frame;
+mod packed;
 pub mod refusal;
 
 use crate::ending::{Cause, ProcessNote, SpawnError};
@@ -15,38 +17,41 @@ use crate::spec::Size;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 
+pub use connection::Connection;
 pub use frame::{BadFrame, Frame, MAX_BODY, MAX_HEAD, PREFIX, decode, encode};
+pub use packed::{pack, unpack};
 
 /// The version of the keeper's socket, which the first connections speak without a hello. The second added
-/// [`Tell::Leaving`] and [`Ask::Unfollow`], and keys: [`Ask::Type`], [`Tell::Typed`] and [`Tell::KeysTaken`]. The third
-/// added [`Holder`] to the hello, and what a keeper asks the present holder when another comes: [`Tell::StillYours`],
-/// [`Ask::Mine`] and [`Ask::Yield`]. The fourth added [`Tell::Noted`].
+/// [`KeeperMessage::Leaving`] and [`KeeperRequest::Unfollow`], and keys: [`KeeperRequest::Type`], [`KeeperMessage::Typed`]
+/// and [`KeeperMessage::KeysTaken`]. The third added [`Holder`] to the hello, and the question to the present holder when
+/// another comes: [`KeeperMessage::StillYours`], [`KeeperRequest::Mine`] and [`KeeperRequest::Yield`]. The fourth added
+/// [`KeeperMessage::Noted`].
 pub const VERSION: u32 = 4;
 
-/// What a client says to a nursery. The descriptors of the keeper's first connections come with it, one for each
+/// A request to a nursery for a keeper. The descriptors of the keeper's first connections come with it, one for each
 /// role and in that order, each with a byte of the frame or more to itself: one read never takes in two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launch {
     /// The run's directory, absolute.
     pub directory: String,
-    /// Who sits on each of the first connections; there is at least one.
+    /// The roles of the first connections; there is at least one.
     pub roles: Vec<Role>,
     /// The parts of the spec that no record keeps, beside those in the body.
     pub umask: u32,
     /// The soft and hard limits of open descriptors that the command gets.
     pub nofile: (u64, u64),
-    /// How many words of the body are the command; the working directory comes before, the environment after.
+    /// The number of the command's words in the [packed](pack) body.
     pub argc: usize,
-    /// Whether to use a cgroup where one can be had.
+    /// True if the run gets a cgroup where one can be had.
     pub cgroup: bool,
-    /// Whether the command reads its caller's own standard input. The descriptor comes on the caller's connection, with
-    /// its first frame: an [`Ask::Stdin`] without bytes.
+    /// True if the command reads its caller's own standard input. The descriptor comes on the caller's connection, with
+    /// its first frame: a [`KeeperRequest::Stdin`] without bytes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passes_stdin: bool,
 }
 
-/// Who sits on a connection.
+/// The role of a keeper's client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Role {
@@ -74,15 +79,15 @@ pub struct Holder {
     pub lease_ttl_ms: u64,
 }
 
-/// What a client says to a keeper.
+/// A client's request to a keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Ask {
+pub enum KeeperRequest {
     /// The first word.
     Hello {
         /// The wire's version.
         version: u32,
-        /// Who this is.
+        /// The client's role.
         #[serde(flatten)]
         role: Role,
         /// The daemon that asks to be the holder; older versions do not send it.
@@ -93,18 +98,18 @@ pub enum Ask {
     Mine,
     /// The present holder gives up the run: its lease is lost, or it cannot tell.
     Yield,
-    /// How is it?
+    /// Asks for [`KeeperMessage::Status`].
     Status,
     /// End the run.
     Cancel {
-        /// Without the grace.
+        /// True to skip the grace.
         now: bool,
     },
     /// Standard input; the body holds the bytes.
     Stdin {
         /// The absolute offset of the body's first byte. A repeat is ignored, a gap refused.
         offset: u64,
-        /// Whether the input ends after the body.
+        /// True if the input ends after the body.
         eof: bool,
     },
     /// Keys; the body holds their bytes. They come after whatever was sent before, by whomever, and take no offset of
@@ -114,10 +119,10 @@ pub enum Ask {
     Resize(Size),
     /// Send a signal to the root's group.
     Signal {
-        /// Which.
+        /// The signal.
         signal: Signal,
     },
-    /// Tell me when the output grows, and the ending.
+    /// Asks to hear of the output's growth and of the ending.
     Follow,
     /// No more of that; the holder of the lease hears of the ending all the same.
     Unfollow,
@@ -126,9 +131,9 @@ pub enum Ask {
         /// The offset.
         to: u64,
     },
-    /// Who is alive?
+    /// Asks for [`KeeperMessage::Tree`].
     Tree,
-    /// What is the tree blocked in?
+    /// Asks for [`KeeperMessage::Blocked`].
     Blocked,
     /// The holder leaves on purpose: go on without it for ever.
     Release,
@@ -136,50 +141,50 @@ pub enum Ask {
     Abandon,
 }
 
-/// What a keeper says.
+/// A keeper's message to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tell", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Tell {
+pub enum KeeperMessage {
     /// Answer to hello.
     Welcome {
         /// The wire's version that both speak.
         version: u32,
         /// The run kept here.
         run_id: RunId,
-        /// Whether a foreground caller's own standard input is waited for, as [`Launch::passes_stdin`] says. An older
-        /// daemon does not say it, and its caller copies the input.
+        /// True if a foreground caller's own standard input is waited for, as [`Launch::passes_stdin`] says. Older daemons
+        /// leave it out, and their callers copy the input.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         takes_stdin: bool,
     },
     /// The command executes.
     Started {
-        /// Who is alive.
+        /// The live processes and what encloses them.
         note: Box<KeeperNote>,
     },
     /// The command could not be executed; an ending is written.
     NotStarted {
-        /// Why.
+        /// The reason.
         error: SpawnError,
     },
-    /// How it is.
+    /// The state of the run.
     Status {
-        /// Where the run is in its life.
+        /// The phase of its life.
         state: State,
         /// Its output so far.
         output: Totals,
-        /// When the last output came.
+        /// The time of the last output.
         last_output_at_ms: Option<u64>,
         /// The absolute offset of the next byte of standard input.
         stdin_offset: u64,
-        /// Whether standard input can still be written.
+        /// True if standard input can still be written.
         stdin_open: bool,
-        /// Why somebody other than the command itself ends the run.
+        /// The cause, if somebody other than the command itself ends the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
         /// The lease's fencing number; a keeper of the first version does not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<u64>,
-        /// Whether somebody sits at the run's terminal, who sees what it asks and whose own terminal answers.
+        /// True if somebody is attached to the run's terminal: their own terminal answers its queries.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         attached: bool,
     },
@@ -204,12 +209,12 @@ pub enum Tell {
     StdinClosed,
     /// This input was not taken.
     StdinRefused {
-        /// Why, and what to do.
+        /// The reason, and what to do.
         why: String,
     },
     /// Not done.
     Refused {
-        /// Why, and what to do; what the other side acts on is in [`refusal`].
+        /// The reason, and what to do; what the other side acts on is in [`refusal`].
         why: String,
     },
     /// The output has grown to here (a hint; the files are the truth, I4).
@@ -221,113 +226,114 @@ pub enum Tell {
     Unkept {
         /// The absolute offset of the body's first byte.
         offset: u64,
-        /// Where it came from.
+        /// The stream that they came from.
         stream: Stream,
     },
-    /// Who is alive.
+    /// The process tree.
     Tree {
         /// The live processes, parents first.
         processes: Vec<ProcessView>,
     },
-    /// What the tree is blocked in.
+    /// The system calls that the tree is blocked in.
     Blocked {
-        /// One entry a process that could be read.
+        /// An entry for each process that could be read.
         processes: Vec<BlockedView>,
-        /// Whether somebody waits for the run's own input: `None` is "cannot be told".
+        /// True if a process waits for the run's own input; `None` if that cannot be told.
         waiting_for_input: Option<bool>,
     },
     /// The run is `exiting` (a hint for the holder and for followers).
     Leaving {
-        /// Why somebody other than the command itself ends it; `None`: the command ended by itself.
+        /// The cause; `None` if the command ended by itself.
         cause: Option<Cause>,
-        /// More, in a person's words.
+        /// More details, for people.
         detail: Option<String>,
     },
     /// The journal has new entries that are events (a hint for the holder; the file is the truth, I4).
     Noted,
-    /// It has ended, but the disk would not take the ending. Nothing is known of it but this.
+    /// The run has ended, but the disk would not take the ending. This is all that is known of it.
     Unrecorded {
-        /// How it ended, and what went wrong.
+        /// The ending in words, and what went wrong.
         why: String,
         /// The ending, for a holder who can record it elsewhere. Older keepers do not say it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ending: Option<Box<Ending>>,
     },
     /// Asks the present holder whether the run is still its own, because another daemon asks for it. The holder answers
-    /// [`Ask::Mine`] or [`Ask::Yield`]; without an answer the keeper hands over the run.
+    /// [`KeeperRequest::Mine`] or [`KeeperRequest::Yield`]; without an answer the keeper hands over the run.
     StillYours {
         /// The other daemon's epoch.
         epoch: u64,
     },
-    /// It has ended; the ending is on disk.
+    /// The run has ended; the ending is on disk.
     Ended {
         /// The ending.
         ending: Box<Ending>,
     },
 }
 
-impl Ask {
+impl KeeperRequest {
     /// The version of the wire that brought it. A keeper of an older one would cut off whoever says it.
     pub fn since(&self) -> u32 {
         match self {
-            Ask::Mine | Ask::Yield => 3,
-            Ask::Unfollow | Ask::Type | Ask::Abandon => 2,
-            Ask::Hello { .. }
-            | Ask::Status
-            | Ask::Cancel { .. }
-            | Ask::Stdin { .. }
-            | Ask::Resize(_)
-            | Ask::Signal { .. }
-            | Ask::Follow
-            | Ask::Taken { .. }
-            | Ask::Tree
-            | Ask::Blocked
-            | Ask::Release => 1,
+            KeeperRequest::Mine | KeeperRequest::Yield => 3,
+            KeeperRequest::Unfollow | KeeperRequest::Type | KeeperRequest::Abandon => 2,
+            KeeperRequest::Hello { .. }
+            | KeeperRequest::Status
+            | KeeperRequest::Cancel { .. }
+            | KeeperRequest::Stdin { .. }
+            | KeeperRequest::Resize(_)
+            | KeeperRequest::Signal { .. }
+            | KeeperRequest::Follow
+            | KeeperRequest::Taken { .. }
+            | KeeperRequest::Tree
+            | KeeperRequest::Blocked
+            | KeeperRequest::Release => 1,
         }
     }
 
     /// The same for a keeper that speaks an older version, if that has words for it.
-    pub fn for_version(self, version: u32) -> Option<Ask> {
-        match self {
-            ask if ask.since() <= version => Some(ask),
-            // It is ended by whoever holds its lease now: the older wire has only this word for it.
-            Ask::Abandon => Some(Ask::Cancel { now: false }),
-            _ => None,
+    pub fn for_version(self, version: u32) -> Option<KeeperRequest> {
+        if self.since() <= version {
+            return Some(self);
         }
+        // The present holder ends the run; the older wire has only this word for it.
+        matches!(self, KeeperRequest::Abandon).then_some(KeeperRequest::Cancel { now: false })
     }
 }
 
-impl Tell {
+impl KeeperMessage {
     /// The first version of the wire that has it.
     pub fn since(&self) -> u32 {
         match self {
-            Tell::Noted => 4,
-            Tell::StillYours { .. } => 3,
-            Tell::Leaving { .. } | Tell::Typed { .. } | Tell::KeysTaken { .. } => 2,
-            Tell::Welcome { .. }
-            | Tell::Started { .. }
-            | Tell::NotStarted { .. }
-            | Tell::Status { .. }
-            | Tell::Done
-            | Tell::StdinTaken { .. }
-            | Tell::StdinClosed
-            | Tell::StdinRefused { .. }
-            | Tell::Refused { .. }
-            | Tell::Grown { .. }
-            | Tell::Unkept { .. }
-            | Tell::Tree { .. }
-            | Tell::Blocked { .. }
-            | Tell::Unrecorded { .. }
-            | Tell::Ended { .. } => 1,
+            KeeperMessage::Noted => 4,
+            KeeperMessage::StillYours { .. } => 3,
+            KeeperMessage::Leaving { .. } | KeeperMessage::Typed { .. } | KeeperMessage::KeysTaken { .. } => {
+                2
+            }
+            KeeperMessage::Welcome { .. }
+            | KeeperMessage::Started { .. }
+            | KeeperMessage::NotStarted { .. }
+            | KeeperMessage::Status { .. }
+            | KeeperMessage::Done
+            | KeeperMessage::StdinTaken { .. }
+            | KeeperMessage::StdinClosed
+            | KeeperMessage::StdinRefused { .. }
+            | KeeperMessage::Refused { .. }
+            | KeeperMessage::Grown { .. }
+            | KeeperMessage::Unkept { .. }
+            | KeeperMessage::Tree { .. }
+            | KeeperMessage::Blocked { .. }
+            | KeeperMessage::Unrecorded { .. }
+            | KeeperMessage::Ended { .. } => 1,
         }
     }
 }
 
-/// How a process belongs to its run.
+/// The way in which a process belongs to its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Via {
-    /// It descends from the root by living parents.
+    /// Descends from the root by living parents.
     Child,
     /// Its parent died and it came back to the keeper.
     Adopted,
@@ -335,9 +341,9 @@ pub enum Via {
     Session,
     /// Its parent died, and it carries the run's lease in its environment.
     Mark,
-    /// It is in the run's cgroup.
+    /// Is in the run's cgroup.
     Cgroup,
-    /// It is in the run's job.
+    /// Is in the run's job.
     Job,
 }
 
@@ -354,27 +360,27 @@ pub struct ProcessView {
     pub pgid: i32,
     /// Its session.
     pub sid: i32,
-    /// Its command line, for people.
+    /// Returns the command line, for people.
     pub command: String,
-    /// When it started.
+    /// The time of its start.
     pub started_at_ms: u64,
     /// The CPU time it has used.
     pub cpu_ms: u64,
     /// The memory it holds.
     pub rss_bytes: u64,
-    /// How it belongs to the run.
+    /// The way in which it belongs to the run.
     pub via: Via,
 }
 
-/// What one process waits for.
+/// The system call that a process is blocked in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockedView {
-    /// Which process.
+    /// The process.
     pub pid: i32,
     /// The system call it is in, by name; `running` if it is in none.
     pub syscall: String,
-    /// Whether it waits for the run's input alone: `None` is "cannot be told".
+    /// True if it waits for the run's input alone; `None` if that cannot be told.
     pub waits_for_input: Option<bool>,
 }
 
@@ -389,13 +395,14 @@ mod tests {
         frame.extend_from_slice(&u32::try_from(head.len()).unwrap().to_le_bytes());
         frame.extend_from_slice(&[0; 4]);
         frame.extend_from_slice(head);
-        assert_eq!(decode::<Ask>(&frame).unwrap().unwrap().0, Ask::Cancel { now: true });
+        assert_eq!(decode::<KeeperRequest>(&frame).unwrap().unwrap().0, KeeperRequest::Cancel { now: true });
     }
 
     #[test]
     fn the_status_of_version_one_is_still_read() {
         let head = br#"{"tell":"status","state":"running","output":{"bytes":3,"droppedBytes":0},"lastOutputAtMs":null,"stdinOffset":7,"stdinOpen":true}"#;
-        let Ok(Tell::Status { stdin_offset: 7, cause: None, epoch: None, .. }) = serde_json::from_slice(head)
+        let Ok(KeeperMessage::Status { stdin_offset: 7, cause: None, epoch: None, .. }) =
+            serde_json::from_slice(head)
         else {
             panic!("not read");
         };
@@ -403,24 +410,27 @@ mod tests {
 
     #[test]
     fn an_older_keeper_is_told_only_what_it_has_words_for() {
-        assert_eq!(Ask::Status.for_version(1), Some(Ask::Status));
-        assert_eq!(Ask::Abandon.for_version(2), Some(Ask::Abandon));
-        assert_eq!(Ask::Abandon.for_version(1), Some(Ask::Cancel { now: false }));
-        assert_eq!((Ask::Unfollow.for_version(1), Ask::Type.for_version(1)), (None, None));
+        assert_eq!(KeeperRequest::Status.for_version(1), Some(KeeperRequest::Status));
+        assert_eq!(KeeperRequest::Abandon.for_version(2), Some(KeeperRequest::Abandon));
+        assert_eq!(KeeperRequest::Abandon.for_version(1), Some(KeeperRequest::Cancel { now: false }));
+        assert_eq!(
+            (KeeperRequest::Unfollow.for_version(1), KeeperRequest::Type.for_version(1)),
+            (None, None)
+        );
     }
 
     #[test]
     fn hello_carries_its_role() {
-        let hello = Ask::Hello { version: 1, role: Role::Holder { epoch: 4 }, holder: None };
+        let hello = KeeperRequest::Hello { version: 1, role: Role::Holder { epoch: 4 }, holder: None };
         let frame = encode(&hello, b"");
-        assert_eq!(decode::<Ask>(&frame).unwrap().unwrap().0, hello);
+        assert_eq!(decode::<KeeperRequest>(&frame).unwrap().unwrap().0, hello);
     }
 
     #[test]
     fn the_hello_of_version_two_is_still_read() {
         let head = br#"{"ask":"hello","version":2,"role":"holder","epoch":4}"#;
-        let read: Ask = serde_json::from_slice(head).unwrap();
-        assert_eq!(read, Ask::Hello { version: 2, role: Role::Holder { epoch: 4 }, holder: None });
+        let read: KeeperRequest = serde_json::from_slice(head).unwrap();
+        assert_eq!(read, KeeperRequest::Hello { version: 2, role: Role::Holder { epoch: 4 }, holder: None });
     }
 
     #[test]
@@ -430,7 +440,8 @@ mod tests {
             registry_id: RegistryId::from_random([2; 12]),
             lease_ttl_ms: 15_000,
         };
-        let hello = Ask::Hello { version: 3, role: Role::Holder { epoch: 4 }, holder: Some(holder) };
-        assert_eq!(decode::<Ask>(&encode(&hello, b"")).unwrap().unwrap().0, hello);
+        let hello =
+            KeeperRequest::Hello { version: 3, role: Role::Holder { epoch: 4 }, holder: Some(holder) };
+        assert_eq!(decode::<KeeperRequest>(&encode(&hello, b"")).unwrap().unwrap().0, hello);
     }
 }

@@ -1,6 +1,6 @@
 //! Enumerations whose values are words: the same on the wire, on disk and in settings, and frozen.
 
-/// A word that is none of those that may stand there.
+/// A word that is not among the allowed ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no {what}: write one of {valid}")]
 pub struct BadWord {
@@ -22,10 +22,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its word.
+            /// Returns the value's word.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*

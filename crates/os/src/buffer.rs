@@ -4,19 +4,19 @@ use crate::system;
 use std::io;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of our own pages.
+/// Bytes on pages of their own.
 #[derive(Debug)]
 pub struct Buffer {
     pages: system::Pages,
 }
 
 impl Buffer {
-    /// A buffer of this size; no page of it is there before it is written.
+    /// Makes a buffer of this size; no page exists before it is written.
     pub fn new(len: usize) -> io::Result<Self> {
         Ok(Self { pages: system::Pages::map(len)? })
     }
 
-    /// Gives its pages back to the system; what was in it is gone.
+    /// Gives the pages back to the system, and loses their content.
     pub fn forget(&mut self) {
         self.pages.discard();
     }

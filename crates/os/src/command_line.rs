@@ -1,34 +1,35 @@
-//! How a list of words becomes the one line that Windows starts a program with. Every program takes its line apart by
-//! itself; this is written for the rules of Microsoft's C library, which nearly all of them keep. It is the same text on
-//! every system, so its tests run on every system.
+//! Joins a list of words to the one line with which Windows starts a program. Every program splits its line by
+//! itself; the rules here are those of Microsoft's C library, which nearly all programs follow. The code is the
+//! same on every system, so its tests run on every system.
 
-/// The longest line that Windows takes, its closing zero included.
+/// The longest line that Windows accepts, its closing zero included.
 const LONGEST: usize = 32_767;
 
 const QUOTE: u16 = b'"' as u16;
 const BACKSLASH: u16 = b'\\' as u16;
 const SPACE: u16 = b' ' as u16;
 
-/// Why there is no line for these words.
+/// The reason why words cannot be joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// A word has a zero in it, where the line would end.
+    /// A word contains a zero, which would end the line.
     #[error("a word of the command has a NUL in it, which Windows cannot pass on")]
     Nul,
-    /// The program's name has a quote in it, which no file's name has.
+    /// The program's name contains a quote, which no file's name can.
     #[error("the program's name has a quote in it")]
     QuotedProgram,
-    /// The line would be too long.
+    /// The line is too long.
     #[error("its arguments are too long for this system: {0} of at most 32766 characters")]
     TooLong(usize),
-    /// The command interpreter reads the line of a batch file by rules of its own, which nothing can be quoted against.
+    /// The program is a batch file: the command interpreter reads its line by rules of its own, which no quoting
+    /// satisfies.
     #[error(
         "batch files are not started directly, because no quoting keeps their arguments apart: say cmd.exe /c"
     )]
     Batch,
 }
 
-/// The line of a program and its arguments, without a closing zero.
+/// Joins a program and its arguments to a line without a closing zero.
 pub fn join(program: &[u16], arguments: &[Vec<u16>]) -> Result<Vec<u16>, Refused> {
     if program.contains(&0) || arguments.iter().any(|word| word.contains(&0)) {
         return Err(Refused::Nul);
@@ -39,7 +40,7 @@ pub fn join(program: &[u16], arguments: &[Vec<u16>]) -> Result<Vec<u16>, Refused
     if is_batch(program) {
         return Err(Refused::Batch);
     }
-    // The first word has rules of its own: it ends at the next quote, and a backslash means itself.
+    // The first word has rules of its own: it ends at the next quote, and a backslash is literal.
     let mut line = vec![QUOTE];
     line.extend_from_slice(program);
     line.push(QUOTE);
@@ -47,7 +48,7 @@ pub fn join(program: &[u16], arguments: &[Vec<u16>]) -> Result<Vec<u16>, Refused
     for (at, word) in arguments.iter().enumerate() {
         line.push(SPACE);
         if shell && at + 1 == arguments.len() {
-            // It takes off the outermost quotes, and reads the rest by its own rules, as it was written.
+            // The interpreter removes the outermost quotes and reads the rest by its own rules, unchanged.
             line.push(QUOTE);
             line.extend_from_slice(word);
             line.push(QUOTE);
@@ -58,7 +59,7 @@ pub fn join(program: &[u16], arguments: &[Vec<u16>]) -> Result<Vec<u16>, Refused
     if line.len() < LONGEST { Ok(line) } else { Err(Refused::TooLong(line.len())) }
 }
 
-/// Whether this is the command interpreter with one line for it: `cmd /d /s /c LINE`.
+/// Returns true for the command interpreter with one line to run: `cmd /d /s /c LINE`.
 fn is_line_for_cmd(program: &[u16], arguments: &[Vec<u16>]) -> bool {
     let name = String::from_utf16_lossy(program).to_lowercase();
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -67,8 +68,8 @@ fn is_line_for_cmd(program: &[u16], arguments: &[Vec<u16>]) -> bool {
     matches!(name, "cmd" | "cmd.exe") && flags.eq(["/d", "/s", "/c"])
 }
 
-/// Whether Windows would give a file of this name to its command interpreter. It drops dots and spaces at the end of a
-/// name, and so does this; what follows a colon names a stream of the file.
+/// Returns true if Windows would pass a file of this name to its command interpreter. Windows drops dots and spaces
+/// at the end of a name, and so does this; the part after a colon names a stream of the file.
 pub fn is_batch(program: &[u16]) -> bool {
     let text = String::from_utf16_lossy(program).to_lowercase();
     let name = text.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -78,7 +79,7 @@ pub fn is_batch(program: &[u16]) -> bool {
     })
 }
 
-/// Backslashes are doubled only before a quote, and before the quote that closes the word.
+/// Appends a quoted word. Backslashes are doubled only before a quote, and before the quote that closes the word.
 fn push_word(line: &mut Vec<u16>, word: &[u16]) {
     if !needs_quotes(word) {
         line.extend_from_slice(word);

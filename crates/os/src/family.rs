@@ -1,4 +1,5 @@
-//! Which of the systems this is. Code asks for what it needs by the other modules; this is for what people are told.
+//! The family of the operating system, for messages to people. Code asks the other modules for a capability
+//! instead.
 
 /// The systems that Tenure runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub enum Family {
     Windows,
 }
 
-/// This system.
+/// Returns the present system.
 pub fn here() -> Family {
     match std::env::consts::OS {
         "linux" => Family::Linux,

@@ -1,5 +1,5 @@
-//! Files of a directory that is held open: paths are looked up once, so a moved or very long directory does
-//! not matter. Only [`sync_names`] and [`Dir::write_synced`] sync: all other records must outlive a process, not a
+//! Files in a directory that is held open: paths are looked up once, so a moved or very long directory does not
+//! matter. Only [`sync_names`] and [`Dir::write_synced`] sync: all other records must outlive a process, not a
 //! power cut.
 
 use crate::system::{self, Open};
@@ -8,10 +8,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tenure_core::location::FileLocation;
 
-/// What is behind a name.
+/// The file behind a name, read with a size limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Regular {
-    /// A regular file, and this is all of it.
+    /// A regular file, with its whole content.
     Bytes(Vec<u8>),
     /// A regular file that is too large.
     TooLarge,
@@ -32,25 +32,25 @@ impl Dir {
         Ok(Self { handle: system::open_dir(path)?, path: path.to_owned() })
     }
 
-    /// Makes a directory for its owner alone; it must not exist yet.
+    /// Creates a directory for its owner alone; it must not exist yet.
     pub fn make(path: &Path) -> io::Result<Self> {
         system::make_dir(path)?;
         Self::open(path)
     }
 
-    /// Makes a directory, and those above it, for its owner alone; it may exist.
+    /// Creates a directory, and its missing parents, for its owner alone; it may exist.
     pub fn ensure(path: &Path) -> io::Result<Self> {
         system::make_dirs(path)?;
         Self::open(path)
     }
 
-    /// Makes sure that it is its owner's alone: one that others may read is closed to them, one that they own or may
-    /// have changed is refused.
+    /// Checks that the directory belongs to its owner alone. If others may read it, it is closed to them; if others
+    /// own it or may have changed it, it is refused.
     pub fn claim(&self) -> io::Result<()> {
         system::claim(&self.handle)
     }
 
-    /// The path it was opened by.
+    /// Returns the path by which the directory was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -71,7 +71,7 @@ impl Dir {
         system::is_deleted(&self.handle)
     }
 
-    /// The whole content of a file; `None` if there is none.
+    /// Returns the whole content of a file; `None` if there is none.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match system::open_file(&self.handle, name, Open::Read) {
             Ok(mut file) => {
@@ -84,8 +84,8 @@ impl Dir {
         }
     }
 
-    /// The names of everything in it, sorted; an error if there are more than `most`. Those that are not text are left
-    /// out, as no program of ours has made them, and counted.
+    /// Returns the names of all entries, sorted; an error if there are more than `most`. Names that are not UTF-8
+    /// are counted and left out, because no program of ours made them.
     pub fn names(&self, most: usize) -> io::Result<(Vec<String>, u64)> {
         let (mut names, mut unnamed) = (Vec::new(), 0);
         for name in system::entries(&self.handle)? {
@@ -101,8 +101,8 @@ impl Dir {
         Ok((names, unnamed))
     }
 
-    /// The content of a regular file of at most so many bytes. Nothing else is opened for long: no link is followed, and
-    /// nobody at the other end of a pipe is waited for.
+    /// Returns the content of a regular file of at most so many bytes. Nothing else is opened for long: no link is
+    /// followed, and no writer of a pipe is waited for.
     pub fn read_regular(&self, name: &str, most: u64) -> io::Result<Regular> {
         let Some(file) = system::open_regular(&self.handle, name)? else { return Ok(Regular::Other) };
         if !file.metadata()?.is_file() {
@@ -125,8 +125,8 @@ impl Dir {
         file.sync_all()
     }
 
-    /// Adds to the end of a file for its owner alone, which is made if it is not there. What was cut off by an earlier
-    /// failure stays a line of its own.
+    /// Appends to a file for its owner alone, and creates it if needed. A line that an earlier failure cut off
+    /// stays a line of its own.
     pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         use std::io::{Seek, SeekFrom};
         let mut file = system::open_file(&self.handle, name, Open::Append)?;
@@ -144,14 +144,14 @@ impl Dir {
         system::open_file(&self.handle, name, Open::New)
     }
 
-    /// Sets aside the disk space for a small file that must be writable later, on a disk that is full by then.
+    /// Reserves the disk space of a small file that must be writable later, even if the disk is full by then.
     pub fn reserve(&self, name: &str, len: usize) -> io::Result<Reserved> {
         let mut file = self.create(name)?;
         file.write_all(&vec![b' '; len])?;
         Ok(Reserved { file, name: name.to_owned(), len })
     }
 
-    /// Gives a file a second, final name; `false` if that name is taken: the first to come wins.
+    /// Links a file under a second, final name; `false` if that name exists: the first one wins.
     pub fn publish(&self, name: &str, as_name: &str) -> io::Result<bool> {
         match system::link(&self.handle, name, as_name) {
             Ok(()) => Ok(true),
@@ -160,12 +160,12 @@ impl Dir {
         }
     }
 
-    /// Renames a file, and replaces whatever has the new name.
+    /// Renames a file, replacing any file with the new name.
     pub fn replace(&self, name: &str, as_name: &str) -> io::Result<()> {
         system::rename(&self.handle, name, as_name)
     }
 
-    /// Removes a file; one that is not there is no error.
+    /// Removes a file; a missing file is no error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match system::unlink(&self.handle, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -174,7 +174,7 @@ impl Dir {
     }
 }
 
-/// Disk space set aside for one file.
+/// Disk space reserved for one file.
 #[derive(Debug)]
 pub struct Reserved {
     file: File,
@@ -183,7 +183,7 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// Writes the file's true content into the space, as far as it goes and beyond if the disk lets it.
+    /// Writes the file's content into the reserved space, and beyond it if the disk has room.
     pub fn fill(mut self, bytes: &[u8]) -> io::Result<String> {
         use std::io::{Seek, SeekFrom};
         self.file.seek(SeekFrom::Start(0))?;
@@ -195,7 +195,7 @@ impl Reserved {
     }
 }
 
-/// Identifies a file as long as somebody holds it: another file at the same name has another id.
+/// Identifies a file while a process holds it open: another file at the same path has another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId(pub(crate) u64, pub(crate) u64);
 
@@ -218,18 +218,18 @@ fn found(id: io::Result<FileId>) -> io::Result<Option<FileId>> {
     }
 }
 
-/// The same options, by which a file that is made is its owner's alone. Where files have no mode, the directory that it
-/// is made in says whose it is.
+/// Sets the options so that a new file is its owner's alone. On systems without file modes, the directory's
+/// permissions decide.
 pub fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
     system::privately(options)
 }
 
-/// Closes a file to everybody but its owner, if others may use it.
+/// Closes a file to all but its owner, if others may use it.
 pub fn close_to_others(path: &Path) -> io::Result<()> {
     system::close_to_others(path)
 }
 
-/// The path without links and `..` in it that leads to the same, as people and programs write it.
+/// Returns the same path without links and `..`, as people and programs write it.
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(system::plain)
 }
@@ -248,30 +248,30 @@ pub fn is_private(path: &Path) -> io::Result<bool> {
     system::is_private(path)
 }
 
-/// How people close a file to others here, as advice.
+/// The advice on this system for closing a file to others.
 pub const CLOSING: &str = system::CLOSING;
 
-/// From now on what this process makes is its owner's alone.
+/// Makes all new files of this process their owner's alone.
 pub fn make_private() {
     system::make_private();
 }
 
-/// This process's file mode creation mask, where the system has one.
+/// Returns this process's file mode creation mask, if the system has one.
 pub fn umask() -> u32 {
     system::umask()
 }
 
-/// Brings the names in a directory to the disk, where that is for programs to do.
+/// Syncs the names in a directory to the disk, on systems where programs must do so.
 pub fn sync_names(dir: &Path) -> io::Result<()> {
     system::sync_names(dir)
 }
 
-/// Reads at a position, as much as the file gives at once.
+/// Reads at a position, as many bytes as one call returns.
 pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     system::read_at(file, buffer, at)
 }
 
-/// Writes at a position, as much as the file takes at once.
+/// Writes at a position, as many bytes as one call takes.
 pub fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
     system::write_at(file, bytes, at)
 }

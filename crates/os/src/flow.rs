@@ -1,21 +1,21 @@
-//! What comes of reading and writing that never waits.
+//! The results of non-blocking reads and writes.
 
-/// What came of a read.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Got {
     /// This many bytes.
     Bytes(usize),
-    /// Nothing now.
+    /// Nothing to read now.
     Nothing,
-    /// The other side is gone.
+    /// The other side is closed.
     End,
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     /// This many bytes; zero is "nothing fits now".
     Bytes(usize),
-    /// Nobody will read it.
+    /// The reader is gone.
     Closed,
 }

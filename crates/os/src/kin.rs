@@ -1,20 +1,20 @@
-//! By what the processes of a run are known, beside being below their keeper. Which of it is asked depends on the system:
-//! where orphans come back to the keeper, or nobody leaves a job, that is enough.
+//! The marks by which the processes of a run are found, besides being below their keeper. The system decides which
+//! marks are used: where orphans come back to the keeper, or no process leaves a job, that is enough.
 
 use crate::enclosure::Enclosure;
 use tenure_core::identity::Identity;
 
-/// What is known of a run whose processes are looked for.
+/// The marks of a run whose processes are searched.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Kin<'a> {
-    /// What it was enclosed in.
+    /// The run's enclosure.
     pub enclosure: Option<&'a Enclosure>,
-    /// The root, whose pid is the session's number. Once it is reaped that number may be anybody's.
+    /// The root, whose pid is the session's number. Once it is reaped, another session may get that number.
     pub root: Option<&'a Identity>,
-    /// What its processes carry in their environment.
+    /// The entry in the environment of its processes.
     pub mark: Option<&'a [u8]>,
-    /// None of them started before this, in Unix milliseconds.
+    /// The start of the run: none of its processes is older. In Unix milliseconds.
     pub since_ms: u64,
-    /// Who of it was seen while their parents lived, and cannot be lost.
+    /// The processes that were seen while their parents lived, so that they cannot be lost.
     pub known: &'a [Identity],
 }

@@ -1,12 +1,12 @@
-//! How Tenure acts. Each module here is one capability of the operating system, with its promise; the folder of
-//! the system keeps it. All `unsafe` and every `cfg(target…)` of the product live in this crate.
+//! The operating system's side of Tenure. Each module is one capability of the system, with its promise; the folder
+//! of the system implements it. All `unsafe` and every `cfg(target…)` of the product are in this crate.
 //!
-//! The one function that signals ([`process::Process::signal`]) takes a [`tenure_core::identity::Held`], which
-//! only live evidence makes; the one that signals a group ([`root::Root::signal_group`]) needs the unreaped
+//! The only function that signals ([`process::Process::signal`]) takes a [`tenure_core::identity::Held`], which
+//! only live evidence makes; the only one that signals a group ([`root::Root::signal_group`]) needs the unreaped
 //! root, which pins the group's number (I1).
 //!
-//! What is one text for every system is a file beside this one. What is not is a module of the same name and the same
-//! shape in `unix`, `linux`, `macos` or `windows`; what all of them promise is tried by the same tests.
+//! Code that is the same on every system is in a file beside this one, types included. The rest is in modules of
+//! the same name and shape in `unix`, `linux`, `macos` or `windows`; the same tests check their promises.
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
 compile_error!("Tenure runs on Linux, macOS and Windows");
@@ -17,24 +17,34 @@ pub mod command_line;
 pub mod complaint;
 pub mod emulator;
 pub mod exec_limits;
+pub mod executable;
 pub mod family;
 pub mod file;
 pub mod flow;
+pub mod fork;
+pub mod host;
 pub mod kin;
 pub mod lock;
 pub mod memory;
+mod paths;
 pub mod pause;
 pub mod place;
+pub mod poll;
 pub mod process;
 pub mod random;
+pub mod reaper;
 pub mod service;
+pub mod spawn;
+pub mod stdio;
+pub mod tree;
 
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
+use unix as folder;
+#[cfg(unix)]
 pub use unix::{
-    beneath, descriptors, environment, executable, fork, poll, program, pty, reaper, root, shell, signals,
-    socket, spawn, stdio, terminal, text, tree,
+    beneath, descriptors, environment, program, pty, root, shell, signals, socket, terminal, text,
 };
 #[cfg(all(unix, feature = "async"))]
 pub use unix::{hear, stream};
@@ -55,17 +65,19 @@ use macos as system;
 #[expect(unsafe_code, reason = "the system calls that no safe crate offers; each block says why it is sound")]
 mod windows;
 #[cfg(windows)]
+use windows as folder;
+#[cfg(windows)]
 use windows as system;
 #[cfg(windows)]
 pub use windows::{
-    beneath, descriptors, enclosure, environment, executable, filesystem, fork, host, poll, program, pty,
-    reaper, root, shell, signals, socket, spawn, stdio, terminal, text, tree,
+    beneath, descriptors, enclosure, environment, filesystem, program, pty, root, shell, signals, socket,
+    terminal, text,
 };
 #[cfg(all(windows, feature = "async"))]
 pub use windows::{hear, stream};
 
 #[cfg(unix)]
-pub use system::{enclosure, filesystem, host};
+pub use system::{enclosure, filesystem};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ pub mod enclosure;
 mod exec_limits;
 mod facts;
 pub mod filesystem;
-pub mod host;
+pub(crate) mod host;
 mod memory;
 pub(crate) mod mountinfo;
 mod pidfd;
@@ -38,6 +38,6 @@ pub(crate) use socket::*;
 pub(crate) use spawn::*;
 pub(crate) use this::*;
 
-/// A keeper is a child subreaper: whoever below it loses its parent becomes its child.
+/// A keeper is a child subreaper: a process below it that loses its parent becomes its child.
 pub(crate) const ORPHANS_COME_BACK: bool = true;
 pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Xdg;

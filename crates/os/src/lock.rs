@@ -1,5 +1,5 @@
-//! A lock on a file, held until the process that took it dies: free means dead. It is not inherited by
-//! children, and asking who holds it does not take it.
+//! A lock on a file, held until the process that took it dies: free means dead. Children do not inherit it, and
+//! looking for its holder does not take it.
 
 use crate::file::Dir;
 use crate::system::{self, Open};
@@ -13,23 +13,23 @@ pub struct Lock {
     file: File,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody: whoever held it is dead.
+    /// No process: the one that held it is dead.
     Nobody,
     /// A live process.
     Somebody,
 }
 
 impl Lock {
-    /// Takes the lock on `name` in `dir`, making the file; `None` if somebody else holds it.
+    /// Takes the lock on `name` in `dir`, and creates the file; `None` if another process holds it.
     pub fn take(dir: &Dir, name: &str) -> io::Result<Option<Self>> {
         let file = system::open_file(&dir.handle, name, Open::Lock)?;
         Ok(system::try_lock(&file)?.then_some(Self { file }))
     }
 
-    /// The locked file's content. To open it again would drop the lock.
+    /// Returns the locked file's content. Opening it again would drop the lock.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         let size = usize::try_from(self.file.metadata()?.len()).unwrap_or(0);
         let mut bytes = vec![0; size];
@@ -49,7 +49,7 @@ impl Lock {
     }
 }
 
-/// Who holds the lock on `name` in `dir`; a missing file is held by nobody.
+/// Returns the holder of the lock on `name` in `dir`; a missing file has none.
 pub fn holder(dir: &Dir, name: &str) -> io::Result<Holder> {
     match system::open_file(&dir.handle, name, Open::Look) {
         Ok(file) => system::is_locked(&file).map(|is| if is { Holder::Somebody } else { Holder::Nobody }),

@@ -5,7 +5,7 @@ pub mod enclosure;
 mod exec_limits;
 mod facts;
 pub mod filesystem;
-pub mod host;
+pub(crate) mod host;
 mod info;
 mod memory;
 mod process;
@@ -34,10 +34,10 @@ pub(crate) use this::*;
 
 pub(crate) const CUSTOM: crate::place::Custom = crate::place::Custom::Library;
 
-/// There are no subreapers: whoever loses its parent becomes a child of launchd.
+/// There are no subreapers: a process that loses its parent becomes a child of launchd.
 pub(crate) const ORPHANS_COME_BACK: bool = false;
 
-/// The length of a structure, as the system wants to be told.
+/// Returns the length of a structure, in the type of the system's calls.
 fn length_of<T>() -> libc::c_int {
     libc::c_int::try_from(size_of::<T>()).expect("structures are small")
 }

@@ -1,5 +1,5 @@
-//! Where a user's files are by the custom of this system. The variables are asked of the caller, who may know others than
-//! this process has.
+//! The locations of a user's files by the conventions of this system. The caller provides the variables, since it
+//! may know others than this process has.
 
 use crate::system;
 use std::ffi::OsString;
@@ -8,29 +8,29 @@ use std::path::PathBuf;
 /// The variables of a process.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// Whose custom it is.
+/// The conventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), expect(dead_code, reason = "each system has one of them"))]
 pub(crate) enum Custom {
-    /// The XDG specification's: state and configuration have directories of their own.
+    /// The XDG specification: state and configuration have separate directories.
     Xdg,
-    /// macOS's: `Application Support` in the library of the home.
+    /// macOS: `Application Support` in the library of the home.
     Library,
-    /// Windows's: what belongs to one machine and one user.
+    /// Windows: data of one machine and one user.
     LocalData,
 }
 
-/// The user's home.
+/// Returns the user's home.
 pub fn home(variables: Variables<'_>) -> Option<PathBuf> {
     system::CUSTOM.home(variables)
 }
 
-/// The variable that names the home.
+/// Returns the variable that names the home.
 pub fn home_variable() -> &'static str {
     system::CUSTOM.home_variable()
 }
 
-/// The top of everything, where nothing else is known.
+/// Returns the root of the file system, for use if nothing else is known.
 pub fn top() -> &'static str {
     match system::CUSTOM {
         Custom::Xdg | Custom::Library => "/",
@@ -38,12 +38,12 @@ pub fn top() -> &'static str {
     }
 }
 
-/// Where state is kept.
+/// Returns the directory for state.
 pub fn state(variables: Variables<'_>) -> Option<PathBuf> {
     system::CUSTOM.below(variables, "XDG_STATE_HOME", ".local/state")
 }
 
-/// Where the configuration is kept.
+/// Returns the directory for configuration.
 pub fn config(variables: Variables<'_>) -> Option<PathBuf> {
     system::CUSTOM.below(variables, "XDG_CONFIG_HOME", ".config")
 }
@@ -60,7 +60,7 @@ impl Custom {
         directory(variables, self.home_variable())
     }
 
-    /// The directory for our files of one kind.
+    /// Returns the directory for one kind of files.
     fn below(self, variables: Variables<'_>, xdg: &str, below_home: &str) -> Option<PathBuf> {
         let home = || self.home(variables);
         let above = match self {
@@ -74,7 +74,7 @@ impl Custom {
     }
 }
 
-/// A directory that a variable names; a relative one is ignored, as the XDG specification says.
+/// Returns the directory that a variable names; a relative one is ignored, as the XDG specification says.
 fn directory(variables: Variables<'_>, name: &str) -> Option<PathBuf> {
     variables(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -1,4 +1,4 @@
-//! One process, held by a descriptor that never comes to mean another.
+//! A process, held by a descriptor that always means the same one.
 
 use crate::system;
 use std::io;
@@ -6,7 +6,7 @@ use tenure_core::ending::ProcessNote;
 use tenure_core::identity::{Evidence, Held, Identity, Place, Sighting, judge};
 use tenure_core::signal::Signal;
 
-/// An open process. While it is open, its pid may be reused by others, but this keeps meaning the same one.
+/// An open process. Its pid may be reused once it is gone, but this value always means the same process.
 #[derive(Debug)]
 pub struct Process {
     pub(crate) handle: system::ProcessHandle,
@@ -14,19 +14,19 @@ pub struct Process {
     pub(crate) facts: system::Facts,
 }
 
-/// What came of a signal.
+/// The result of sending a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// It was sent.
+    /// The signal was sent.
     Yes,
     /// The process is gone.
     Gone,
-    /// The system would not let us: the process has more rights than we.
+    /// The system refused, because the process has more privileges.
     Denied,
 }
 
 impl Process {
-    /// Opens a process; `None` if there is no such one.
+    /// Opens a process; `None` if there is no such process.
     pub fn open(pid: i32) -> io::Result<Option<Self>> {
         if pid <= 0 {
             return Ok(None);
@@ -37,29 +37,29 @@ impl Process {
         }
     }
 
-    /// The process behind a handle, if it is still there.
+    /// Returns the process of a handle, if it still exists.
     pub(crate) fn hold(handle: system::ProcessHandle, pid: i32) -> io::Result<Option<Self>> {
         Ok(system::identify(&handle, pid)?.map(|(identity, facts)| Self { handle, identity, facts }))
     }
 
-    /// Who it is.
+    /// Returns the process's identity.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether it can still run: not gone and not a zombie.
+    /// Returns true if the process can still run: it is not gone and no zombie.
     pub fn is_alive(&self) -> bool {
         system::lives(&self.handle)
     }
 
-    /// What is to be said of a recorded identity, now that this process was opened by its pid.
+    /// Compares a recorded identity with this process, which was opened by the recorded pid.
     pub fn judge(&self, recorded: &Identity) -> Evidence {
         let Identity { start_time, pidfs_inode, .. } = self.identity;
         judge(recorded, here(), &Sighting::Found { start_time, pidfs_inode })
     }
 
-    /// Sends a signal to this very process. The proof must be about it, and never about this program or the
-    /// first process of the system.
+    /// Signals this very process. The proof must be about it; this program and the first process of the system are
+    /// refused.
     pub fn signal(&self, held: &Held, signal: Signal) -> Sent {
         let own = std::process::id().cast_signed();
         let theirs = held.identity();
@@ -70,32 +70,32 @@ impl Process {
         system::signal_process(&self.handle, signal)
     }
 
-    /// When it started, in Unix milliseconds.
+    /// Returns the start time, in Unix milliseconds.
     pub fn started_at_ms(&self) -> u64 {
         system::started_at_ms(&self.facts)
     }
 
-    /// The words of its command line, exactly; an error if they cannot be had, also when it is gone.
+    /// Returns the exact words of the command line; an error if they cannot be read, or the process is gone.
     pub fn words(&self) -> io::Result<Vec<String>> {
         let words = system::words_of(&self.handle, self.identity.pid);
         if self.is_alive() { words } else { Err(io::Error::new(io::ErrorKind::NotFound, "it is gone")) }
     }
 
-    /// The path of its executable, if that can be read.
+    /// Returns the path of the executable, if it can be read.
     pub fn exe(&self) -> Option<String> {
         system::exe_of(&self.handle, self.identity.pid).filter(|_| self.is_alive())
     }
 
-    /// Its pid and executable, for people.
+    /// Returns the pid and the executable, for people.
     pub fn note(&self) -> ProcessNote {
-        // The beginning of it: an ending has little room.
+        // Cut, because an ending has little room.
         let short = |path: String| path.chars().take(160).collect();
         let pid = self.identity.pid;
         ProcessNote { pid, exe: system::exe_shown(&self.handle, pid).map(short) }
     }
 }
 
-/// What is to be said of a recorded identity now, and the process if it is the same.
+/// Compares a recorded identity with the system's present state, and returns the process if it is the same.
 pub fn look(recorded: &Identity) -> (Evidence, Option<Process>) {
     let seen = match Process::open(recorded.pid) {
         Ok(Some(process)) => {
@@ -108,21 +108,22 @@ pub fn look(recorded: &Identity) -> (Evidence, Option<Process>) {
     (judge(recorded, here(), &seen), None)
 }
 
-/// This machine, this boot, this pid namespace.
+/// Returns the scope of identities here: this machine, boot and pid namespace.
 pub fn here() -> &'static Place {
     system::here()
 }
 
-/// A process, its parent, and so on up, as far as can be read. For hints only: a pid may be reused meanwhile.
+/// Returns a process, its parent, and so on up, as far as they can be read. A hint only: a pid may be reused
+/// meanwhile.
 pub fn ancestors(pid: i32) -> Vec<i32> {
     settled_ancestors(pid).unwrap_or_else(|| above(pid))
 }
 
-/// Returns the same as [`ancestors`]; `None` if they changed with every look, so that one may have been missed.
+/// Returns the same as [`ancestors`]; `None` if every read gave another result, so that one may have been missed.
 pub fn settled_ancestors(pid: i32) -> Option<Vec<i32>> {
     const LOOKS: usize = 16;
     let mut above = above(pid);
-    // Whoever loses its parent while it is looked at has another one by then, so it is looked at until nothing changes.
+    // A process that loses its parent meanwhile gets another one, so this is repeated until nothing changes.
     for _ in 0..LOOKS {
         let again = self::above(pid);
         if again == above {
@@ -133,7 +134,7 @@ pub fn settled_ancestors(pid: i32) -> Option<Vec<i32>> {
     None
 }
 
-/// Returns the value that a variable had when a process was executed, if it can be read. For hints only: a pid may be
+/// Returns the value that a variable had when a process was executed, if it can be read. A hint only: a pid may be
 /// reused.
 pub fn environment_value(pid: i32, name: &str) -> Option<Vec<u8>> {
     system::environment_value(pid, name)
@@ -152,7 +153,7 @@ fn above(pid: i32) -> Vec<i32> {
     above
 }
 
-/// This process.
+/// Returns the identity of this process.
 pub fn own() -> io::Result<Identity> {
     let pid = std::process::id().cast_signed();
     let own = Process::open(pid)?.ok_or_else(|| io::Error::other("this process cannot be found"))?;

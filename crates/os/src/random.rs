@@ -3,7 +3,7 @@
 use crate::system;
 use std::io;
 
-/// `N` bytes nobody could have guessed.
+/// Returns `N` unpredictable bytes.
 pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     system::fill_random(&mut bytes)?;

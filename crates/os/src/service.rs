@@ -1,9 +1,9 @@
-//! What starts daemons on this system, and what such a one tells it.
+//! The service manager of this system, and the daemon's messages to it.
 
 use crate::system;
 use std::time::Duration;
 
-/// What starts daemons.
+/// The service managers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
     /// systemd, on Linux.
@@ -14,12 +14,12 @@ pub enum Manager {
     Scheduler,
 }
 
-/// The one of this system, whether it runs or not.
+/// Returns the service manager of this system, even if it does not run.
 pub fn manager() -> Manager {
     system::MANAGER
 }
 
-/// What a daemon tells whoever started it.
+/// The daemon's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum News {
     Ready,
@@ -27,12 +27,12 @@ pub(crate) enum News {
     Alive,
 }
 
-/// Tells whoever started this daemon that it serves. Where nobody listens, nothing happens.
+/// Tells the service manager that this daemon serves. Without one, nothing happens.
 pub fn ready() {
     system::tell_manager(News::Ready);
 }
 
-/// Tells whoever started this daemon that it leaves.
+/// Tells the service manager that this daemon stops.
 pub fn stopping() {
     system::tell_manager(News::Stopping);
 }

@@ -1,4 +1,4 @@
-//! What the facades promise, tried on the real system. Tests that fork, lock or list a whole tree need a process of
+//! Tests of the facades' promises on the real system. Tests that fork, lock or list a whole tree need a process of
 //! their own: they are in `crates/it`, as experiments of its `lab`.
 
 mod beneath;
@@ -45,7 +45,7 @@ use shell::Shell;
 use shell::shell;
 use std::time::{Duration, Instant};
 
-/// Looks again every few milliseconds: other processes send no events.
+/// Polls every few milliseconds, because other processes send no events.
 #[track_caller]
 fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! What Linux and macOS have in common.
+//! The modules that Linux and macOS share.
 
 #[cfg(any(test, target_os = "macos"))]
 pub(crate) mod arguments;
@@ -7,20 +7,20 @@ pub mod beneath;
 pub(crate) mod calls;
 pub mod descriptors;
 pub mod environment;
-pub mod executable;
-pub mod fork;
+pub(crate) mod executable;
+pub(crate) mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
-pub mod poll;
+pub(crate) mod poll;
 pub mod program;
 pub mod pty;
-pub mod reaper;
+pub(crate) mod reaper;
 pub mod root;
 pub mod shell;
 pub mod signals;
 pub mod socket;
-pub mod spawn;
-pub mod stdio;
+pub(crate) mod spawn;
+pub(crate) mod stdio;
 #[cfg(any(test, target_os = "macos"))]
 pub(crate) mod stepwise;
 pub(crate) mod strays;
@@ -28,4 +28,4 @@ pub(crate) mod strays;
 pub mod stream;
 pub mod terminal;
 pub mod text;
-pub mod tree;
+pub(crate) mod tree;

@@ -15,13 +15,13 @@ mod end;
 pub mod environment;
 mod event;
 mod exec_limits;
-pub mod executable;
+pub(crate) mod executable;
 mod file;
 pub mod filesystem;
-pub mod fork;
+pub(crate) mod fork;
 #[cfg(feature = "async")]
 pub mod hear;
-pub mod host;
+pub(crate) mod host;
 mod job;
 mod list;
 mod lock;
@@ -30,13 +30,13 @@ mod outbox;
 mod pages;
 mod passing;
 mod pipe;
-pub mod poll;
+pub(crate) mod poll;
 mod private;
 mod process;
 pub mod program;
 pub mod pty;
 mod random;
-pub mod reaper;
+pub(crate) mod reaper;
 pub mod root;
 mod search;
 mod service;
@@ -44,16 +44,16 @@ pub mod shell;
 mod shown;
 pub mod signals;
 pub mod socket;
-pub mod spawn;
+pub(crate) mod spawn;
 mod start;
-pub mod stdio;
+pub(crate) mod stdio;
 #[cfg(feature = "async")]
 pub mod stream;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod text;
-pub mod tree;
+pub(crate) mod tree;
 mod typed;
 mod watch;
 
@@ -92,7 +92,7 @@ fn check(result: BOOL) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Owns a handle that a call has just made; no handle is the call's error.
+/// Takes a handle that a call has just made; without one, returns the call's error.
 fn own(made: HANDLE) -> io::Result<OwnedHandle> {
     if made.is_null() || made == INVALID_HANDLE_VALUE {
         return Err(io::Error::last_os_error());
@@ -101,17 +101,17 @@ fn own(made: HANDLE) -> io::Result<OwnedHandle> {
     Ok(unsafe { OwnedHandle::from_raw_handle(made) })
 }
 
-/// The number of an error, as the system counts them.
+/// Returns the system's number of an error.
 fn number(error: &io::Error) -> u32 {
     error.raw_os_error().unwrap_or(0).cast_unsigned()
 }
 
-/// Text as the system takes it, with a closing zero.
+/// Converts text to the system's form, with a closing zero.
 fn wide(text: impl AsRef<OsStr>) -> Vec<u16> {
     text.as_ref().encode_wide().chain([0]).collect()
 }
 
-/// The length of a structure, as the system wants to be told.
+/// Returns the length of a structure, in the type of the system's calls.
 fn length_of<T>() -> u32 {
     u32::try_from(size_of::<T>()).expect("structures are small")
 }

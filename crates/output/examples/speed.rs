@@ -1,5 +1,5 @@
-//! How fast 256 MiB of output become text: `cargo run --release -p tenure-output --example speed`.
-//! What is printed is for people; nothing depends on it.
+//! Measures the conversion of 256 MiB of output to text: `cargo run --release -p tenure-output --example speed`.
+//! The result is for people; nothing depends on it.
 
 use std::path::Path;
 use std::time::Instant;

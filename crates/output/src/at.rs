@@ -1,10 +1,10 @@
-//! Reading and writing at a position of a file: all that this crate needs of a system beyond `std`'s own.
+//! Reads and writes at a position of a file: the only system calls of this crate beyond `std`.
 
 use std::fs::File;
 use std::io;
 use tenure_os::file::{read_at, write_at};
 
-/// Writes the beginning of `bytes`, as much as the file takes at once, and says how much that was.
+/// Writes the beginning of `bytes`, as much as one call takes; returns its length.
 pub(crate) fn write(file: &File, bytes: &[u8], at: u64) -> io::Result<usize> {
     #[cfg(test)]
     let bytes = disk::grant(file, bytes, at)?;
@@ -24,7 +24,7 @@ pub(crate) fn write_all(file: &File, mut bytes: &[u8], mut at: u64) -> io::Resul
     Ok(())
 }
 
-/// Fills `buf` as far as the file reaches, and says how far that was.
+/// Fills `buf` as far as the file reaches; returns the length.
 pub(crate) fn read(file: &File, buf: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buf.len() {
@@ -45,8 +45,8 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// A disk that fills up at the byte a test says (what makes a file longer costs, what overwrites does not),
-/// under a writer that dies at the write a test says.
+/// A simulated disk that is full at a byte set by the test (only growth of a file costs space), under a writer that
+/// dies at a write set by the test.
 #[cfg(test)]
 pub(crate) mod disk {
     use std::cell::Cell;
@@ -58,12 +58,12 @@ pub(crate) mod disk {
         static WRITES: Cell<u64> = const { Cell::new(u64::MAX) };
     }
 
-    /// How much this thread's files may grow from now on.
+    /// Sets the number of bytes by which this thread's files may still grow.
     pub(crate) fn set_free(bytes: u64) {
         FREE.set(bytes);
     }
 
-    /// How many more writes of this thread reach the disk.
+    /// Sets the number of writes of this thread that still reach the disk.
     pub(crate) fn set_writes(writes: u64) {
         WRITES.set(writes);
     }

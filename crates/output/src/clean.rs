@@ -1,11 +1,11 @@
-//! Output as text for agents and pagers. Escape sequences go; control characters other than line end and tab, and
-//! bytes that are no UTF-8, are shown as `\xNN`; characters that only steer how others look go. A carriage return
-//! before a line end is part of it, and one that begins a line anew ends the line: what a progress bar painted over
-//! is a line of its own.
+//! Converts output to text for agents and pagers. Escape sequences are removed; control characters other than line
+//! end and tab, and bytes that are not UTF-8, are shown as `\xNN`; format characters are removed. A carriage return
+//! before a line end is part of the line end. One that rewrites a line ends the line, so the text that a progress
+//! bar overwrote is a line of its own.
 //!
-//! It is a machine that takes one byte at a time, so the result does not depend on how the bytes were cut.
-//! `anstream`'s `StripBytes` was not enough: it drops control characters instead of showing them, and lets a string
-//! sequence that never ends swallow all that follows.
+//! The state machine takes one byte at a time, so the result does not depend on the cuts between pieces.
+//! `anstream`'s `StripBytes` was not enough: it drops control characters instead of showing them, and lets an
+//! unterminated string sequence swallow all that follows.
 
 mod decoder;
 mod line;
@@ -15,7 +15,7 @@ use line::Line;
 use serde::{Deserialize, Serialize};
 use tenure_core::output::Stream;
 
-/// Makes text of one stream's bytes.
+/// Converts the bytes of one stream to text.
 #[derive(Debug, Default)]
 pub struct Cleaner {
     decoder: Decoder,
@@ -23,26 +23,26 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// A cleaner at the beginning of a stream.
+    /// Starts at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds to `out` what these bytes are as text, as far as can be told without those that follow.
+    /// Appends the text of these bytes to `out`, as far as it is known without those that follow.
     pub fn push(&mut self, bytes: &[u8], out: &mut String) {
         self.decoder.push(bytes, &mut self.line, out);
     }
 
-    /// The stream ends here, or goes on elsewhere: what was begun is shown as it is, and forgotten.
+    /// Ends the stream, or a part of it: unfinished sequences and characters are shown as they are, and forgotten.
     pub fn finish(&mut self, out: &mut String) {
         self.decoder.finish(&mut self.line, out);
         self.line = Line::default();
     }
 }
 
-/// Makes one text of both streams, as they came. Each has its own sequences and characters, which the other does not
-/// tear; the line is of both, as on a terminal. So whatever is visible ends a line that a carriage return left
-/// behind, whichever stream that was.
+/// Converts both streams to one text, in the order of arrival. Each stream has its own sequences and characters,
+/// which the other does not tear; the line is common, as on a terminal. So any visible character ends a line that a
+/// carriage return left behind, whichever stream it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Merger {
     decoders: [Decoder; 2],
@@ -50,17 +50,17 @@ pub(crate) struct Merger {
 }
 
 impl Merger {
-    /// Adds to `out` what these bytes of a stream are as text.
+    /// Appends the text of these bytes of a stream to `out`.
     pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8], out: &mut String) {
         self.decoders[stream as usize].push(bytes, &mut self.line, out);
     }
 
-    /// Both streams end here, or go on elsewhere. The line stays as it is.
+    /// Ends both streams, or a part of them. The line stays as it is.
     pub(crate) fn finish(&mut self, out: &mut String) {
         self.decoders.iter_mut().for_each(|decoder| decoder.finish(&mut self.line, out));
     }
 
-    /// Something that was not output is told, in a line of its own.
+    /// Appends a message that was not output, as a line of its own.
     pub(crate) fn tell(&mut self, what: &str, out: &mut String) {
         self.finish(out);
         if self.line.is_begun() {
@@ -70,7 +70,7 @@ impl Merger {
         self.line.end(out);
     }
 
-    /// Whether the text ends with a line that is not ended.
+    /// Returns true if the text ends within a line.
     pub(crate) fn is_in_line(&self) -> bool {
         self.line.is_begun()
     }

@@ -1,8 +1,9 @@
-//! A run's output on disk. The directory holds segments, two files each, named by the offset of their first
-//! byte: `<offset>.log` is the raw bytes of all streams in the order of their arrival, `<offset>.idx` says
-//! stretch by stretch where they came from and when (the format is `tenure_core::output`'s). The first segments
-//! stay for good, of the others only the newest. Byte `n` stands at `n - <offset>` of its segment, always.
-//! `sizes` says how large the terminal of a pty run was from which byte on. One process writes, any number read, at any time, without a lock.
+//! The output of a run on disk. The directory contains segments of two files each, named by the offset of their
+//! first byte: `<offset>.log` has the raw bytes of all streams in the order of arrival, `<offset>.idx` has the
+//! source and time of every stretch (the format is `tenure_core::output`'s). The first segments are never dropped;
+//! of the others only the newest are kept. Byte `n` is at `n - <offset>` of its segment, always. `sizes` has the
+//! sizes of a pty run's terminal, with the byte from which each applied. One process writes, any number read, at
+//! any time, without a lock.
 #![forbid(unsafe_code)]
 
 mod at;
@@ -10,6 +11,7 @@ mod clean;
 mod growing;
 mod name;
 mod reader;
+pub mod screen;
 mod sizes;
 mod stored;
 mod tail;
@@ -29,7 +31,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::output::Newer;
 
-/// What went wrong with the files. A disk that takes no more output is no error: see [`Appended::lost`].
+/// An error of the files. A full disk is not an error: see [`Appended::lost`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A later Tenure wrote the output.
@@ -37,7 +39,7 @@ pub enum Error {
     Newer {
         /// The index.
         path: PathBuf,
-        /// Its version.
+        /// The version.
         source: Newer,
     },
     /// The output could not be read.
@@ -45,7 +47,7 @@ pub enum Error {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What the files of a segment are called, and which segments a directory holds.
+//! The names of a segment's files, and the segments in a directory.
 
 use crate::Error;
 use std::fs;
@@ -7,23 +7,24 @@ use std::path::{Path, PathBuf};
 
 const DIGITS: usize = 20;
 
-/// The file with the bytes of the segment that begins at `start`.
+/// Returns the file with the bytes of the segment that begins at `start`.
 pub(crate) fn log(dir: &Path, start: u64) -> PathBuf {
     dir.join(format!("{start:0DIGITS$}.log"))
 }
 
-/// The file with its entries. It is made before the log and removed before it: where it is, there is a segment.
+/// Returns the file with its entries. It is created before the log and removed before it: if it exists, there is a
+/// segment.
 pub(crate) fn index(dir: &Path, start: u64) -> PathBuf {
     dir.join(format!("{start:0DIGITS$}.idx"))
 }
 
-/// Removes a segment. One that resists costs space, and is nobody's error.
+/// Removes a segment. A failure costs space, and is ignored.
 pub(crate) fn remove(dir: &Path, start: u64) {
     let _ = fs::remove_file(index(dir, start));
     let _ = fs::remove_file(log(dir, start));
 }
 
-/// Where the segments of a directory begin, in order. A directory that is not there yet has none.
+/// Returns the starts of a directory's segments, in order. A missing directory has none.
 pub(crate) fn starts(dir: &Path) -> Result<Vec<u64>, Error> {
     let mut starts = Vec::new();
     let files = match fs::read_dir(dir) {

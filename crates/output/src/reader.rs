@@ -1,23 +1,23 @@
 //! Reads a run's output from any offset, while it is written, after its writer died, or long after. The caller
-//! keeps the offset; the reader keeps the files open and lists the directory only where a segment ends.
+//! keeps the offset; the reader keeps the files open and lists the directory only at the end of a segment.
 
 use crate::stored::Stored;
 use crate::{Error, name};
 use std::path::{Path, PathBuf};
 use tenure_core::output::{Stream, Stretch, Totals};
 
-/// What comes at an offset of the output.
+/// The content at an offset of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
     /// Bytes of one stream, at the beginning of the buffer.
     Bytes {
         /// The offset of the first one.
         from: u64,
-        /// How many.
+        /// The number of bytes.
         len: usize,
-        /// Where they came from.
+        /// The source.
         stream: Stream,
-        /// When, in Unix milliseconds: the first of the stretch that they belong to.
+        /// The time of the first byte of their stretch, in Unix milliseconds.
         at_ms: u64,
     },
     /// Bytes that were dropped to keep newer ones.
@@ -27,16 +27,16 @@ pub enum Piece {
         /// The offset after the last one.
         to: u64,
     },
-    /// Bytes that the disk did not take, of any stream.
+    /// Bytes of any stream that could not be written to the disk.
     Lost {
         /// The offset of the first one.
         from: u64,
         /// The offset after the last one known to be lost.
         to: u64,
-        /// When the loss began, in Unix milliseconds.
+        /// The time when the loss began, in Unix milliseconds.
         at_ms: u64,
     },
-    /// Nothing, for now.
+    /// The present end of the output.
     End {
         /// The offset.
         at: u64,
@@ -44,7 +44,7 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// Where to read on.
+    /// Returns the offset to read next.
     pub fn end(&self) -> u64 {
         match *self {
             Self::Bytes { from, len, .. } => from + len as u64,
@@ -54,7 +54,7 @@ impl Piece {
     }
 }
 
-/// A reader of one run's output.
+/// Reads the output of one run.
 #[derive(Debug)]
 pub struct Reader {
     dir: PathBuf,
@@ -62,12 +62,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of the output in `dir`, which is looked at when something is read.
+    /// Makes a reader of the output in `dir`, which is opened with the first read.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), segment: None }
     }
 
-    /// What comes at the offset `at`; of bytes, as many as belong together and the buffer holds.
+    /// Reads at the offset `at`; bytes of one stretch, as many as the buffer takes.
     pub fn read(&mut self, at: u64, buf: &mut [u8]) -> Result<Piece, Error> {
         if buf.is_empty() {
             return Ok(Piece::End { at });
@@ -82,25 +82,26 @@ impl Reader {
                 Some(&start) => self.enter(start)?,
                 None => false,
             };
-            // Nothing is written any more before a segment that is listed: what is not there now never will be.
+            // Segments that are listed are no longer written, except the last: bytes that are missing now will
+            // never come.
             if held && let Some(piece) = self.read_here(at, buf)? {
                 return Ok(piece);
             }
             match after.first() {
                 Some(&to) => return Ok(Piece::Gap { from: at, to }),
                 None if held || before.is_empty() => return Ok(Piece::End { at }),
-                // The last segment was dropped while we looked, so there is a newer one.
+                // The last segment was dropped meanwhile, so there is a newer one.
                 None => {}
             }
         }
     }
 
-    /// Where the segment begins that the last piece came from, unless that was a gap.
+    /// Returns the start of the segment of the last piece, unless that was a gap.
     pub(crate) fn segment_start(&self) -> Option<u64> {
         self.segment.as_ref().map(Stored::start)
     }
 
-    /// What the open segment has at `at`, if anything.
+    /// Returns the content of the open segment at `at`, if any.
     fn read_here(&mut self, at: u64, buf: &mut [u8]) -> Result<Option<Piece>, Error> {
         let Some(segment) = &mut self.segment else { return Ok(None) };
         let Some(entry) = segment.find(at)? else { return Ok(None) };
@@ -122,8 +123,8 @@ impl Reader {
     }
 }
 
-/// How much output there was, and how much of it cannot be read any more, by the files alone: for a run whose
-/// keeper is gone. While there is a keeper, it knows better.
+/// Returns the size of the output, and of the part that cannot be read any more, by the files alone: for a run
+/// without a keeper. A live keeper knows better.
 pub fn totals(dir: &Path) -> Result<Totals, Error> {
     let (mut bytes, mut kept) = (0, 0);
     for start in name::starts(dir)? {
@@ -135,8 +136,8 @@ pub fn totals(dir: &Path) -> Result<Totals, Error> {
     Ok(Totals { bytes, dropped_bytes: bytes.saturating_sub(kept) })
 }
 
-/// When the last output came, by the files alone: a stretch has the time of its first byte, a few milliseconds before its
-/// last. `None` if there was none.
+/// Returns the time of the last output, by the files alone: a stretch has the time of its first byte, a few
+/// milliseconds before its last. `None` if there was none.
 pub fn last_at_ms(dir: &Path) -> Result<Option<u64>, Error> {
     for start in name::starts(dir)?.into_iter().rev() {
         let Some(segment) = Stored::open(dir, start)? else { continue };
@@ -148,7 +149,7 @@ pub fn last_at_ms(dir: &Path) -> Result<Option<u64>, Error> {
     Ok(None)
 }
 
-/// Where the output ends now.
+/// Returns the present end of the output.
 pub(crate) fn end(dir: &Path) -> Result<u64, Error> {
     for start in name::starts(dir)?.into_iter().rev() {
         if let Some(mut segment) = Stored::open(dir, start)? {
@@ -158,7 +159,7 @@ pub(crate) fn end(dir: &Path) -> Result<u64, Error> {
     Ok(0)
 }
 
-/// Where a segment's bytes end, and where it does itself: what was lost at its end is part of it.
+/// Returns the end of a segment's bytes, and that of the segment, which includes a loss at its end.
 fn ends(segment: &mut Stored) -> Result<(u64, u64), Error> {
     let last = segment.entries()?.checked_sub(1).map(|slot| segment.entry(slot)).transpose()?.flatten();
     let logged = segment.logged()?;

@@ -1,6 +1,6 @@
-//! The sizes that a run's terminal was given after its first, and from which byte of the output on. One file beside
-//! the segments, an entry of fixed size each; it ends where an entry is not whole. An entry is written before any
-//! byte that comes after it, so whoever has read such a byte finds the entry.
+//! The later sizes of a run's terminal, with the byte of the output from which each applied. The file beside the
+//! segments has entries of fixed size and ends with the first incomplete one. An entry is written before any byte
+//! that follows it, so a reader of such a byte finds the entry.
 
 use crate::at;
 use std::fs::{self, File};
@@ -11,13 +11,14 @@ use tenure_core::spec::Size;
 
 const NAME: &str = "sizes";
 const ENTRY: usize = 16;
-/// Somebody who drags a window for hours does not fill the disk: beyond this, only the newest is kept.
+/// Maximum length of the file, so that hours of dragging a window do not fill the disk: beyond it, only the newest
+/// size is kept.
 const MOST: usize = 64 << 10;
 
 /// A terminal's size from an offset on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resized {
-    /// The first byte that was written with it, at the earliest.
+    /// The offset of the first byte that may have been written for this size.
     pub at: u64,
     /// The size.
     pub size: Size,
@@ -45,19 +46,19 @@ impl Resized {
     }
 }
 
-/// The sizes recorded for the output in this directory, in order. What cannot be read is as if it was not there: a
+/// Returns the sizes recorded for the output in this directory, in order. Unreadable ones are ignored, because a
 /// screen of the wrong size is better than none.
 pub fn sizes(dir: &Path) -> Vec<Resized> {
     let bytes = fs::read(path(dir)).unwrap_or_default();
     bytes.chunks(ENTRY).map_while(Resized::decode).collect()
 }
 
-/// The present size of a terminal with output in this directory; `None` if it still has its first.
+/// Returns the present size of a terminal with output in this directory; `None` if it still has its first.
 pub fn present_size(dir: &Path) -> Option<Size> {
     sizes(dir).last().map(|resized| resized.size)
 }
 
-/// Records a size; a disk that does not take it costs the screen, not the run.
+/// Records a size. A failure affects the screen, not the run.
 pub(crate) fn record(dir: &Path, resized: Resized) -> io::Result<()> {
     let known = sizes(dir);
     if known.last().is_some_and(|last| last.size == resized.size) {

@@ -1,6 +1,6 @@
-//! One segment as a reader sees it: whole, still being written, or cut anywhere by a crash. Entries stand in
-//! the order of their offsets and end at the first slot that does not decode. The last one may grow, shrink to
-//! what was really written, or be half rewritten at any moment, so nothing of it is remembered.
+//! A segment as a reader sees it: complete, still being written, or cut anywhere by a crash. Entries are in the
+//! order of their offsets and end at the first slot that does not decode. The last one may grow, shrink to the
+//! bytes really written, or be half rewritten at any moment, so it is never cached.
 
 use crate::{Error, at, name};
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::output::Entry;
 
-/// See the module.
+/// The open segment, see the module.
 #[derive(Debug)]
 pub(crate) struct Stored {
     start: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Stored {
     index_path: PathBuf,
     log: Option<File>,
     log_path: PathBuf,
-    /// Where the last search ended: mostly the next one ends there, or one further.
+    /// The slot where the last search ended: mostly the next one ends there, or one further.
     slot: u64,
 }
 
@@ -28,12 +28,12 @@ impl Stored {
         Ok(index.map(|index| Self { start, index, index_path, log: None, log_path, slot: 0 }))
     }
 
-    /// Where it begins.
+    /// Returns the offset of its first byte.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
-    /// The entry in a slot; `None` is the end of the index.
+    /// Returns the entry in a slot; `None` is the end of the index.
     pub(crate) fn entry(&self, slot: u64) -> Result<Option<Entry>, Error> {
         let mut bytes = [0; Entry::SIZE];
         let read = at::read(&self.index, &mut bytes, slot * Entry::SIZE as u64)
@@ -44,12 +44,12 @@ impl Stored {
         Entry::decode(&bytes).map_err(|newer| Error::Newer { path: self.index_path.clone(), source: newer })
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub(crate) fn entries(&self) -> Result<u64, Error> {
         self.begun_by(u64::MAX)
     }
 
-    /// The entry that holds the byte `at`.
+    /// Returns the entry that contains the byte `at`.
     pub(crate) fn find(&mut self, at: u64) -> Result<Option<Entry>, Error> {
         for slot in [self.slot, self.slot + 1] {
             match self.entry(slot)? {
@@ -66,14 +66,14 @@ impl Stored {
         Ok(self.entry(self.slot)?.filter(|entry| (entry.offset..entry.end()).contains(&at)))
     }
 
-    /// Fills `buf` with what the log holds from the byte `at` on, and says how much that is.
+    /// Fills `buf` from the log, beginning at the byte `at`; returns the length.
     pub(crate) fn read(&mut self, buf: &mut [u8], at: u64) -> Result<usize, Error> {
         let start = self.start;
         let Some(log) = self.log()? else { return Ok(0) };
         at::read(log, buf, at - start).map_err(Error::read(&self.log_path))
     }
 
-    /// The offset where the log ends, whatever the entries say.
+    /// Returns the offset where the log ends, whatever the entries say.
     pub(crate) fn logged(&mut self) -> Result<u64, Error> {
         let len = match self.log()? {
             Some(log) => log.metadata().map_err(Error::read(&self.log_path))?.len(),
@@ -82,7 +82,7 @@ impl Stored {
         Ok(self.start + len)
     }
 
-    /// The log; there is none before the first byte, nor after the segment was dropped.
+    /// Returns the log; there is none before the first byte, nor after the segment was dropped.
     fn log(&mut self) -> Result<Option<&File>, Error> {
         if self.log.is_none() {
             self.log = open(&self.log_path)?;
@@ -90,7 +90,7 @@ impl Stored {
         Ok(self.log.as_ref())
     }
 
-    /// How many entries begin at or before `at`.
+    /// Returns the number of entries that begin at or before `at`.
     fn begun_by(&self, at: u64) -> Result<u64, Error> {
         let bytes = self.index.metadata().map_err(Error::read(&self.index_path))?.len();
         let (mut low, mut high) = (0, bytes / Entry::SIZE as u64);

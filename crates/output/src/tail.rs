@@ -1,4 +1,4 @@
-//! Finds where the last lines begin, reading backwards.
+//! Finds the beginning of the last lines, reading backwards.
 
 use crate::stored::Stored;
 use crate::{Error, name, totals};
@@ -8,8 +8,8 @@ use tenure_core::output::{Stream, Stretch};
 
 const BLOCK: u64 = 64 << 10;
 
-/// The offset where the last `lines` lines begin: of all the output, or of one stream, whose lines the other
-/// may interrupt. A last line without an end is a line. 0 if there are not as many.
+/// Returns the offset where the last `lines` lines begin: of all the output, or of one stream, whose lines the
+/// other may interrupt. A last line without an end is a line. 0 if there are fewer.
 pub fn tail_offset(dir: &Path, lines: u64, of: Option<Stream>) -> Result<u64, Error> {
     if lines == 0 {
         return Ok(totals(dir)?.bytes);
@@ -30,15 +30,15 @@ pub fn tail_offset(dir: &Path, lines: u64, of: Option<Stream>) -> Result<u64, Er
     Ok(0)
 }
 
-/// The lines that are looked for, and how many line ends must be passed to find the first of them: one more if
-/// the last of all bytes is one.
+/// The number of lines to find, and the number of line ends to pass before the first of them: one more if the very
+/// last byte is a line end.
 struct Count {
     lines: u64,
     ends: Option<u64>,
 }
 
 impl Count {
-    /// Goes back over a stretch; where it finds the beginning of the lines, it stops.
+    /// Goes back over a stretch; returns the beginning of the lines once it is found.
     fn back(&mut self, segment: &mut Stored, stretch: Range<u64>) -> Result<Option<u64>, Error> {
         let mut block = Vec::new();
         let mut end = stretch.end;

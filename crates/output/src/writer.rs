@@ -1,5 +1,5 @@
-//! Writes a run's output. A disk that takes nothing never stops it: what could not be kept is counted and
-//! marked, and the output goes on. It decides when a segment ends and which are dropped; `growing` writes one.
+//! Writes a run's output. A full disk never stops it: bytes that could not be kept are counted and marked, and the
+//! output continues. It decides when a segment ends and which ones are dropped; `growing` writes one.
 
 use crate::growing::{Growing, MAX_ENTRIES};
 use crate::name;
@@ -14,25 +14,26 @@ use tenure_core::output::{Entry, Keep, Stream, Totals};
 use tenure_core::spec::Size;
 use tenure_os::filesystem;
 
-/// A segment after the head holds at most this much.
+/// Maximum size of a segment after the head.
 const MAX_SEGMENT: u64 = 16 << 20;
-/// And at least this much, which is also the shortest tail: less would be a file for every few lines.
+/// Minimum size of a segment after the head, and of the tail: smaller segments would mean a file for every few
+/// lines.
 const MIN_SEGMENT: u64 = 64 << 10;
-/// How long a disk that took nothing is left alone.
+/// Pause after a disk took nothing.
 const RETRY_MS: u64 = 10;
 
 /// Intervals between two checks of the disk's free space: in bytes of output, and in time.
 const LOOK_BYTES: u64 = 64 << 10;
 const LOOK_MS: u64 = 1000;
 
-/// What became of the bytes given to [`Writer::append`].
+/// The result of [`Writer::append`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// The offset of the first byte.
     pub from: u64,
     /// The offset after the last one.
     pub to: u64,
-    /// Those that the disk did not take, up to the last.
+    /// The bytes that the disk did not take, up to the last of them.
     pub lost: Option<Range<u64>>,
 }
 
@@ -44,7 +45,7 @@ struct Look {
     room: u64,
 }
 
-/// How much there was at some moment.
+/// The totals at one moment.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     bytes: u64,
@@ -52,15 +53,15 @@ struct Mark {
     lost: u64,
 }
 
-/// The one writer of a run's output.
+/// The only writer of a run's output.
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
     keep: Keep,
     segment: Growing,
-    /// What there was when each of the segments after the head began, oldest first.
+    /// The totals at the start of each segment after the head, oldest first.
     tail: VecDeque<Mark>,
-    /// The entries of the segments before this one.
+    /// The number of entries in the segments before this one.
     entries: u64,
     lost: u64,
     dropped: u64,
@@ -70,8 +71,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes the directory and an empty first segment in it. Where that cannot be done now, everything is lost
-    /// until it can, as on a full disk: the run that writes is none the worse for it.
+    /// Creates the directory and an empty first segment in it. If that fails, everything is lost until it succeeds,
+    /// as on a full disk: the run does not suffer.
     pub fn create(dir: &Path, keep: Keep) -> Self {
         let keep = Keep { tail: keep.tail.max(MIN_SEGMENT), ..keep };
         let mut writer = Self {
@@ -90,7 +91,7 @@ impl Writer {
         writer
     }
 
-    /// Appends what was read from `stream` at `at_ms` (Unix milliseconds).
+    /// Appends bytes read from `stream` at `at_ms` (Unix milliseconds).
     pub fn append(&mut self, stream: Stream, bytes: &[u8], at_ms: u64) -> Appended {
         let from = self.segment.end();
         let mut rest = bytes;
@@ -113,35 +114,35 @@ impl Writer {
         Appended { from, to: self.segment.end(), lost }
     }
 
-    /// The terminal is about to get this size: what is appended from now on is made for it.
+    /// Records a new size of the terminal, which applies to the bytes appended from now on.
     pub fn resized(&self, size: Size) {
         let resized = Resized { at: self.segment.end(), size };
-        // Without it a screen that is made of the output has the size before; the run is none the worse for it.
+        // Without the record, a screen made of the output has the earlier size; the run does not suffer.
         let _ = sizes::record(&self.dir, resized);
     }
 
-    /// How many bytes may be appended before one is dropped that a reader who has taken everything before
-    /// `taken` still needs; never 0 for one who has taken all. Without such a reader there is no limit.
+    /// Returns the number of bytes that may be appended before one is dropped that a reader at `taken` still needs;
+    /// never 0 for one who has read everything. Without such a reader there is no limit.
     pub fn room(&self, taken: Option<u64>) -> u64 {
         let Some(taken) = taken else { return u64::MAX };
         let now = self.now();
-        // The segment after the one being written begins now at the earliest; every byte may be an entry.
+        // The next segment begins now at the earliest; every byte may be an entry.
         let next = self.tail.iter().skip(1).find(|next| next.bytes > taken).copied().unwrap_or(now);
         let bytes = self.keep.tail - (now.bytes - next.bytes);
         bytes.min(self.most_entries() - (now.entries - next.entries))
     }
 
-    /// How much output there was, and how much of it cannot be read any more.
+    /// Returns the size of the output, and of the part that cannot be read any more.
     pub fn totals(&self) -> Totals {
         Totals { bytes: self.segment.end(), dropped_bytes: self.lost + self.dropped }
     }
 
-    /// When the last output came.
+    /// Returns the time of the last output.
     pub fn last_output_at_ms(&self) -> Option<u64> {
         self.last_output_at_ms
     }
 
-    /// Keeps the beginning of `bytes`, in a new segment where it must be, and says how much that is.
+    /// Writes the beginning of `bytes`, in a new segment if needed; returns its length.
     fn keep(&mut self, stream: Stream, bytes: &[u8], at_ms: u64) -> usize {
         let room = self.room_on_disk(bytes.len(), at_ms);
         if room == 0 {
@@ -159,7 +160,7 @@ impl Writer {
         let Ok(mut next) = make(&self.dir, start, self.keep) else { return 0 };
         let kept = next.keep(stream, bytes, at_ms);
         if kept == 0 {
-            // Or a disk that stays full would get a segment per append.
+            // Otherwise a disk that stays full would get a segment per append.
             name::remove(&self.dir, start);
             return 0;
         }
@@ -169,8 +170,8 @@ impl Writer {
         kept
     }
 
-    /// Returns how many of `len` bytes the disk has room for: the last space is for records. Checks the disk now and
-    /// then.
+    /// Returns how many of `len` bytes the disk has room for: the last space is for records. Checks the disk from
+    /// time to time.
     fn room_on_disk(&mut self, len: usize, at_ms: u64) -> usize {
         let (end, more) = (self.segment.end(), len as u64);
         let is_fresh = |look: &Look| {
@@ -210,7 +211,8 @@ impl Writer {
         }
     }
 
-    /// The indexes of the tail may be as long as the tail itself, or as one full index.
+    /// Returns the maximum number of entries of the tail: the indexes may be as large as the tail itself, or as one
+    /// full index.
     fn most_entries(&self) -> u64 {
         (self.keep.tail / Entry::SIZE as u64).max(MAX_ENTRIES)
     }
@@ -220,7 +222,7 @@ impl Writer {
     }
 }
 
-/// Makes a segment, and the directory if it is not there yet.
+/// Creates a segment, and the directory if it is missing.
 fn make(dir: &Path, start: u64, keep: Keep) -> io::Result<Growing> {
     if start == 0 || !dir.exists() {
         fs::create_dir(dir).or_else(|error| if dir.is_dir() { Ok(()) } else { Err(error) })?;
@@ -228,7 +230,7 @@ fn make(dir: &Path, start: u64, keep: Keep) -> io::Result<Growing> {
     Growing::create(dir, start, segment_size(keep, start))
 }
 
-/// How long the segment that begins at `start` may become: what the head still lacks, or a small part of the
+/// Returns the maximum size of the segment that begins at `start`: the rest of the head, or a small part of the
 /// tail, so that little more than the tail is kept.
 fn segment_size(keep: Keep, start: u64) -> u64 {
     match keep.head.checked_sub(start) {

@@ -1,4 +1,4 @@
-//! One table that describes something, such as `[agents.NAME]`: its values by kind, and errors that name the key and
+//! A table that describes something, such as `[agents.NAME]`: its values by kind, and errors that name the key and
 //! its line.
 
 use crate::raw::{Raw, RawTable, RawValue};
@@ -7,59 +7,60 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::duration;
 
-/// A description that cannot be used.
+/// An invalid description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTable {
-    /// It has a key that there is not.
+    /// A key is unknown.
     #[error("{}:{line}: there is no setting {key}: there are {known}", path.display())]
     Unknown {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: usize,
-        /// What was written.
+        /// The unknown key.
         key: String,
-        /// What could have been meant.
+        /// The valid keys.
         known: String,
     },
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{key} (from {}:{line}): {why}", path.display())]
     Value {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: usize,
-        /// Which key.
+        /// The key.
         key: String,
-        /// What is wrong, and what to write.
+        /// The error, and the way to fix it.
         why: String,
     },
 }
 
-/// A duration as it may be given.
+/// An optional duration.
 pub enum Length {
-    /// It is not.
+    /// The table has none.
     NotGiven,
-    /// There is no limit.
+    /// The value is "no limit".
     Off,
-    /// This long.
+    /// The value is a duration.
     Of(Duration),
 }
 
-/// A table with its place in the file. What is built in has no line, and is told by the line of the table.
+/// A table with its place in the file. A built-in value has no line of its own, so errors name the line of the
+/// table.
 pub struct Table<'a> {
     /// The file.
     pub file: &'a Path,
-    /// Its key, as in `agents.claude`.
+    /// The table's key, such as `agents.claude`.
     pub key: String,
     /// The line of its key.
     pub line: usize,
-    /// What it holds.
+    /// The table's values.
     pub values: &'a RawTable,
 }
 
 impl<'a> Table<'a> {
-    /// What is wrong with a value, and what to write.
+    /// Makes the error of a value, with the way to fix it.
     pub fn bad(&self, name: &str, why: impl Into<String>) -> BadTable {
         let line = self.values.get(name).map_or(0, |raw| raw.line);
         self.bad_at(name, line, why)
@@ -71,7 +72,7 @@ impl<'a> Table<'a> {
         BadTable::Value { path: self.file.to_owned(), line, key, why: why.into() }
     }
 
-    /// Refuses keys that are none of these.
+    /// Refuses all keys except these.
     pub fn known(&self, names: &[&str]) -> Result<(), BadTable> {
         let Some((name, raw)) = self.values.iter().find(|(name, _)| !names.contains(&name.as_str())) else {
             return Ok(());
@@ -80,7 +81,7 @@ impl<'a> Table<'a> {
         Err(BadTable::Unknown { path, line: raw.line, key, known: names.join(", ") })
     }
 
-    /// A text.
+    /// Returns a text.
     pub fn text(&self, name: &str) -> Result<Option<&'a str>, BadTable> {
         self.values.get(name).map(|raw| self.as_text(name, raw)).transpose()
     }
@@ -92,7 +93,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// One of some words.
+    /// Returns the value of one of these words.
     pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)], otherwise: T) -> Result<T, BadTable> {
         let Some(text) = self.text(name)? else { return Ok(otherwise) };
         let found = words.iter().find(|(word, _)| *word == text).map(|&(_, value)| value);
@@ -102,7 +103,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A duration.
+    /// Returns a duration.
     pub fn length(&self, name: &str) -> Result<Length, BadTable> {
         let text = match self.text(name)? {
             None => return Ok(Length::NotGiven),
@@ -113,7 +114,7 @@ impl<'a> Table<'a> {
         Ok(length.map_or(Length::Off, Length::Of))
     }
 
-    /// An array.
+    /// Returns an array.
     pub fn array(&self, name: &str) -> Result<Option<&'a [Raw]>, BadTable> {
         let Some(raw) = self.values.get(name) else { return Ok(None) };
         match &raw.value {
@@ -122,7 +123,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The texts of an array, each read by `read`, whose error says what to write.
+    /// Returns the texts of an array, each parsed by `read`, whose error says what to write.
     pub fn each<T>(
         &self,
         name: &str,
@@ -136,7 +137,7 @@ impl<'a> Table<'a> {
         values.iter().map(one).collect()
     }
 
-    /// On or off.
+    /// Returns a switch.
     pub fn switch(&self, name: &str, otherwise: bool) -> Result<bool, BadTable> {
         match self.values.get(name).map(|raw| &raw.value) {
             None => Ok(otherwise),
@@ -145,7 +146,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// One text, or several.
+    /// Returns a single text, or several, as a list.
     pub fn one_or_more<T>(
         &self,
         name: &str,
@@ -158,7 +159,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A table in this one; an empty one, if it is not given.
+    /// Returns a table within this one; an empty one, if it is missing.
     pub fn table(&self, name: &str) -> Result<Table<'a>, BadTable> {
         static EMPTY: RawTable = RawTable::new();
         let key = format!("{}.{name}", self.key);
@@ -172,7 +173,7 @@ impl<'a> Table<'a> {
         Ok(Table { file: self.file, key, line, values })
     }
 
-    /// Its entries as variables of an environment.
+    /// Returns its entries as environment variables.
     pub fn variables(&self) -> Result<BTreeMap<String, String>, BadTable> {
         let one = |name: &String| {
             let name = variable(name).map_err(|why| self.bad(name, why))?;
@@ -184,7 +185,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A text that can be an argument of a program.
+/// Checks a text that becomes an argument of a program.
 pub fn literal(text: &str) -> Result<String, String> {
     if text.contains('\0') {
         Err("it holds a NUL byte: leave it out".to_owned())
@@ -193,7 +194,7 @@ pub fn literal(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name of a variable that somebody may set.
+/// Checks the name of a variable that users may set.
 pub fn variable(name: &str) -> Result<String, String> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(format!("{name:?} is no variable's name: write one without ="));

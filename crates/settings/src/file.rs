@@ -1,4 +1,4 @@
-//! `config.toml`: which settings it gives, and on which lines.
+//! The settings in `config.toml`, and their lines.
 
 use crate::origin::BadSettings;
 use crate::raw::{RawTable, not_toml, raw_table};
@@ -13,25 +13,26 @@ pub(crate) struct Given {
     pub(crate) line: usize,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Default)]
 pub(crate) struct Contents {
-    /// The settings that it gives.
+    /// The settings.
     pub(crate) given: Vec<Given>,
-    /// The agents that it describes: whoever runs agents reads these.
+    /// The agents' tables, for the code that runs agents.
     pub(crate) agents: RawTable,
-    /// The channels that it describes: whoever tells something reads these.
+    /// The channels' tables, for the code that delivers notices.
     pub(crate) channels: RawTable,
 }
 
-/// The tables that are no sections of settings.
+/// The tables that are not sections of settings.
 const AGENTS: &str = "agents";
 const CHANNELS: &str = "channels";
 
-/// What is done about a mistake: it is returned, or noted.
+/// The treatment of a mistake: it is returned, or noted.
 pub(crate) type OnMistake<'a> = &'a mut dyn FnMut(BadSettings) -> Result<(), BadSettings>;
 
-/// Reads the file's text. What is no mistake is read also where others are noted; of a text that is not TOML, nothing.
+/// Parses the file's text. If mistakes are noted, everything else is still read; of a text that is not TOML,
+/// nothing is.
 pub(crate) fn read(path: &Path, text: &str, mistake: OnMistake<'_>) -> Result<Contents, BadSettings> {
     let table = match DeTable::parse(text) {
         Ok(table) => table,
@@ -50,7 +51,7 @@ pub(crate) fn read(path: &Path, text: &str, mistake: OnMistake<'_>) -> Result<Co
     Ok(contents)
 }
 
-/// The line that a byte is on, counted from 1.
+/// Returns the line of a byte, counted from 1.
 pub(crate) fn line_of(text: &str, byte: usize) -> usize {
     text.as_bytes()[..byte.min(text.len())].split(|&b| b == b'\n').count()
 }
@@ -104,7 +105,7 @@ impl Walk<'_> {
     }
 }
 
-/// The settings of the section that a wrong key is in; the sections, if there is no such one.
+/// Returns the settings of the section that a wrong key is in; the sections, if there is no such section.
 fn known_beside(key: &str) -> String {
     let section = key.rsplit_once('.').map_or("", |(section, _)| section);
     let in_section = |setting: &&Setting| setting.key.rsplit_once('.').is_some_and(|(its, _)| its == section);

@@ -1,4 +1,4 @@
-//! The kinds of values: how each is read from text and written so that it reads back.
+//! The kinds of values: each is parsed from text and formatted so that it parses again.
 
 use crate::Registry;
 use serde::Serialize;
@@ -11,26 +11,26 @@ use std::time::Duration;
 use tenure_core::duration;
 use tenure_core::session::{BadRoute, Route};
 
-/// What a text may refer to.
+/// The context for a text's references.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// Where relative paths begin; `None`: in the caller's directory.
+    /// The directory of relative paths; `None` is the caller's directory.
     pub(crate) base: Option<&'a Path>,
-    /// What `~/` stands for.
+    /// The directory that `~/` means.
     pub(crate) home: Option<&'a Path>,
 }
 
 /// A kind of value.
 pub(crate) trait Kind {
-    /// What it is in the program.
+    /// The value's type in the program.
     type Of;
-    /// Whether its values name files.
+    /// True if its values name files.
     const IS_PATH: bool = false;
-    /// Reads a text; the error says what to write.
+    /// Parses a text; the error says what to write.
     fn read(text: &str, place: Place<'_>) -> Result<Self::Of, String>;
-    /// Writes a value as it could be read.
+    /// Formats a value so that it parses again.
     fn write(value: &Self::Of) -> String;
-    /// Whether a value means "none" where there need not be one.
+    /// Returns true if a value means "none" where it is optional.
     fn is_none(_: &Self::Of) -> bool {
         false
     }
@@ -57,7 +57,7 @@ impl Kind for File {
     }
 }
 
-/// Where the registry is.
+/// The location of the registry.
 pub(crate) struct RegistryUrl;
 
 impl Kind for RegistryUrl {
@@ -80,7 +80,7 @@ impl Kind for RegistryUrl {
             return Err(format!("{text:?} is no registry: write sqlite, sqlite:/path or /path"));
         }
         let path = path.strip_prefix("//").unwrap_or(path);
-        // What follows the slash of a URL may be absolute without it: `sqlite:///C:/path`.
+        // The part after the slash of a URL may be absolute without it: `sqlite:///C:/path`.
         let path = path.strip_prefix('/').filter(|rest| Path::new(rest).is_absolute()).unwrap_or(path);
         File::read(path, place).map(Registry::Sqlite)
     }
@@ -93,7 +93,7 @@ impl Kind for RegistryUrl {
     }
 }
 
-/// On or off.
+/// A switch: on or off.
 pub(crate) struct Switch;
 
 impl Kind for Switch {
@@ -112,7 +112,7 @@ impl Kind for Switch {
     }
 }
 
-/// How many.
+/// A number.
 pub(crate) struct Count;
 
 impl Kind for Count {
@@ -131,7 +131,7 @@ impl Kind for Count {
     }
 }
 
-/// How many bytes.
+/// A number of bytes.
 pub(crate) struct Size;
 
 const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
@@ -156,7 +156,7 @@ impl Kind for Size {
     }
 }
 
-/// An amount of bytes as people write it: a number, or one with a binary unit.
+/// Parses a number of bytes as people write it: plain, or with a binary unit.
 pub fn size(text: &str) -> Result<u64, String> {
     let unit = UNITS.iter().find_map(|&(unit, bits)| Some((text.strip_suffix(unit)?, bits)));
     let (digits, bits) = unit.unwrap_or((text, 0));
@@ -166,7 +166,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     })
 }
 
-/// How long; 0 is at once.
+/// A duration; 0 is at once.
 pub(crate) struct Length;
 
 impl Kind for Length {
@@ -188,7 +188,7 @@ impl Kind for Length {
     }
 }
 
-/// An address of this machine that only this machine reaches.
+/// A loopback address of this machine.
 pub(crate) struct Loopback;
 
 impl Kind for Loopback {
@@ -214,7 +214,7 @@ impl Kind for Loopback {
     }
 }
 
-/// One of the words of an enumeration.
+/// A word of an enumeration.
 pub(crate) struct Word<T>(PhantomData<T>);
 
 impl<T: Serialize + DeserializeOwned> Kind for Word<T> {
@@ -229,7 +229,7 @@ impl<T: Serialize + DeserializeOwned> Kind for Word<T> {
     }
 }
 
-/// Which agents may reach which others: routes with commas between them, or none.
+/// The routes by which agents may reach others, separated by commas; may be empty.
 pub(crate) struct Routes;
 
 impl Kind for Routes {
@@ -251,7 +251,7 @@ impl Kind for Routes {
     }
 }
 
-/// A file, or the one in the state root.
+/// A file; without one, the default in the state root.
 pub(crate) struct OwnOr;
 
 impl Kind for OwnOr {

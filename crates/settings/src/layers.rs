@@ -1,4 +1,4 @@
-//! Puts the layers on top of each other, the strongest last.
+//! Combines the layers, the strongest last.
 
 use crate::file::OnMistake;
 use crate::kind::Place;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_os::place::{self, Variables};
 
-/// The settings that these flags and variables give, with the file that the variables name.
+/// Returns the settings of these flags and variables, and of the file that the variables name.
 pub(crate) fn load(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<Settings, BadSettings> {
     load_with(flags, variables, &mut Err)
 }
 
-/// The same with defaults instead of what is wrong, and everything that is. What leaves open which installation is meant is
-/// refused.
+/// Returns the settings with defaults in place of mistakes, and all mistakes. A mistake that leaves the
+/// installation unclear is refused.
 pub(crate) fn load_leniently(variables: Variables<'_>) -> Result<(Settings, Vec<BadSettings>), BadSettings> {
     let mut mistakes = Vec::new();
     let settings = load_with(&[], variables, &mut |mistake| {
@@ -36,7 +36,7 @@ fn load_with(
 ) -> Result<Settings, BadSettings> {
     let home = place::home(variables);
     let caller = Place { base: None, home: home.as_deref() };
-    // Only defaults may need a home: a state root that is named needs none.
+    // Only defaults may need a home: a named state root needs none.
     let state = place::state(variables);
     let mut settings = Settings::defaults(state.clone().unwrap_or_default());
     let (config, origin) = config(variables);
@@ -100,7 +100,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What no single setting can tell.
+    /// Checks the rules that involve several settings.
     fn check(&self) -> Result<(), BadSettings> {
         let lease = self.lease;
         if lease.heartbeat.is_zero() || lease.heartbeat * 2 > lease.ttl {
@@ -119,7 +119,7 @@ impl Settings {
     }
 }
 
-/// What a variable that switches off says of what it switches.
+/// Returns the opposite of a switch's text, for a variable that switches off.
 fn negated(text: &str) -> String {
     match text {
         "1" | "true" | "yes" | "on" => "off".to_owned(),
@@ -128,7 +128,7 @@ fn negated(text: &str) -> String {
     }
 }
 
-/// The configuration file, whether it is there or not, and who named it.
+/// Returns the configuration file, which may be missing, and the origin of its name.
 fn config(variables: Variables<'_>) -> (Option<PathBuf>, Origin) {
     const NAME: &str = "TENURE_CONFIG";
     if let Some(named) = variables(NAME).filter(|value| !value.is_empty()) {
@@ -156,7 +156,7 @@ fn read(
             }
             Ok(file::Contents::default())
         }
-        // Whoever was started with somebody else's home has no configuration there.
+        // A process that was started with another user's home has no configuration there.
         Err(error) if !named && error.kind() == PermissionDenied && is_out_of_reach(path) => {
             Ok(file::Contents::default())
         }
@@ -167,7 +167,7 @@ fn read(
     }
 }
 
-/// Whether a text that cannot be read seems to say which installation is meant, and no variable says it.
+/// Returns true if an unreadable text seems to name the installation, and no variable does.
 fn names_installation(text: &str, variables: Variables<'_>) -> bool {
     [("state", "TENURE_STATE"), ("registry", "TENURE_REGISTRY")].into_iter().any(|(key, variable)| {
         text.lines().any(|line| line.trim_start().starts_with(key))
@@ -175,7 +175,7 @@ fn names_installation(text: &str, variables: Variables<'_>) -> bool {
     })
 }
 
-/// Whether a directory on the way to a file is closed to us, so that it cannot even be told if there is one.
+/// Returns true if a directory above a file is closed to us, so that even the file's existence is unknown.
 fn is_out_of_reach(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }

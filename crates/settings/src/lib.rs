@@ -1,6 +1,6 @@
-//! Every setting of Tenure, and where its value came from: a flag, the environment, `config.toml`, or the default,
-//! the first of these that has one. All settings stand in one `table`; each is read from text by its kind
-//! (`kind`), whichever layer the text is from, so that a value means the same everywhere.
+//! The settings of Tenure, and the origin of each value: a flag, the environment, `config.toml`, or the default,
+//! the first of these that has one. All settings are in one `table`; each is parsed from text by its kind (`kind`),
+//! whatever the layer, so that a value means the same everywhere.
 #![forbid(unsafe_code)]
 
 pub mod described;
@@ -27,43 +27,44 @@ use tenure_core::limits::Limits;
 use tenure_core::output::Keep;
 use tenure_core::policy::{Ask, Mode};
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
+use tenure_core::spec::{RunOptions, Spec};
 use tenure_core::tools::Notify;
 use tenure_os::place::Variables;
 
-/// Every setting.
+/// All settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The state root: records, output and sockets of this installation.
     pub state: PathBuf,
-    /// Where the registry is.
+    /// The location of the registry.
     pub registry: Registry,
-    /// Whether a client starts the daemon that it does not find.
+    /// True if a client starts a missing daemon.
     pub autostart: bool,
-    /// Whether runs get a control group where one can be had.
+    /// True if runs get a control group where possible.
     pub cgroup: bool,
-    /// How much of each run's output is kept.
+    /// The amount of each run's output that is kept.
     pub output: Keep,
-    /// Which finished runs are kept.
+    /// The retention of finished runs.
     pub retention: Retention,
-    /// Which events are kept.
+    /// The retention of events.
     pub events: Events,
-    /// How many runs there may be.
+    /// The maximum number of runs.
     pub runs: Capacity,
     /// The daemon's own log.
     pub log: Log,
     /// The HTTP API beyond its socket in the state root.
     pub api: Api,
-    /// Settings of the daemon itself.
+    /// The settings of the daemon itself.
     pub daemon: DaemonLife,
-    /// How the right to act on runs is renewed.
+    /// The renewal of leases.
     pub lease: Lease,
-    /// The limits of a run that was given none.
-    pub run: RunDefaults,
-    /// MCP clients.
+    /// The default limits of a run.
+    pub run: Limits,
+    /// The settings for MCP clients.
     pub mcp: Mcp,
-    /// The exec tool.
+    /// The settings of the exec tool.
     pub exec: Exec,
-    /// Sessions.
+    /// The settings of sessions.
     pub sessions: Sessions,
     config: Option<PathBuf>,
     agents: raw::RawTable,
@@ -71,7 +72,7 @@ pub struct Settings {
     origins: BTreeMap<&'static str, Origin>,
 }
 
-/// Where the registry is.
+/// The location of the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registry {
     /// An `SQLite` file in the state root.
@@ -80,52 +81,52 @@ pub enum Registry {
     Sqlite(PathBuf),
 }
 
-/// Which finished runs are kept: those that every limit allows. `None` is "no limit".
+/// The retention of finished runs: a run is kept as long as no limit is exceeded. `None` is "no limit".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// The longest time since the end.
     pub age: Option<Duration>,
-    /// The most runs.
+    /// The maximum number of runs.
     pub count: Option<u64>,
-    /// The most output, in bytes.
+    /// The maximum output, in bytes.
     pub bytes: Option<u64>,
-    /// How often it is looked whether some are to go.
+    /// The interval between two cleanups.
     pub every: Duration,
 }
 
-/// Which events are kept.
+/// The retention of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Events {
-    /// The longest.
+    /// The longest time.
     pub age: Option<Duration>,
-    /// The most.
+    /// The maximum number.
     pub count: Option<u64>,
 }
 
-/// How many runs there may be.
+/// The maximum number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// The most at a time.
+    /// The maximum number of concurrent runs.
     pub max: Option<u64>,
-    /// How many more may wait for their turn; beyond that they are refused.
+    /// The maximum number of queued runs; more are refused.
     pub queue: u64,
 }
 
 /// The daemon's own log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
-    /// How long a file may become before the next is begun, in bytes.
+    /// The maximum size of a file, in bytes.
     pub bytes: u64,
-    /// How many files are kept.
+    /// The maximum number of files.
     pub files: u64,
 }
 
 /// The HTTP API beyond its socket in the state root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Api {
-    /// The loopback address that it listens on as well.
+    /// The loopback address to listen on, in addition.
     pub listen: Option<SocketAddr>,
-    /// The file with the token that callers on that address must show; `None`: in the state root.
+    /// The file of the token for that address; `None` is the default in the state root.
     pub token: Option<PathBuf>,
 }
 
@@ -136,88 +137,70 @@ pub struct DaemonLife {
     pub replace_after: Option<Duration>,
 }
 
-/// How the right to act on runs is renewed.
+/// The renewal of leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// How long it holds after the last heartbeat.
+    /// The time that a lease holds after the last heartbeat.
     pub ttl: Duration,
-    /// How often it is renewed.
+    /// The interval between two heartbeats.
     pub heartbeat: Duration,
 }
 
-/// MCP clients.
+/// The settings for MCP clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mcp {
-    /// What becomes of a client's runs when it leaves.
+    /// The treatment of a client's runs when it disconnects.
     pub on_leave: OnLeave,
 }
 
-/// What becomes of the runs of a client that leaves.
+/// The treatment of the runs of a client that disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLeave {
-    /// They are ended.
+    /// The runs are ended.
     End,
-    /// They go on.
+    /// The runs go on.
     Keep,
 }
 
-/// The limits of a run that was given none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunDefaults {
-    /// From its start to its end.
-    pub timeout: Option<Duration>,
-    /// From SIGTERM to SIGKILL.
-    pub grace: Duration,
-    /// How long it goes on without a daemon.
-    pub orphan_grace: Duration,
-}
-
-impl RunDefaults {
-    /// The limits of a run that may take as long as it likes, also silently.
-    pub fn without_time_limits(&self) -> Limits {
-        Limits { grace: self.grace, orphan_grace: self.orphan_grace, ..Limits::default() }
-    }
-}
-
-/// The exec tool.
+/// The settings of the exec tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exec {
-    /// What it may run.
+    /// The commands that it may run.
     pub mode: Mode,
-    /// When a person is asked first.
+    /// The cases in which a person must approve.
     pub ask: Ask,
-    /// How long a command may take.
+    /// The time limit of a command.
     pub timeout: Option<Duration>,
-    /// How long a command is waited for before it goes on in the background.
+    /// The time that a command is waited for before it goes on in the background.
     pub yield_after: Duration,
-    /// Whether its end there is told.
+    /// The cases in which the end of a background command is told.
     pub notify: Notify,
-    /// How long a question to a person can be answered.
+    /// The time until a request for approval expires.
     pub approval: Duration,
 }
 
-/// Sessions.
+/// The settings of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sessions {
-    /// Which sessions a session may see.
+    /// The sessions that a session may see.
     pub visibility: Visibility,
-    /// Which agents may reach which others.
+    /// The rules by which agents may reach other agents.
     pub agent_to_agent: AgentToAgent,
-    /// How many may stand above one.
+    /// The maximum number of ancestors of a session.
     pub depth: u64,
-    /// How many children of one may be open at a time.
+    /// The maximum number of open children of a session.
     pub children: u64,
-    /// How many messages may wait for one that is busy.
+    /// The maximum number of queued messages of a busy session.
     pub queue: u64,
-    /// The longest that closed ones are kept.
+    /// The longest retention of closed sessions.
     pub age: Option<Duration>,
-    /// The most closed ones that are kept.
+    /// The maximum number of closed sessions kept.
     pub count: Option<u64>,
 }
 
 impl Sessions {
-    /// How many there may be below one.
+    /// Returns the limits on the sessions below a session.
     pub fn limits(&self) -> SpawnLimits {
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         SpawnLimits { depth: count(self.depth), children: count(self.children) }
@@ -225,7 +208,7 @@ impl Sessions {
 }
 
 impl Settings {
-    /// The settings of an installation where nothing is set.
+    /// Returns the settings of an installation without any explicit ones.
     pub fn defaults(state: PathBuf) -> Self {
         Self {
             state,
@@ -245,7 +228,7 @@ impl Settings {
             api: Api { listen: None, token: None },
             daemon: DaemonLife { replace_after: Some(defaults::REPLACE_AFTER) },
             lease: Lease { ttl: defaults::LEASE_TTL, heartbeat: defaults::HEARTBEAT },
-            run: RunDefaults { timeout: None, grace: defaults::GRACE, orphan_grace: defaults::ORPHAN_GRACE },
+            run: Limits::default(),
             mcp: Mcp { on_leave: OnLeave::End },
             exec: Exec {
                 mode: Mode::Full,
@@ -271,33 +254,39 @@ impl Settings {
         }
     }
 
-    /// Reads all layers. A flag is the key of its setting with its text.
+    /// Loads all layers. A flag is the key of its setting with its text.
     pub fn load(flags: &[(&str, &str)]) -> Result<Self, BadSettings> {
         Self::load_with(flags, &|name| std::env::var_os(name))
     }
 
-    /// Reads all layers, with these variables instead of this process's.
+    /// Loads all layers, with these variables instead of this process's.
     pub fn load_with(flags: &[(&str, &str)], variables: Variables<'_>) -> Result<Self, BadSettings> {
         layers::load(flags, variables)
     }
 
-    /// Reads all layers as far as they can be used, with defaults for the rest; returns what is wrong beside. For commands
-    /// that look, stop or repair: a mistake must not keep anybody from that.
+    /// Loads all layers as far as they are usable, with defaults for the rest; returns the mistakes too. For
+    /// commands that look, stop or repair, which a mistake must not prevent.
     pub fn load_leniently() -> Result<(Self, Vec<BadSettings>), BadSettings> {
         layers::load_leniently(&|name| std::env::var_os(name))
     }
 
-    /// How the leases are renewed.
+    /// A spec with the options that hold where nothing else is asked for.
+    pub fn spec(&self) -> Spec {
+        let options = RunOptions { limits: self.run.clone(), keep: self.output, ..RunOptions::default() };
+        Spec { cgroup: self.cgroup, options, ..Spec::default() }
+    }
+
+    /// Returns the timing of the leases.
     pub fn rhythm(&self) -> Rhythm {
         Rhythm { ttl: self.lease.ttl, heartbeat: self.lease.heartbeat }
     }
 
-    /// Which agents may reach which others.
+    /// Returns the rules by which agents may reach other agents.
     pub fn agent_to_agent(&self) -> AgentToAgent {
         self.sessions.agent_to_agent.clone()
     }
 
-    /// The registry's database.
+    /// Returns the registry's database.
     pub fn database(&self) -> PathBuf {
         match &self.registry {
             Registry::InState => self.state.join("tenure.db"),
@@ -305,32 +294,32 @@ impl Settings {
         }
     }
 
-    /// The file with the API's token.
+    /// Returns the file with the API's token.
     pub fn api_token(&self) -> PathBuf {
         self.api.token.clone().unwrap_or_else(|| self.state.join("api-token"))
     }
 
-    /// The configuration file that was looked for, whether it is there or not.
+    /// Returns the configuration file, which may be missing.
     pub fn config(&self) -> Option<&Path> {
         self.config.as_deref()
     }
 
-    /// The tables `[agents.NAME]` of the configuration file, as they are written.
+    /// Returns the tables `[agents.NAME]` of the configuration file, as they are written.
     pub fn agents(&self) -> &raw::RawTable {
         &self.agents
     }
 
-    /// The tables `[channels.NAME]` of the configuration file, as they are written.
+    /// Returns the tables `[channels.NAME]` of the configuration file, as they are written.
     pub fn channels(&self) -> &raw::RawTable {
         &self.channels
     }
 
-    /// Where a setting's value came from; the key is as in `config.toml`, with a dot after the section.
+    /// Returns the origin of a setting's value; the key is as in `config.toml`, with a dot after the section.
     pub fn origin(&self, key: &str) -> &Origin {
         self.origins.get(key).unwrap_or(&Origin::Default)
     }
 
-    /// Every setting as people read it.
+    /// Returns every setting for people.
     pub fn shown(&self) -> Vec<Shown> {
         let show = |setting: &table::Setting| Shown {
             key: setting.key,
@@ -342,7 +331,7 @@ impl Settings {
         table::TABLE.iter().map(show).collect()
     }
 
-    /// The variables that hold paths, with absolute ones: for a process that starts in another directory.
+    /// Returns the variables with paths, made absolute: for a process that starts in another directory.
     pub fn pinned(&self) -> Vec<(&'static str, String)> {
         let from_env = |key: &str| matches!(self.origin(key), Origin::Environment(_));
         let paths = table::TABLE.iter().filter(|setting| setting.is_path && from_env(setting.key));

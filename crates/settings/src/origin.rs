@@ -1,14 +1,14 @@
-//! Where a value came from, and what can be wrong with it.
+//! The origin of values, and their errors.
 
 use serde::Serialize;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Where a setting's value came from.
+/// The origin of a setting's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// The default.
     Default,
     /// A line of the configuration file.
     File {
@@ -17,7 +17,7 @@ pub enum Origin {
         /// The line, counted from 1.
         line: usize,
     },
-    /// This variable.
+    /// An environment variable.
     Environment(&'static str),
     /// The command line.
     Flag,
@@ -40,72 +40,72 @@ impl Serialize for Origin {
     }
 }
 
-/// One setting as people read it.
+/// A setting, formatted for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
-    /// Its name in `config.toml`, with a dot after the section.
+    /// The key in `config.toml`, with a dot after the section.
     pub key: &'static str,
-    /// Its variable.
+    /// The environment variable.
     pub variable: &'static str,
-    /// Its value, as it could be written.
+    /// The value, as it could be written.
     pub value: String,
-    /// Where that came from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// What it is for.
+    /// The purpose of the setting.
     pub about: &'static str,
 }
 
-/// Settings that cannot be used. Each says where, and what to write instead.
+/// Invalid settings. Each error names the place, and the way to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSettings {
-    /// There is no place for the state root.
+    /// No directory is available as the state root.
     #[error("there is no state root: set TENURE_STATE to a directory of your own")]
     NoStateRoot,
-    /// The configuration file that was named is not there.
+    /// The configuration file that a variable names does not exist.
     #[error("TENURE_CONFIG names {}, which does not exist: write the file, or unset TENURE_CONFIG", .0.display())]
     Missing(PathBuf),
-    /// The configuration file is there and cannot be read.
+    /// The configuration file cannot be read.
     #[error("the configuration {} cannot be read: {source}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// The configuration file is not TOML.
     #[error("{}:{line}: this is not TOML: {why}", path.display())]
     NotToml {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: usize,
-        /// Why.
+        /// The error.
         why: String,
     },
-    /// The configuration file names a setting that does not exist.
+    /// The configuration file names an unknown setting.
     #[error("{}:{line}: there is no setting {key}: there are {known}", path.display())]
     Unknown {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: usize,
-        /// What was named.
+        /// The unknown key.
         key: String,
-        /// What could have been meant.
+        /// The valid keys.
         known: String,
     },
-    /// A flag names a setting that does not exist.
+    /// A flag names an unknown setting.
     #[error("there is no setting {0}")]
     UnknownFlag(String),
-    /// A value that its setting cannot have.
+    /// A value is invalid.
     #[error("{key} (from {origin}): {why}")]
     Value {
-        /// Which setting.
+        /// The setting's key.
         key: &'static str,
-        /// Where the value is from.
+        /// The origin of the value.
         origin: Origin,
-        /// What is wrong, and what to write.
+        /// The error, and the way to fix it.
         why: String,
     },
     /// Settings that contradict each other.
@@ -114,7 +114,7 @@ pub enum BadSettings {
 }
 
 impl BadSettings {
-    /// Whether nobody can go on without it: it is not known which installation is meant.
+    /// Returns true if no command can continue, because the installation is unknown.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             BadSettings::NoStateRoot | BadSettings::UnknownFlag(_) => true,
@@ -127,7 +127,7 @@ impl BadSettings {
         }
     }
 
-    /// Whether nothing of the configuration file could be read.
+    /// Returns true if the configuration file could not be read at all.
     pub fn is_without_file(&self) -> bool {
         matches!(self, BadSettings::Missing(_) | BadSettings::Unreadable { .. })
     }

@@ -1,5 +1,5 @@
-//! A part of `config.toml` that is no setting of the table: handed on as it is written, with the line of every value,
-//! to whoever knows what it means.
+//! The parts of `config.toml` that are not settings of the table: passed on as they are written, with the line of
+//! every value, to the code that interprets them.
 
 use crate::file::line_of;
 use crate::origin::BadSettings;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// A value and the line it is on.
+/// A value and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raw {
-    /// The line of its key, or of itself in an array; counted from 1.
+    /// The line of its key, or of the value itself in an array; counted from 1.
     pub line: usize,
-    /// What is written there.
+    /// The value as it is written.
     pub value: RawValue,
 }
 
-/// A table by its keys.
+/// A table, by key.
 pub type RawTable = BTreeMap<String, Raw>;
 
 /// A value as it is written.
@@ -37,7 +37,7 @@ pub enum RawValue {
 }
 
 impl RawValue {
-    /// What kind of value it is, as people call it.
+    /// Returns the name of the kind of value, for people.
     pub fn kind(&self) -> &'static str {
         match self {
             RawValue::Text(_) => "a text",
@@ -50,7 +50,7 @@ impl RawValue {
     }
 }
 
-/// Reads a text of TOML as a whole.
+/// Parses a TOML text.
 pub fn parse(path: &Path, text: &str) -> Result<RawTable, BadSettings> {
     let table = DeTable::parse(text).map_err(|error| not_toml(path, text, &error))?;
     Ok(raw_table(text, table.get_ref()))

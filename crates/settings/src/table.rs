@@ -1,4 +1,4 @@
-//! The table of settings: one line each.
+//! The table of settings, with a line for each.
 
 use crate::kind::{
     Count, File, Kind, Length, Loopback, Off, OwnOr, Place, RegistryUrl, Routes, Size, Switch, Word,
@@ -8,12 +8,12 @@ use tenure_core::policy::{Ask, Mode};
 use tenure_core::session::Visibility;
 use tenure_core::tools::Notify;
 
-/// How a variable sets a setting.
+/// The effect of a variable on a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Env {
-    /// With its value.
+    /// Sets it to the variable's value.
     Is(&'static str),
-    /// With the opposite of its value.
+    /// Sets it to the opposite of the variable's value.
     Negates(&'static str),
 }
 
@@ -25,24 +25,24 @@ impl Env {
     }
 }
 
-/// One setting.
+/// A setting.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// Its name in `config.toml`, with a dot after the section.
+    /// The key in `config.toml`, with a dot after the section.
     pub(crate) key: &'static str,
     pub(crate) env: Env,
-    /// What it is for.
+    /// The purpose of the setting.
     pub(crate) about: &'static str,
     pub(crate) is_path: bool,
     /// Sets it from a text; the error says what to write.
     pub(crate) set: fn(&mut Settings, &str, Place<'_>) -> Result<(), String>,
-    /// Its value, as it could be written.
+    /// Returns its value, as it could be written.
     pub(crate) show: fn(&Settings) -> String,
 }
 
 macro_rules! settings {
     ($($key:literal $env:expr, $kind:ty, $($field:ident).+, $about:literal;)*) => {
-        /// All of them.
+        /// All settings.
         pub(crate) const TABLE: &[Setting] = &[$(Setting {
             key: $key,
             env: $env,
@@ -81,7 +81,7 @@ settings! {
     "daemon.replace-after" Is("TENURE_DAEMON_REPLACE_AFTER"), Off<Length>, daemon.replace_after, "how long a daemon may show no sign of life before its warden replaces it";
     "lease.ttl"        Is("TENURE_LEASE_TTL"), Length, lease.ttl, "how long a lease holds after a heartbeat";
     "lease.heartbeat"  Is("TENURE_HEARTBEAT"), Length, lease.heartbeat, "how often leases are renewed";
-    "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.timeout, "how long a run may take";
+    "run.timeout"      Is("TENURE_RUN_TIMEOUT"), Off<Length>, run.overall, "how long a run may take";
     "run.grace"        Is("TENURE_RUN_GRACE"), Length, run.grace, "from SIGTERM to SIGKILL";
     "mcp.on-leave"     Is("TENURE_MCP_ON_LEAVE"), Word<OnLeave>, mcp.on_leave, "what becomes of an MCP client's runs when it leaves: end or keep";
     "exec.mode"        Is("TENURE_EXEC_MODE"), Word<Mode>, exec.mode, "what the exec tool may run: deny, allowlist, ask or full";

@@ -1,4 +1,4 @@
-//! What each layer may say, which one wins, and what is refused.
+//! The layers: their values, their precedence, and their errors.
 
 use crate::layers::{load, load_leniently};
 use crate::raw::{Raw, RawValue};
@@ -11,7 +11,7 @@ use tenure_core::defaults::LOG_FILES;
 use tenure_core::session::{AgentToAgent, SpawnLimits, Visibility};
 use tenure_os::{place, text};
 
-/// What these variables and this file give.
+/// Loads these variables and this file.
 fn with(file: &str, variables: &[(&str, &str)]) -> Result<Settings, BadSettings> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
@@ -27,12 +27,12 @@ fn env(name: &str, value: &str) -> Result<Settings, BadSettings> {
     with("", &[(name, value)])
 }
 
-/// This path with all that an absolute one needs here.
+/// Makes this path absolute, in the way of this system.
 fn at(path: &str) -> PathBuf {
     std::path::absolute(path).unwrap()
 }
 
-/// Where a user at `/home/me` has the state root.
+/// Returns the state root of a user at `/home/me`.
 fn usual_state() -> PathBuf {
     place::state(&|name| (name == place::home_variable()).then(|| at("/home/me").into())).unwrap()
 }
@@ -82,7 +82,7 @@ fn the_configuration_is_named_or_where_this_system_keeps_it() {
     let home = place::home_variable();
     let named = tempfile::NamedTempFile::new().unwrap();
     assert_eq!(config("TENURE_CONFIG", named.path().as_ref()).0.as_deref(), Some(named.path()));
-    // Below what is no directory there is no file, and that is no mistake.
+    // Below a path that is no directory there is no file, and that is no mistake.
     let file = std::env::current_exe().unwrap();
     for place in [at("/nowhere"), file] {
         let (found, usual) = config(home, place.as_ref());
@@ -111,7 +111,7 @@ fn a_configuration_that_is_named_and_not_there_is_refused() {
     assert!(text.contains("does not exist"), "{text}");
 }
 
-/// What holds of this file and these variables, and what is wrong with them.
+/// Returns the settings of this file and these variables, and the mistakes.
 fn leniently(file: &str, variable: (&str, &str)) -> Result<(Settings, Vec<String>), BadSettings> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
@@ -240,7 +240,7 @@ fn every_value_reads_back_as_it_is_shown() {
     .unwrap();
     let plain = with("", &[]).unwrap();
     for settings in [&full, &plain] {
-        // The variable that switches off says the opposite.
+        // The variable that switches off has the opposite meaning.
         let shown: Vec<_> = settings.shown().into_iter().filter(|shown| shown.key != "autostart").collect();
         let variables: Vec<_> = shown.iter().map(|shown| (shown.variable, shown.value.as_str())).collect();
         let again = with("", &variables).unwrap();
@@ -345,7 +345,7 @@ fn a_daemon_is_not_replaced_for_being_slow() {
 #[test]
 fn zero_is_no_limit_where_there_need_be_none() {
     let settings = with("run.timeout = '0'\n[retention]\nage = '0s'\ncount = 0\nbytes = 'off'", &[]).unwrap();
-    assert_eq!(settings.run.timeout, None);
+    assert_eq!(settings.run.overall, None);
     let none = (settings.retention.age, settings.retention.count, settings.retention.bytes);
     assert_eq!(none, (None, None, None));
 }

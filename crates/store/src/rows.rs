@@ -1,4 +1,4 @@
-//! What the registry keeps, as values.
+//! The values that the registry stores.
 
 pub use tenure_core::lease::Hold;
 
@@ -14,7 +14,7 @@ use tenure_core::session::SessionKey;
 use tenure_core::state::State;
 use tenure_core::tools::Notify;
 
-/// One heartbeat of an instance.
+/// A heartbeat of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Beat {
     /// Raised when the instance starts, and when it is unseated.
@@ -23,82 +23,84 @@ pub struct Beat {
     pub number: u64,
 }
 
-/// An instance as the registry knows it.
+/// An instance, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceRow {
-    /// Which.
+    /// The instance's id.
     pub instance: InstanceId,
-    /// Its last heartbeat.
+    /// The last heartbeat.
     pub beat: Beat,
-    /// Until when its leases hold. `u64::MAX`: it was stopped on purpose, and its leases wait for it.
+    /// The time when its leases expire. `u64::MAX`: it was stopped on purpose, and its leases wait for it.
     pub expires_at_ms: u64,
-    /// Where it is, for people.
+    /// The location, for people.
     pub about: String,
 }
 
-/// A run that is about to be started, or one that was started without a daemon and is taken into the registry.
+/// A run that is about to be started, or one that was started without a daemon and is now recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRun {
-    /// What was asked; it names the run, its first owner and epoch.
+    /// The request; it names the run, its first owner and epoch.
     pub ticket: Ticket,
     /// The run's directory, absolute.
     pub directory: String,
-    /// Who asked, for people.
+    /// The requester, for people.
     pub asked_by: String,
-    /// For a run of the exec tool: when its end in the background is told.
+    /// For a run of the exec tool: the cases in which its end in the background is told.
     pub exec: Option<Notify>,
-    /// The session that is to be right above the one that the ticket names, if that one is made with the run.
+    /// The parent of the session that the ticket names, if that session is created with the run.
     pub session_parent: Option<SessionKey>,
-    /// Whether it lives already. Then it is recorded however its session is: what lives is to be held.
+    /// True if the run is alive already. Then it is recorded whatever the state of its session, because a live run
+    /// must be held.
     pub is_started: bool,
-    /// The task that is to track it.
+    /// The task that tracks the run.
     pub task: Option<NewTask>,
 }
 
-/// What became of a run.
+/// A change of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Its command executes.
+    /// The command executes.
     Started(Box<KeeperNote>),
-    /// It is being ended, or its command has ended.
+    /// The run is being ended, or its command has ended.
     Leaving {
-        /// Why somebody ends it; `None` if the command ended by itself.
+        /// The cause; `None` if the command ended by itself.
         cause: Option<Cause>,
-        /// More, in a person's words.
+        /// More details, for people.
         detail: Option<String>,
     },
-    /// Its keeper's journal, as far as it is written. What is an event in it and was not told yet is told.
+    /// The keeper's journal so far. Entries that are events are told, unless they were told before.
     Noted(Vec<Entry>),
-    /// It has ended. Flushed to disk before the answer.
+    /// The run has ended. Flushed to disk before the call returns.
     Ended(Box<Ending>),
 }
 
-/// A run as the registry knows it.
+/// A run, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// What was asked.
+    /// The request.
     pub ticket: Ticket,
     /// The run's directory, absolute.
     pub directory: String,
-    /// Who asked, for people.
+    /// The requester, for people.
     pub asked_by: String,
-    /// Whose it is now.
+    /// The present owner and epoch.
     pub hold: Hold,
-    /// Until when the owner's leases hold.
+    /// The time when the owner's leases expire.
     pub expires_at_ms: u64,
-    /// Where it is in its life.
+    /// The state.
     pub state: State,
-    /// Why it is being ended, once somebody ends it.
+    /// The cause, once the run is being ended.
     pub cause: Option<Cause>,
-    /// Who was alive, once it had started.
+    /// The keeper's note, once the run has started.
     pub note: Option<KeeperNote>,
-    /// How it ended, once it has.
+    /// The ending, once the run has ended.
     pub ending: Option<Ending>,
-    /// Whether it is hidden from lists.
+    /// True if it is hidden from lists.
     pub hidden: bool,
-    /// When this row last changed.
+    /// The time of the row's last change.
     pub updated_at_ms: u64,
-    /// True if the run belongs to neither our instance nor our registry: the row is a copy of another installation's.
+    /// True if the run belongs to neither our instance nor our registry: the row is a copy of another
+    /// installation's.
     pub foreign: bool,
 }
 
@@ -107,13 +109,13 @@ pub struct RunRow {
 pub struct Home {
     /// The installation's id.
     pub instance: InstanceId,
-    /// The directory that holds its runs' directories.
+    /// The directory that contains its runs' directories.
     pub runs: PathBuf,
 }
 
 impl Home {
-    /// Adapts a row to this installation. Only a run of another instance that shares the registry lies where its row
-    /// says.
+    /// Adapts a row to this installation. The row's directory is used only for a run of another instance that
+    /// shares the registry.
     pub(crate) fn place(&self, registry: &RegistryId, row: RunRow) -> RunRow {
         let foreign = row.ticket.is_foreign(&self.instance, registry);
         if !foreign && row.ticket.owner_instance_id != self.instance {
@@ -124,107 +126,107 @@ impl Home {
     }
 }
 
-/// Which runs are meant. Hidden ones never are.
+/// The filters of a list of runs. Hidden runs are never listed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
-    /// Only those in one of these states; empty means any.
+    /// Only runs in one of these states; empty means any.
     pub states: Vec<State>,
-    /// Only this session's.
+    /// Only runs of this session.
     pub session: Option<String>,
-    /// Only this scope's.
+    /// Only runs of this scope.
     pub scope: Option<String>,
-    /// Only those of sessions whose key is this agent's: `agent:<name>:…`.
+    /// Only runs of sessions whose key is this agent's: `agent:<name>:…`.
     pub agent: Option<String>,
-    /// Only those older than this.
+    /// Only runs older than this.
     pub after: Option<Cursor>,
-    /// At most so many.
+    /// The maximum number of runs.
     pub limit: usize,
 }
 
-/// A place in a list of runs, the newest first.
+/// A position in a list of runs, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cursor {
-    /// When the last run of the page was asked for.
+    /// The time of creation of the page's last run.
     pub created_at_ms: u64,
-    /// Its id.
+    /// The id of that run.
     pub run_id: RunId,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     /// The runs.
     pub runs: Vec<RunRow>,
-    /// Where the next page begins, if there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<Cursor>,
 }
 
 /// The runs that have not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unfinished {
-    /// Those that can be read, the oldest first.
+    /// Readable runs, the oldest first.
     pub runs: Vec<RunRow>,
-    /// Those that cannot: a newer Tenure's, perhaps. They are to be left alone (I6).
+    /// Unreadable runs, perhaps of a newer Tenure. They must be left alone (I6).
     pub unreadable: Vec<Unreadable>,
 }
 
 /// A run whose row this Tenure cannot read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its id, as it is stored.
+    /// The id, as it is stored.
     pub run: String,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 
-/// How long runs that have ended are kept.
+/// The retention of ended runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// The longest time since the end.
     pub age_ms: u64,
-    /// The most runs.
+    /// The maximum number of runs.
     pub count: u64,
-    /// The most output of ended runs on disk, in bytes.
+    /// The maximum output of ended runs on disk, in bytes.
     pub bytes: u64,
 }
 
-/// Something that happened, about to be recorded.
+/// An event that is about to be recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// When.
+    /// The time.
     pub at_ms: u64,
-    /// What: a frozen kebab-case word.
+    /// The kind: a frozen kebab-case word.
     pub kind: String,
-    /// Whose daemon saw it.
+    /// The instance that recorded it.
     pub instance: InstanceId,
-    /// Which run it is about.
+    /// The run that it is about.
     pub run_id: Option<RunId>,
     /// The run's session.
     pub session: Option<String>,
-    /// More.
+    /// The details.
     pub detail: Value,
 }
 
-/// Something that happened.
+/// An event, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRow {
-    /// Its number: later events have greater ones.
+    /// The number: later events have greater ones.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     pub event: NewEvent,
 }
 
-/// Something that is counted, once each.
+/// A counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Count {
-    /// A run's command was executed.
+    /// Commands that were executed.
     Spawn,
-    /// A run has ended, and why.
+    /// Ended runs, by reason.
     Exit(Reason),
-    /// A time limit ended a run.
+    /// Runs ended by the no-output limit.
     TimeoutNoOutput,
-    /// A time limit ended a run.
+    /// Runs ended by the overall limit.
     TimeoutOverall,
     /// Processes killed one by one.
     KillPid,
@@ -238,6 +240,6 @@ pub enum Count {
     Orphan,
     /// Leases taken from an owner that was lost.
     Steal,
-    /// Runs out of which a process escaped.
+    /// Runs from which a process escaped.
     Escape,
 }

@@ -1,8 +1,8 @@
-//! The embedded registry: one `SQLite` file, one thread that writes and one that reads. Several processes of one
-//! machine may share the file.
+//! The embedded registry: one `SQLite` file, with one thread that writes and one that reads. Several processes of
+//! one machine may share the file.
 //!
-//! Asking is immediate: an operation is on its way when the call returns, in the order of the calls, also if its
-//! answer is never waited for. A read sees everything that was answered before it was asked.
+//! Calls return at once: the operation is queued when the call returns, in the order of the calls, even if its
+//! result is never awaited. A read sees everything that was reported as done before it was called.
 
 mod columns;
 mod events;
@@ -58,7 +58,7 @@ struct Threads {
 }
 
 impl Drop for Threads {
-    /// Whoever lets go of the registry finds its file closed, with nothing left in the log beside it.
+    /// Waits until the file is closed, with nothing left in the log beside it.
     fn drop(&mut self) {
         self.writer = mpsc::channel().0;
         self.reader = mpsc::channel().0;
@@ -75,12 +75,12 @@ impl std::fmt::Debug for Threads {
     }
 }
 
-/// What an operation ran into.
+/// The error of an operation.
 #[derive(Debug)]
 enum Trouble {
     /// The store itself failed.
     Sql(rusqlite::Error),
-    /// The store works; this is the answer.
+    /// The store works; this is its refusal.
     Answer(Failed),
 }
 
@@ -114,7 +114,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 impl Sqlite {
-    /// Opens the registry in this file, which is made if there is none. The directory must exist.
+    /// Opens the registry in this file, which is created if it is missing. The directory must exist.
     pub fn open(path: &Path) -> Result<Self, OpenFailed> {
         let writing = open::writer(path)?;
         let id = identify::identify(&writing, path)?;
@@ -148,7 +148,7 @@ impl Sqlite {
         thread::Builder::new().name("registry-write".to_owned()).spawn(move || {
             let mut writer = Writer::new(writing);
             writer.serve(&operations);
-            // Only a writing connection can tidy the log away, and only as the last one.
+            // Only a writing connection can remove the log, and only as the last one.
             let _ = reader.join();
         })
     }
@@ -196,7 +196,7 @@ impl Sqlite {
         }
     }
 
-    /// On a thread of its own, which keeps the registry open until it is done.
+    /// Runs the work on a thread of its own, which keeps the registry open until it is done.
     fn aside<T, W>(&self, work: W) -> Reply<T>
     where
         T: Send + 'static,
@@ -214,7 +214,7 @@ impl Sqlite {
     }
 }
 
-/// Another process in the way is waited for, as long as it takes.
+/// Retries for as long as another process holds the lock.
 fn patiently<T>(work: impl Fn() -> Result<T, Trouble>) -> Result<T, Failed> {
     loop {
         match work() {
@@ -236,7 +236,7 @@ impl Registry for Sqlite {
     }
 
     fn settle_in(&self, home: Home) {
-        // One daemon opens a registry, and calls this once.
+        // A daemon opens a registry once, and calls this once.
         let _ = self.threads.home.set(home);
     }
 
@@ -379,8 +379,8 @@ impl ToolRegistry for Sqlite {
         self.read(move |db| tools::exec_run(db, &run))
     }
 
-    fn go_background(&self, run: RunId, task: Option<NewTask>) -> Reply<()> {
-        self.write(move |db| tools::go_background(db, &run, task.as_ref()))
+    fn go_background(&self, run: RunId, task: NewTask) -> Reply<()> {
+        self.write(move |db| tools::go_background(db, &run, &task))
     }
 
     fn waited_for(&self, instance: InstanceId) -> Reply<Vec<RunId>> {
@@ -389,18 +389,6 @@ impl ToolRegistry for Sqlite {
 
     fn read_to(&self, run: RunId, mark: String) -> Reply<()> {
         self.write(move |db| tools::read_to(db, &run, &mark))
-    }
-
-    fn acknowledge(&self, run: RunId) -> Reply<bool> {
-        self.write(move |db| tools::acknowledge(db, &run))
-    }
-
-    fn tell_owed(&self, run: RunId, event: NewEvent) -> Reply<bool> {
-        self.write(move |db| tools::tell_owed(db, &run, &event))
-    }
-
-    fn owed(&self, instance: InstanceId) -> Reply<Vec<RunId>> {
-        self.read(move |db| tools::owed(db, &instance))
     }
 
     fn ask_person(&self, approval: NewApproval) -> Reply<()> {

@@ -1,5 +1,4 @@
-//! What the registry keeps of conversations with agents whose process goes on from turn to turn, and of the history of
-//! sessions.
+//! The registry of conversations with agents whose process lives from turn to turn, and of the history of sessions.
 
 use crate::Reply;
 use crate::turns::Side;
@@ -7,34 +6,37 @@ use tenure_core::ids::{InstanceId, RunId, TurnId};
 use tenure_core::session::SessionKey;
 use tenure_core::talk::{Advance, Advanced, Entry, Line, OpenTalk, Talk};
 
-/// A part of a history.
+/// A page of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EntryPage {
     /// The entries.
     pub entries: Vec<Entry>,
-    /// From where the next page is read, if there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<Side>,
 }
 
-/// What the registry keeps of conversations. Every call is one transaction.
+/// The registry of conversations. Every call is one transaction.
 pub trait TalkRegistry: Send + Sync + 'static {
-    /// A conversation is about to begin with an adapter that will be this run. `false` if the session has an adapter,
-    /// which is to be over first.
+    /// Begins a conversation with an adapter that will be this run; `false` if the session has an adapter, which
+    /// must end first.
     fn begin_talk(&self, run: RunId, session: SessionKey, at_ms: u64) -> Reply<bool>;
-    /// What is open of a session's conversation, if there is one.
+    /// Returns the open parts of a session's conversation, if there is one.
     fn open_talk(&self, session: SessionKey) -> Reply<Option<OpenTalk>>;
-    /// The conversations that are not over and whose adapters are this instance's.
+    /// Returns the conversations that have not ended and whose adapters belong to this instance.
     fn open_talks(&self, of: InstanceId) -> Reply<Vec<Talk>>;
-    /// What was said from this place in the adapter's input on: the line that is there, and those after it.
+    /// Returns the lines written from this offset in the adapter's stdin: the line that contains it, and those
+    /// after it.
     fn lines_from(&self, run: RunId, at: u64) -> Reply<Vec<Line>>;
-    /// The newest conversation of a session, over or not: for what the agent called it.
+    /// Returns the newest conversation of a session, ended or not: for the agent's id of it.
     fn last_talk(&self, session: SessionKey) -> Reply<Option<Talk>>;
-    /// Records a step, and of a question that a turn asks that its adapter carries it out; `None` if the conversation is over, or its run another instance's.
+    /// Records a step and, for a request that a turn makes, that its adapter runs the turn; `None` if the
+    /// conversation has ended, or its run belongs to another instance.
     fn advance_talk(&self, run: RunId, by: InstanceId, step: Advance, at_ms: u64) -> Reply<Option<Advanced>>;
-    /// The question of a turn, with its answer if there is one.
+    /// Returns the request of a turn, with its response if there is one.
     fn question_of(&self, turn: TurnId) -> Reply<Option<Line>>;
-    /// Nothing more comes of a conversation; `false` if that was known.
+    /// Ends a conversation; `false` if it has ended already.
     fn end_talk(&self, run: RunId, at_ms: u64) -> Reply<bool>;
-    /// A part of a session's history, of at most `limit` entries and about `bytes` bytes, but of one at least.
+    /// Returns a page of a session's history, of at most `limit` entries and about `bytes` bytes, but at least one
+    /// entry.
     fn entries(&self, session: SessionKey, side: Side, limit: usize, bytes: u64) -> Reply<EntryPage>;
 }

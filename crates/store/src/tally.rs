@@ -1,5 +1,5 @@
-//! What each change is told and counted as. Pure: the store runs it inside the transaction that makes the change,
-//! so a change is recorded, told and counted at once, or not at all.
+//! The events and counts of each change. Pure: the store calls it inside the transaction that makes the change, so
+//! a change is recorded, told and counted at once, or not at all.
 
 pub(crate) mod journal;
 pub(crate) mod sessions;
@@ -12,119 +12,119 @@ use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::record::{Boundary, Ending, KeeperNote};
 use tenure_core::state::State;
 
-/// The words for what happened. Frozen: clients match on them.
+/// The kinds of events. Frozen, because clients match on them.
 pub mod kind {
     macro_rules! kinds {
         ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
             $($(#[$doc])* pub const $name: &str = $word;)*
 
-            /// Every word.
+            /// All kinds.
             pub const ALL: &[&str] = &[$($word,)*];
         };
     }
 
     kinds! {
-        /// A run was asked for and recorded.
+        /// A run was requested and recorded.
         RUN_CREATED = "run-created";
-        /// Its command executes.
+        /// The command of a run executes.
         RUN_STARTED = "run-started";
-        /// It is being ended, or its command has ended.
+        /// A run is being ended, or its command has ended.
         RUN_LEAVING = "run-leaving";
-        /// A signal reached somebody of the run.
+        /// A signal reached a process of a run.
         RUN_SIGNALLED = "run-signalled";
         /// A process outlived the run's command: it left the session, or is a leftover in it.
         RUN_ESCAPED = "run-escaped";
-        /// Its output grew. Live only: it has no row and no number.
+        /// The output of a run grew. Live only: it has no row and no number.
         RUN_OUTPUT = "run-output";
-        /// It has ended.
+        /// A run has ended.
         RUN_ENDED = "run-ended";
-        /// Another instance took it from an owner that was lost.
+        /// Another instance took a run from a lost owner.
         LEASE_STOLEN = "lease-stolen";
-        /// It does not show in lists any more.
+        /// A run was hidden from lists.
         RUN_HIDDEN = "run-hidden";
-        /// Its record is gone.
+        /// The record of a run was removed.
         RUN_REMOVED = "run-removed";
-        /// An instance came to life.
+        /// An instance enrolled.
         INSTANCE_ENROLLED = "instance-enrolled";
-        /// An instance that had expired lost its seat.
+        /// An expired instance was unseated.
         INSTANCE_UNSEATED = "instance-unseated";
-        /// A session was made, or taken in.
+        /// A session was created, or imported.
         SESSION_CREATED = "session-created";
-        /// What a session owns is being ended.
+        /// The processes of a session are being ended.
         SESSION_CLOSING = "session-closing";
-        /// A session is over.
+        /// A session was closed.
         SESSION_CLOSED = "session-closed";
-        /// A session's record is gone, with its turns.
+        /// The record of a session was removed, with its turns.
         SESSION_REMOVED = "session-removed";
         /// A turn began.
         TURN_STARTED = "turn-started";
         /// A turn ended.
         TURN_ENDED = "turn-ended";
-        /// A message waits for a session.
+        /// A message was queued for a session.
         MESSAGE_QUEUED = "message-queued";
-        /// A message that waited will not become a turn.
+        /// A queued message was withdrawn, and never will be a turn.
         MESSAGE_WITHDRAWN = "message-withdrawn";
-        /// A task was made.
+        /// A task was created.
         TASK_CREATED = "task-created";
-        /// It began.
+        /// A task began.
         TASK_STARTED = "task-started";
-        /// Somebody wants it ended.
+        /// Cancellation of a task was requested.
         TASK_CANCEL_ASKED = "task-cancel-asked";
-        /// It ended, or was given up.
+        /// A task ended, or was given up.
         TASK_ENDED = "task-ended";
-        /// It was given up and had ended all the same.
+        /// A task was given up although it had ended.
         TASK_CORRECTED = "task-corrected";
-        /// Something else of it is told.
+        /// The notify policy of a task was changed.
         TASK_POLICY = "task-policy";
-        /// It stands otherwise with the delivery of its end.
+        /// The delivery status of a task changed.
         TASK_DELIVERY = "task-delivery";
-        /// Its record is gone.
+        /// The record of a task was removed.
         TASK_REMOVED = "task-removed";
-        /// All of them were discarded.
+        /// All tasks were discarded.
         TASKS_RESET = "tasks-reset";
-        /// Somebody wants a run ended.
+        /// Cancellation of a run was requested.
         CANCEL_ASKED = "cancel-asked";
-        /// A recorded run that nobody held was looked at, and something was done about it.
+        /// A recorded run without a holder was examined, and action was taken.
         RECONCILED = "reconciled";
         /// A command of the exec tool ended in the background.
         EXEC_ENDED = "exec-ended";
         /// A task's notice, for those who listen to the events.
         TASK_NOTICE = "task-notice";
-        /// A person is asked whether something may run.
+        /// A person was asked to approve a command or a tool call.
         APPROVAL_ASKED = "approval-asked";
         /// A person has answered.
         APPROVAL_ANSWERED = "approval-answered";
-        /// Nobody answered in time.
+        /// The request for approval expired.
         APPROVAL_EXPIRED = "approval-expired";
-        /// What was allowed could not be started.
+        /// An approved command could not be started.
         APPROVAL_FAILED = "approval-failed";
-        /// The daemon serves.
+        /// The daemon started to serve.
         DAEMON_STARTED = "daemon-started";
-        /// The daemon leaves.
+        /// The daemon stops.
         DAEMON_STOPPED = "daemon-stopped";
     }
 }
 
-/// How many processes an event names at most; the ending itself has them all.
+/// Maximum number of processes that an event names; the ending itself has all of them.
 const NAMED: usize = 16;
 
-/// What a change of a run amounts to.
+/// The effect of a change of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Tally {
-    /// The run's state from now on.
+    /// The new state.
     pub(crate) state: State,
-    /// What is told.
+    /// The events.
     pub(crate) events: Vec<NewEvent>,
-    /// What is counted, and how often.
+    /// The counts, with their increments.
     pub(crate) counts: Vec<(Count, u64)>,
 }
 
-/// What this change of this run amounts to; `None` if the run is past it. Unlike a live run's own steps, the
-/// registry's may skip states: it learns of a run whatever the daemon was there to see.
+/// Returns the effect of a change; `None` if the run has passed it. Unlike a live run's own steps, the registry's
+/// may skip states, because it only learns of those that a daemon saw.
 #[must_use]
 pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tally> {
     let (state, kind, detail, counts) = match (change, before.state) {
-        // A run may be asked to leave before it is known that it started; that it did is news until it is noted.
+        // The end of a run may be requested before its start is known; the start is news until it is recorded.
         (Change::Started(note), state @ (State::Starting | State::Running | State::Exiting)) => {
             if before.note.is_some() {
                 return None;
@@ -133,7 +133,7 @@ pub(crate) fn tally(before: &RunRow, change: &Change, at_ms: u64) -> Option<Tall
         }
         (Change::Leaving { .. }, State::Exiting)
         | (_, State::Exited)
-        // The store tells these by `journal::events`, which needs to know what was told before.
+        // The store tells these by `journal::events`, which needs to know the events told before.
         | (Change::Noted(_), State::Starting | State::Running | State::Exiting) => return None,
         (Change::Leaving { cause, detail }, State::Starting | State::Running) => {
             (State::Exiting, kind::RUN_LEAVING, json!({ "cause": cause, "detail": detail }), Vec::new())
@@ -209,7 +209,7 @@ fn ending_counts(ending: &Ending) -> Vec<(Count, u64)> {
     counts
 }
 
-/// How often the ladder's last rung was used for this run, by what it was used on.
+/// Returns the number of SIGKILLs for this run, by kind of target.
 fn kills(ending: &Ending) -> Vec<(Count, u64)> {
     let kills = ending.kills;
     vec![
@@ -220,17 +220,17 @@ fn kills(ending: &Ending) -> Vec<(Count, u64)> {
     ]
 }
 
-/// A run was asked for.
+/// Makes the event of a new run.
 pub(crate) fn created(run: &NewRun) -> NewEvent {
     let ticket = &run.ticket;
     let detail = json!({
         "askedBy": run.asked_by,
-        "label": ticket.label,
+        "label": ticket.options.label,
         "command": ticket.command,
         "cwd": ticket.cwd,
-        "scope": ticket.scope,
+        "scope": ticket.options.scope,
         "backend": ticket.backend_id,
-        "pty": ticket.pty_size.is_some(),
+        "pty": ticket.options.pty_size.is_some(),
         "leaseId": ticket.lease_id,
         "epoch": ticket.lease_epoch,
         "owner": ticket.owner_instance_id,
@@ -241,12 +241,12 @@ pub(crate) fn created(run: &NewRun) -> NewEvent {
         kind: kind::RUN_CREATED.to_owned(),
         instance: ticket.owner_instance_id.clone(),
         run_id: Some(ticket.run_id.clone()),
-        session: ticket.session_id.clone(),
+        session: ticket.options.session_id.clone(),
         detail: without_nulls(detail),
     }
 }
 
-/// A run was taken from an owner that was lost; the taker tells it.
+/// Makes the event of a run that was taken from a lost owner; the new owner tells it.
 pub(crate) fn stolen(
     run: RunId,
     session: Option<String>,
@@ -267,16 +267,16 @@ pub(crate) fn stolen(
     }
 }
 
-/// A run was hidden.
+/// Makes the event of a hidden run.
 pub(crate) fn hidden(run: &RunRow, at_ms: u64) -> NewEvent {
-    of_run(run, &run.hold.instance, kind::RUN_HIDDEN, json!({ "label": run.ticket.label }), at_ms)
+    of_run(run, &run.hold.instance, kind::RUN_HIDDEN, json!({ "label": run.ticket.options.label }), at_ms)
 }
 
-/// A run's record was removed: the last that is known of it.
+/// Makes the event of a removed run, with the last facts about it.
 pub(crate) fn removed(run: &RunRow, at_ms: u64) -> NewEvent {
     let how = run.ending.as_ref().map(|ending| &ending.termination);
     let detail = json!({
-        "label": run.ticket.label,
+        "label": run.ticket.options.label,
         "command": run.ticket.command,
         "reason": how.map(|how| how.reason),
         "endedAtMs": run.ending.as_ref().map(|ending| ending.ended_at_ms),
@@ -284,13 +284,13 @@ pub(crate) fn removed(run: &RunRow, at_ms: u64) -> NewEvent {
     of_run(run, &run.hold.instance, kind::RUN_REMOVED, detail, at_ms)
 }
 
-/// An instance came to life.
+/// Makes the event of an enrolled instance.
 pub(crate) fn enrolled(instance: InstanceId, beat: Beat, about: &str, at_ms: u64) -> NewEvent {
     let detail = json!({ "incarnation": beat.incarnation, "about": about });
     of_instance(instance, kind::INSTANCE_ENROLLED, detail, at_ms)
 }
 
-/// An instance that had expired lost its seat.
+/// Makes the event of an unseated instance.
 pub(crate) fn unseated(instance: InstanceId, from: Beat, to: Beat, at_ms: u64) -> NewEvent {
     let detail = json!({
         "incarnation": { "from": from.incarnation, "to": to.incarnation },
@@ -309,12 +309,12 @@ fn of_run(run: &RunRow, by: &InstanceId, kind: &str, detail: Value, at_ms: u64) 
         kind: kind.to_owned(),
         instance: by.clone(),
         run_id: Some(run.ticket.run_id.clone()),
-        session: run.ticket.session_id.clone(),
+        session: run.ticket.options.session_id.clone(),
         detail: without_nulls(detail),
     }
 }
 
-/// What is not known is not mentioned: events are many, and most of their fields would be empty.
+/// Removes null fields: events are many, and most of their fields would be empty.
 fn without_nulls(detail: Value) -> Value {
     match detail {
         Value::Object(fields) => {

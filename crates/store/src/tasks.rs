@@ -1,136 +1,140 @@
-//! What the registry keeps of tasks and of the notices that are due. What becomes of a task, whom it is told and in which
-//! words is decided by [`tenure_core::task`], inside the transaction that changes it.
+//! The registry of tasks and due notices. [`tenure_core::task`] decides a task's state, its notices and their
+//! texts, inside the transaction that changes it.
 
-use crate::Reply;
+use crate::{NewEvent, Reply};
 use serde::{Deserialize, Serialize};
 use tenure_core::ids::{InstanceId, RunId, TaskId, TurnId};
 use tenure_core::session::{Origin, SessionKey};
 use tenure_core::task::{Finding, Kind, Notice, NoticeKey, NotifyPolicy, Progress, Status, TaskRow};
 use tenure_core::tools::tasks::{TaskNotice, TaskReset};
 
-/// A task that is asked for with what it tracks.
+/// A request for a task, made together with the work that it tracks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
-    /// What it is to be called.
+    /// The task's id.
     pub id: TaskId,
-    /// What of it is told.
+    /// The notify policy.
     pub policy: NotifyPolicy,
-    /// Whether it is told that a command succeeded without having printed anything.
+    /// True if the owner is told of a success without any output.
     pub tells_quiet_success: bool,
-    /// Who is told. Without it, whom the work belongs to: the run's session, or the owner of the turn's session.
+    /// The owner; without it, the run's session, or the owner of the turn's session.
     pub owner: Option<SessionKey>,
-    /// On which channel. Without it, on the owner's own.
+    /// The channel; without it, the owner's own.
     pub origin: Option<Origin>,
-    /// What people call it.
+    /// The label.
     pub label: Option<String>,
 }
 
-/// A task, by itself or by what it tracks.
+/// A task, by its id or by the work that it tracks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tracked {
     /// The task.
     Task(TaskId),
-    /// The one that tracks this run.
+    /// The task that tracks this run.
     Run(RunId),
-    /// The one that tracks this turn.
+    /// The task that tracks this turn.
     Turn(TurnId),
 }
 
-/// What a person's words for a task come to.
+/// The result of a lookup by a person's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
+    /// No task.
     None,
     /// This task.
     One(Box<TaskRow>),
-    /// One of these, and perhaps of more.
+    /// Several tasks match: these, and perhaps more.
     Several(Vec<TaskId>),
 }
 
-/// Which tasks are meant.
+/// The filters of a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskQuery {
-    /// Only those that are so; empty means any.
+    /// Only tasks with one of these statuses; empty means any.
     pub statuses: Vec<Status>,
-    /// Only of these kinds; empty means any.
+    /// Only tasks of these kinds; empty means any.
     pub kinds: Vec<Kind>,
-    /// Only those that this session is told of.
+    /// Only tasks that this session owns.
     pub owner: Option<SessionKey>,
-    /// Only those of this session's turns.
+    /// Only tasks of this session's turns.
     pub child: Option<SessionKey>,
-    /// Only those that this session is told of, or whose work it did; then neither an owner nor a child is named.
+    /// Only tasks that this session owns or worked on; excludes the filters `owner` and `child`.
     pub of: Option<SessionKey>,
-    /// Only those older than this.
+    /// Only tasks older than this.
     pub after: Option<TaskCursor>,
-    /// At most so many.
+    /// The maximum number of tasks.
     pub limit: usize,
 }
 
-/// A place in a list of tasks, the newest first.
+/// A position in a list of tasks, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskCursor {
-    /// When the last task of the page was asked for.
+    /// The time of creation of the page's last task.
     pub created_at_ms: u64,
-    /// Its id.
+    /// The id of that task.
     pub task_id: TaskId,
 }
 
-/// A part of a list. It may be shorter than was asked for while there is a next one: what cannot be read is left out.
+/// A page of a list. It may be shorter than requested although there is a next one, because unreadable tasks are
+/// left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskPage {
     /// The tasks.
     pub tasks: Vec<TaskRow>,
-    /// Where the next page begins, if there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<TaskCursor>,
 }
 
-/// What came of the wish to end a task.
+/// The result of requesting a task's cancellation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CancelAsked {
-    /// There is no such task.
+    /// The task does not exist.
     NoTask,
-    /// It is over already, as its status says.
+    /// The task has ended already, as its status says.
     Over(Box<TaskRow>),
-    /// It is noted: whoever asked ends what the task tracks, and that end decides.
+    /// The request is recorded. The caller must now end the task's work, and that end decides the status.
     Noted(Box<TaskRow>),
 }
 
-/// The right to try the delivery of a notice, once.
+/// The right to one delivery attempt of a notice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// Which notice.
+    /// The notice's key.
     pub key: NoticeKey,
-    /// The number of the try.
+    /// The number of the attempt.
     pub attempt: u64,
 }
 
-/// A notice that is to be delivered now.
+/// A notice to deliver now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// What is to be settled afterwards.
+    /// The claim to settle afterwards.
     pub claim: Claim,
-    /// What is delivered.
+    /// The notice.
     pub notice: Notice,
-    /// How many tries there have been with this one: for [`Schedule`](tenure_core::task::Schedule).
+    /// The number of attempts, including this one: for [`Schedule`](tenure_core::task::Schedule).
     pub tries: u32,
 }
 
-/// How a try went.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of a delivery attempt.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Tried {
-    /// The channel has taken it.
+    /// The channel accepted the notice.
     Delivered,
-    /// It has not, and is tried again then.
+    /// Listeners are told by this event, which is recorded with it or not at all.
+    Told(NewEvent),
+    /// The channel did not accept it; it will be tried again.
     Again {
-        /// What went wrong.
+        /// The error.
         error: String,
-        /// When.
+        /// The time of the next attempt.
         at_ms: u64,
     },
-    /// It has not, and is not tried again: it waits for the owner's next turn, or has failed where there is none.
+    /// The channel did not accept it and is not tried again: the notice waits for the owner's next turn, or has
+    /// failed if there is none.
     GivenUp {
-        /// What went wrong.
+        /// The error.
         error: String,
     },
 }
@@ -138,85 +142,86 @@ pub enum Tried {
 /// A notice that waits for its session's next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// What waits.
+    /// The notice.
     pub notice: Notice,
-    /// What went wrong on its channel, if it was to go there first.
+    /// The last error of its channel, if it was meant for one.
     pub last_error: Option<String>,
 }
 
-/// How much is not settled.
+/// The number of unsettled tasks and notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Tasks that have not begun.
     pub tasks_queued: u64,
-    /// Tasks that are under way.
+    /// Running tasks.
     pub tasks_running: u64,
-    /// Notices that a channel is to take.
+    /// Notices that are due on a channel.
     pub notices_due: u64,
     /// Notices that wait for a session's next turn.
     pub notices_queued: u64,
-    /// Notices that nobody took.
+    /// Notices whose delivery failed.
     pub notices_failed: u64,
 }
 
-/// What a sweep did, or would do.
+/// The result of a sweep, or its preview.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// The tasks that nothing is behind any more: they are lost.
+    /// Tasks that are lost, because nothing backs them any more.
     pub lost: Vec<TaskId>,
-    /// The tasks that have ended and would never go: from now on they will.
+    /// Ended tasks that had no time of removal, and get one.
     pub stamped: Vec<TaskId>,
-    /// The tasks that were kept for long enough: they are gone.
+    /// Tasks that are removed, because their retention has passed.
     pub removed: Vec<TaskId>,
 }
 
-/// When and how far a sweep looks.
+/// The parameters of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweep {
-    /// Now.
+    /// The present time.
     pub now_ms: u64,
-    /// How long a task may go without anything behind it.
+    /// The time that a task may go without backing.
     pub grace_ms: u64,
-    /// How many tasks of each list at most.
+    /// The maximum number of tasks in each list.
     pub limit: usize,
-    /// True if tasks that were kept for long enough are removed.
+    /// True to remove tasks whose retention has passed.
     pub removes: bool,
 }
 
-/// A task with which something is wrong.
+/// A task with problems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audited {
-    /// Which.
+    /// The task.
     pub task: TaskRow,
-    /// What.
+    /// The problems.
     pub findings: Vec<Finding>,
 }
 
-/// What the registry keeps of tasks. Every call is one transaction. A task is made by what makes that which it tracks
-/// (`create`, `begin_turn`, `queue_message`, `go_background`) and ended by what ends it (`record`, `end_turn`,
-/// `withdraw_message`): with its notice, or not at all. Reading changes nothing.
+/// The registry of tasks. Every call is one transaction. A task is created with the work that it tracks (`create`,
+/// `begin_turn`, `queue_message`, `go_background`) and ended with that work's end (`record`, `end_turn`,
+/// `withdraw_message`), including its notice, or not at all. Reading changes nothing.
 pub trait TaskRegistry: Send + Sync + 'static {
-    /// One task, with its latest events.
+    /// Returns a task with its latest events.
     fn task(&self, which: Tracked) -> Reply<Option<TaskRow>>;
-    /// The task that a person means: by the beginning of its id or of its run's, or by the key of a session. Of several
-    /// turns of a session it is the one under way, else the newest; of several tasks that a session owns, the one that
-    /// is not over.
+    /// Returns the task that a person means: by a prefix of its id or of its run's, or by a session's key. Of
+    /// several turns of a session it is the running one, else the newest; of several tasks that a session owns, the
+    /// one that has not ended.
     fn find_task(&self, text: String) -> Reply<Found>;
-    /// A page of tasks, the newest first, with their latest events.
+    /// Returns a page of tasks, the newest first, with their latest events.
     fn tasks(&self, query: TaskQuery) -> Reply<TaskPage>;
-    /// Has something else of a task told from now on. Who is to hear nothing gets nothing that is not on its way.
+    /// Changes a task's notify policy. With a silent policy, only notices that are on their way are still
+    /// delivered.
     fn set_policy(&self, task: TaskId, policy: NotifyPolicy, at_ms: u64) -> Reply<Option<TaskRow>>;
-    /// Notes that somebody wants a task ended. Nothing is ended by that.
+    /// Records a request for cancellation. Nothing is ended by that.
     fn ask_cancel(&self, task: TaskId, at_ms: u64) -> Reply<CancelAsked>;
-    /// Notes how a task goes; `false` if it is not under way. How often that is done is the caller's to decide, by
+    /// Records a task's progress; `false` if it is not running. The caller decides the pace, by
     /// [`progress`](tenure_core::task::progress).
     fn note_progress(&self, which: Tracked, progress: Progress, at_ms: u64) -> Reply<bool>;
-    /// The owner has seen how the task ended: what was not told yet will not be. `false` if there was nothing to take
-    /// back.
+    /// Records that the owner has seen the end: notices that were not delivered yet are dropped. `false` if there
+    /// was none.
     fn acknowledge_task(&self, which: Tracked, at_ms: u64) -> Reply<bool>;
 
-    /// Takes up to `limit` notices of a channel that are due, for oneself until `until_ms`: whoever does not settle one
-    /// by then leaves it to others. Of each task the first comes first.
+    /// Claims up to `limit` due notices of a channel until `until_ms`; those that are not settled by then are free
+    /// for others. The first notice of a task comes first.
     #[expect(clippy::too_many_arguments, reason = "who, what, until when and how many")]
     fn claim_notices(
         &self,
@@ -226,36 +231,36 @@ pub trait TaskRegistry: Send + Sync + 'static {
         until_ms: u64,
         limit: usize,
     ) -> Reply<Vec<Claimed>>;
-    /// Keeps a notice for longer; `false` if it is not one's own any more, or need not be told any more.
+    /// Extends a claim; `false` if it has passed to another daemon, or the notice is no longer needed.
     fn renew_notice(&self, claim: Claim, until_ms: u64) -> Reply<bool>;
-    /// Says how a try went; `false` if that is not one's to say any more.
+    /// Records the result of an attempt; `false` if the claim has passed to another daemon.
     fn settle_notice(&self, claim: Claim, tried: Tried, at_ms: u64) -> Reply<bool>;
-    /// Lets go of all notices that this instance has taken: after a start, those that it left. What was not carried through
-    /// counts as no try. How many.
+    /// Releases all claims of this instance: after a start, those that the earlier daemon left. An unfinished
+    /// attempt does not count. Returns their number.
     fn release_notices(&self, of: InstanceId, now_ms: u64) -> Reply<u64>;
-    /// For each channel that has notices due, when the next is.
+    /// Returns, for each channel with due notices, the time of the next one.
     fn next_notices(&self) -> Reply<Vec<(String, u64)>>;
-    /// Has the notices of a task tried anew that nobody took, or that went to the queue instead. How many.
+    /// Makes failed and queued notices of a task due again on their channel. Returns their number.
     fn retry_notices(&self, task: TaskId, at_ms: u64) -> Reply<u64>;
-    /// What waits for a session's next turn, the oldest first.
+    /// Returns the notices that wait for a session's next turn, the oldest first.
     fn queued_notices(&self, session: SessionKey, limit: usize) -> Reply<Vec<Queued>>;
-    /// The session has got these of its notices. How many it had not.
+    /// Records that the session has got these notices. Returns the number of new ones.
     fn take_notices(&self, session: SessionKey, keys: Vec<NoticeKey>, at_ms: u64) -> Reply<u64>;
-    /// The notices of a task, the oldest first.
+    /// Returns the notices of a task, the oldest first.
     fn task_notices(&self, task: TaskId) -> Reply<Vec<TaskNotice>>;
-    /// How much is not settled.
+    /// Returns the number of unsettled tasks and notices.
     fn backlog(&self) -> Reply<Backlog>;
 
-    /// Gives a task up that is not over and that nothing is behind any more; `false` if that is not so.
+    /// Marks a task lost that has not ended and that nothing backs any more; `false` if that is not so.
     fn lose_task(&self, task: TaskId, why: String, at_ms: u64) -> Reply<bool>;
-    /// Gives up what nothing has been behind for long, and removes what was kept for long enough.
+    /// Marks tasks lost that had no backing for long, and removes those whose retention has passed.
     fn sweep_tasks(&self, sweep: Sweep) -> Reply<Swept>;
-    /// What [`sweep_tasks`](Self::sweep_tasks) would do.
+    /// Returns the result that [`sweep_tasks`](Self::sweep_tasks) would have.
     fn preview_sweep(&self, sweep: Sweep) -> Reply<Swept>;
-    /// Discards all tasks and their notices. What they tracked is left as it is, and ends without being told.
+    /// Discards all tasks and their notices. Their work goes on, and its end is not told.
     fn reset_tasks(&self, by: InstanceId, at_ms: u64) -> Reply<TaskReset>;
-    /// What [`reset_tasks`](Self::reset_tasks) would discard.
+    /// Returns the counts that [`reset_tasks`](Self::reset_tasks) would have.
     fn preview_reset(&self) -> Reply<TaskReset>;
-    /// The tasks with which something is wrong, at most `limit`.
+    /// Returns the tasks with problems, at most `limit`.
     fn audit_tasks(&self, now_ms: u64, limit: usize) -> Reply<Vec<Audited>>;
 }

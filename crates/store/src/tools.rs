@@ -1,153 +1,131 @@
-//! What the registry keeps for the agent's tools.
+//! The registry of the agent's tools.
 
-use crate::{NewEvent, NewTask, Reply};
+use crate::{NewTask, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::tools::Notify;
 
-/// Where an exec run stands with its owner.
+/// The state of an exec run towards its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecRow {
-    /// When its end in the background is told.
+    /// The cases in which its end in the background is told.
     pub notify: Notify,
-    /// Whether it went to the background.
+    /// True if it went to the background.
     pub background: bool,
-    /// Whether its end was told.
-    pub notice: Notice,
-    /// Up to where the owner has read, as the reader wrote it.
+    /// The position up to which the owner has read, as the reader encodes it.
     pub read_to: Option<String>,
 }
 
-/// Whether the end of a run is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Notice {
-    /// It is not.
-    None,
-    /// It will be, unless the owner sees it first.
-    Owed,
-    /// It was.
-    Told,
-    /// The owner saw it first.
-    Acknowledged,
-}
-
-/// Something that a person is asked.
+/// A request for approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewApproval {
     /// The id that the run will have.
     pub id: RunId,
-    /// When.
+    /// The time of the request.
     pub created_at_ms: u64,
-    /// Until when it can be answered.
+    /// The time when the request expires.
     pub expires_at_ms: u64,
-    /// Whose daemon asks.
+    /// The instance that asks.
     pub instance: InstanceId,
-    /// The session that wants it.
+    /// The session that asks.
     pub session: Option<String>,
-    /// What a person reads to decide, and what is executed then.
+    /// The data that a person reads to decide, and that is executed then.
     pub asked: Value,
 }
 
-/// Something that a person was asked.
+/// A request for approval, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRow {
-    /// What.
+    /// The request.
     pub approval: NewApproval,
-    /// What came of it.
+    /// The state.
     pub state: ApprovalState,
-    /// When it was answered.
+    /// The time of the answer.
     pub answered_at_ms: Option<u64>,
-    /// By whom.
+    /// The person or client that answered.
     pub answered_by: Option<String>,
 }
 
-/// What came of a question.
+/// The state of a request for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalState {
-    /// Nobody has answered.
+    /// The request is unanswered.
     Pending,
-    /// It may run, this time.
+    /// The command may run this once.
     AllowedOnce,
-    /// It may run, and the same again without asking.
+    /// The command may run, now and later without approval.
     AllowedAlways,
-    /// It may not.
+    /// The command may not run.
     Denied,
-    /// Nobody answered in time.
+    /// The request expired.
     Expired,
 }
 
-/// How a question is answered.
+/// An answer to a request for approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewAnswer {
-    /// What; not `Pending`.
+    /// The new state; not `Pending`.
     pub state: ApprovalState,
-    /// When.
+    /// The time.
     pub at_ms: u64,
-    /// By whom.
+    /// The person or client that answers.
     pub by: String,
-    /// What is kept of the question from now on.
+    /// The data of the request to keep from now on.
     pub asked: Value,
-    /// Entries for the allowlist that come with it.
+    /// New entries for the allowlist.
     pub entries: Vec<Value>,
 }
 
 /// An entry of the allowlist.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AllowRow {
-    /// Its number.
+    /// The entry's number.
     pub id: u64,
-    /// When it was added.
+    /// The time when it was added.
     pub added_at_ms: u64,
-    /// By whom.
+    /// The person or client that added it.
     pub added_by: String,
-    /// When something was last run by it.
+    /// The time when a command last ran by it.
     pub last_used_at_ms: Option<u64>,
-    /// How often.
+    /// The number of commands that ran by it.
     pub uses: u64,
-    /// What it allows.
+    /// The allowed program and its arguments.
     pub entry: Value,
 }
 
-/// What the registry keeps for the agent's tools. Every call is one transaction.
+/// The registry of the agent's tools. Every call is one transaction.
 pub trait ToolRegistry: Send + Sync + 'static {
-    /// Where an exec run stands with its owner; `None` if the run is none of exec's.
+    /// Returns the state of an exec run towards its owner; `None` for other runs.
     fn exec_run(&self, run: RunId) -> Reply<Option<ExecRow>>;
-    /// A run goes on in the background: its end is owed to those who listen, unless that was not wanted. A task tracks it
-    /// from now on, and tells its owner how it ended.
-    fn go_background(&self, run: RunId, task: Option<NewTask>) -> Reply<()>;
-    /// The runs of this instance that have not ended and did not go to the background: somebody waits for them.
+    /// Moves a run to the background. From now on a task tracks it, and tells the end to its owner and to the event
+    /// stream.
+    fn go_background(&self, run: RunId, task: NewTask) -> Reply<()>;
+    /// Returns the runs of this instance that have not ended and are in the foreground: a client waits for them.
     fn waited_for(&self, instance: InstanceId) -> Reply<Vec<RunId>>;
-    /// The owner has read up to here.
+    /// Records the position up to which the owner has read.
     fn read_to(&self, run: RunId, mark: String) -> Reply<()>;
-    /// The owner knows how it ended; `false` if that was told already, or is nobody's business.
-    fn acknowledge(&self, run: RunId) -> Reply<bool>;
-    /// Tells how it ended, if that is still owed: the event is recorded with it, or not at all.
-    fn tell_owed(&self, run: RunId, event: NewEvent) -> Reply<bool>;
-    /// The runs of this instance that have ended and whose end is owed.
-    fn owed(&self, instance: InstanceId) -> Reply<Vec<RunId>>;
 
-    /// Asks a person.
+    /// Records a request for approval.
     fn ask_person(&self, approval: NewApproval) -> Reply<()>;
-    /// One question.
+    /// Returns a request for approval.
     fn approval(&self, id: RunId) -> Reply<Option<ApprovalRow>>;
-    /// Questions, the newest first: those that wait for an answer, or the last `limit` of all.
+    /// Returns requests for approval, the newest first: the pending ones, or the last `limit` of all.
     fn approvals(&self, pending_only: bool, limit: usize) -> Reply<Vec<ApprovalRow>>;
-    /// Answers a question that waits for it and has not expired; `false` if it does not.
+    /// Answers a pending request that has not expired; `false` otherwise.
     fn answer(&self, id: RunId, answer: NewAnswer) -> Reply<bool>;
-    /// Closes the questions that nobody answered in time, and returns them.
+    /// Closes the expired requests, and returns them.
     fn expire_approvals(&self, now_ms: u64) -> Reply<Vec<RunId>>;
-    /// Removes questions that were closed before this.
+    /// Removes requests that were closed before this.
     fn trim_approvals(&self, before_ms: u64) -> Reply<()>;
 
-    /// Adds to the allowlist; the number of the entry, which may have been there.
+    /// Adds an entry to the allowlist; returns its number, also if it existed.
     fn allow(&self, entry: Value, by: String, at_ms: u64) -> Reply<u64>;
-    /// The whole allowlist, the oldest first.
+    /// Returns the whole allowlist, the oldest first.
     fn allowlist(&self) -> Reply<Vec<AllowRow>>;
-    /// Takes an entry off; `false` if there is none.
+    /// Removes an entry; `false` if there is none.
     fn disallow(&self, id: u64) -> Reply<bool>;
-    /// These entries were used.
+    /// Records the use of these entries.
     fn used(&self, ids: Vec<u64>, at_ms: u64) -> Reply<()>;
 }

@@ -1,117 +1,117 @@
-//! A turn: a message to a session and what came of it.
+//! Turns: a message to a session, and the answer.
 
 use serde::{Deserialize, Serialize};
 use tenure_core::defaults;
 use tenure_core::ids::{InstanceId, RunId, TurnId};
 use tenure_core::session::{SessionKey, Stop, TurnState};
 
-/// Something that is said to a session, at once or when it is idle. Its id is the turn's.
+/// A message to a session, sent now or when the session is idle. Its id is the turn's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTurn {
-    /// What it is and will be called.
+    /// The turn's id, now and later.
     pub id: TurnId,
-    /// To whom it is said.
+    /// The recipient.
     pub session: SessionKey,
-    /// What is said.
+    /// The message.
     pub message: String,
-    /// Who says it, for people.
+    /// The sender, for people.
     pub asked_by: String,
-    /// When.
+    /// The time.
     pub sent_at_ms: u64,
 }
 
-/// A message that waits.
+/// A queued message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What.
+    /// The message.
     pub turn: NewTurn,
-    /// Its place among all that wait: later ones have greater ones.
+    /// Its position in the queue: later messages have greater ones.
     pub place: u64,
 }
 
-/// How a turn can end.
+/// The end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It was answered.
+    /// The agent answered.
     Done,
-    /// It was not.
+    /// The turn failed.
     Failed,
-    /// Somebody ended it.
+    /// A client cancelled the turn.
     Cancelled,
     /// A time limit ended it.
     TimedOut,
-    /// Nobody saw how it ended.
+    /// Nobody saw the turn's end.
     Lost,
 }
 
-/// What the agent said at last, as much of it as is kept.
+/// The agent's final text, as much of it as is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalText {
-    /// Its beginning, or all of it.
+    /// The text, or its beginning.
     pub text: String,
-    /// How many bytes were left out after that.
+    /// The number of bytes that were cut off.
     pub cut_bytes: u64,
 }
 
-/// How a turn ended.
+/// The data of a turn's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it stopped, if an agent that goes on carried it out.
+    /// The reason why a long-lived agent stopped.
     pub stop: Option<Stop>,
-    /// When.
+    /// The time.
     pub at_ms: u64,
-    /// What the agent said at last; the registry keeps the first [`defaults::TURN_TEXT`] bytes.
+    /// The agent's final text; the registry stores the first [`defaults::TURN_TEXT`] bytes.
     pub text: Option<FinalText>,
-    /// What went wrong, and what to do.
+    /// The error and the way out.
     pub error: Option<String>,
-    /// What the agent calls the conversation, if it said so: noted with the session.
+    /// The agent's own id of the conversation, if known; stored with the session.
     pub resume: Option<String>,
 }
 
-/// A turn as the registry knows it.
+/// A turn, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// What was said.
+    /// The message.
     pub asked: NewTurn,
-    /// Which of its session's turns it is; the first is 1.
+    /// The turn's number in its session; the first is 1.
     pub number: u64,
-    /// How it is.
+    /// The state.
     pub state: TurnState,
-    /// Why it stopped, if an agent that goes on carried it out.
+    /// The reason why a long-lived agent stopped.
     pub stop: Option<Stop>,
-    /// Whose daemon carries it out.
+    /// The instance that runs it.
     pub instance: InstanceId,
-    /// The run that does, once there is one.
+    /// The run, once there is one.
     pub run: Option<RunId>,
-    /// When it began.
+    /// The time when it began.
     pub began_at_ms: u64,
-    /// When it ended.
+    /// The time when it ended.
     pub ended_at_ms: Option<u64>,
-    /// What the agent said at last.
+    /// The agent's final text.
     pub text: Option<FinalText>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
 }
 
-/// From where turns are read, and in which direction.
+/// The start and direction of a page of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Those after this number, the oldest first; 0 is the beginning.
+    /// The turns after this number, the oldest first; 0 is the beginning.
     After(u64),
-    /// Those before this number, the newest first; `u64::MAX` is the end.
+    /// The turns before this number, the newest first; `u64::MAX` is the end.
     Before(u64),
 }
 
-/// A part of a transcript.
+/// A page of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnPage {
     /// The turns.
     pub turns: Vec<Turn>,
-    /// From where the next page is read, if there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<Side>,
 }
 
@@ -128,12 +128,12 @@ impl From<Outcome> for TurnState {
 }
 
 impl FinalText {
-    /// A text of which nothing is left out.
+    /// Makes a complete text.
     pub fn whole(text: impl Into<String>) -> Self {
         Self { text: text.into(), cut_bytes: 0 }
     }
 
-    /// What is kept of it: the text is cut between two characters.
+    /// Returns the part to store, cut between two characters, and the number of bytes cut off.
     #[must_use]
     pub(crate) fn kept(&self) -> (&str, u64) {
         let end = self.text.floor_char_boundary(defaults::TURN_TEXT);
@@ -142,7 +142,7 @@ impl FinalText {
 }
 
 impl Turn {
-    /// How many bytes of text there are in it.
+    /// Returns the size of the turn's texts.
     pub fn bytes(&self) -> u64 {
         let texts = [
             Some(self.asked.message.len()),

@@ -1,4 +1,4 @@
-//! What a person is asked before the exec tool runs it, and what needs no asking.
+//! Approvals of commands and tool calls, and the allowlist of commands that need none.
 
 use crate::ids::RunId;
 use crate::visible;
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Something that a person is asked about: a command, or what an agent wants to do.
+/// A request for approval of a command, or of a tool call of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// The id of the question; that of the run, if it is about a command.
+    /// The id of the request. If it is about a command, the run gets the same id.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub id: RunId,
     /// `pending`, `allowed-once`, `allowed-always`, `denied` or `expired`.
@@ -19,43 +19,43 @@ pub struct Approval {
     /// The command line. For an agent's tool call: the agent's title, followed by the command unless the title is
     /// exactly that.
     pub command: String,
-    /// Where it is to run.
+    /// The directory in which the command would run.
     pub cwd: String,
-    /// The session that wants it.
+    /// The session that asks.
     pub session_key: Option<String>,
-    /// The names of the variables that it is given.
+    /// The names of the variables that the command would get.
     pub env_names: Vec<String>,
     /// These variables with their values, until the request is answered. Only the daemon's memory holds the values: a
     /// restarted daemon does not know them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Why it is asked about.
+    /// The reason why approval is needed.
     pub why: String,
-    /// The programs that it executes, as far as that can be told; empty if it cannot.
+    /// The programs that the command executes, as far as they are known; else empty.
     pub programs: Vec<String>,
-    /// Why it can be allowed this time only; `null` if it can be allowed for always.
+    /// The reason why only this one execution can be allowed; `null` if the command can be allowed permanently.
     pub once_only: Option<String>,
     /// Details of an agent's tool call; a command has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<ToolDetails>,
-    /// What an agent that asks offers as answers; a command has none.
+    /// The answers that the agent offers; a command has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<PermissionJson>,
-    /// Which of these was chosen.
+    /// The id of the chosen answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// When it was asked.
+    /// The time of the request.
     pub created_at_ms: u64,
-    /// Until when it can be answered.
+    /// The time when the request expires.
     pub expires_at_ms: u64,
-    /// When it was answered.
+    /// The time of the answer.
     pub answered_at_ms: Option<u64>,
-    /// By whom.
+    /// The person or client that answered.
     pub answered_by: Option<String>,
 }
 
-/// Details of a tool call, whatever the agent calls it. A text that is too long is cut in the middle and has
-/// `… (N bytes) …` there.
+/// Details of a tool call, the same for every agent. A text that is too long is cut in the middle; `… (N bytes) …`
+/// is put there.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -106,19 +106,19 @@ impl ToolDetails {
     }
 }
 
-/// An answer that an agent offers.
+/// An answer that an agent offers to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PermissionJson {
-    /// Its id, by which it is chosen.
+    /// The answer's id, by which it is chosen.
     pub id: String,
-    /// What the agent calls it.
+    /// The agent's label for the answer.
     pub name: String,
     /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
     pub kind: String,
 }
 
-/// `POST /v1/approvals/{id}/choose`: which of the offered answers.
+/// `POST /v1/approvals/{id}/choose`: chooses one of the offered answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -127,15 +127,15 @@ pub struct ChooseRequest {
     pub option: String,
 }
 
-/// `GET /v1/approvals`: the newest first.
+/// `GET /v1/approvals`: the approvals, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalList {
-    /// The commands.
+    /// The approvals.
     pub approvals: Vec<Approval>,
 }
 
-/// `POST /v1/allowlist`: what needs no asking.
+/// `POST /v1/allowlist`: adds an entry for commands that need no approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -145,7 +145,7 @@ pub struct AllowRequest {
     /// A regular expression that its arguments match as a whole, joined by blanks; without it, any arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
-    /// Only for this agent.
+    /// The agent to which the entry is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
@@ -155,24 +155,24 @@ pub struct AllowRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Allowed {
-    /// Its number.
+    /// The entry's number.
     pub id: u64,
-    /// What it allows.
+    /// The allowed program and its arguments.
     pub entry: Value,
-    /// When it was added.
+    /// The time when the entry was added.
     pub added_at_ms: u64,
-    /// By whom.
+    /// The person or client that added the entry.
     pub added_by: String,
-    /// When something last ran by it.
+    /// The time when a command last ran by this entry.
     pub last_used_at_ms: Option<u64>,
-    /// How often.
+    /// The number of commands that ran by this entry.
     pub uses: u64,
     /// A note about what the entry covers, if it is added without a pattern of arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// `GET /v1/allowlist`: the oldest first.
+/// `GET /v1/allowlist`: the entries, the oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AllowedList {

@@ -1,77 +1,77 @@
-//! Sessions that others recorded: what is asked of an import, and what it tells.
+//! The import of sessions that other programs recorded: its request and its report.
 
 use crate::session::legacy::LegacyProcess;
 use serde::{Deserialize, Serialize};
 
-/// `POST /v1/sessions/import`: takes in the sessions whose records lie in a directory. No process is signalled.
+/// `POST /v1/sessions/import`: imports the sessions whose records are in a directory. No process is signalled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImportRequest {
-    /// Where the records are; absolute. Only files right in it are read.
+    /// The directory of the records, absolute. Subdirectories are not read.
     pub dir: String,
-    /// Below which directory the generated wrappers of this installation lie; absolute.
+    /// The directory below which the generated wrappers of this installation are; absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrapper_root: Option<String>,
-    /// Only says what would be done.
+    /// True to report the result without importing anything.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What an import did, or would do.
+/// The report of an import, or of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportReport {
-    /// Whether nothing was written.
+    /// True if nothing was written.
     pub dry_run: bool,
-    /// The records that are sessions now, in the order of their files.
+    /// The records that are sessions now, sorted by file.
     pub records: Vec<ImportedRecord>,
-    /// How many entries of the directory are no record's file by their name or kind.
+    /// The number of directory entries that are no record files by their name or kind.
     pub skipped: u64,
-    /// The files and records that were not understood or not taken in.
+    /// The files and records that were not understood or not imported.
     pub failed: Vec<FailedRecord>,
 }
 
-/// A record that was taken in, or was before.
+/// A record that was imported now or earlier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedRecord {
-    /// Its file's name.
+    /// The file's name.
     pub file: String,
     /// The session's key.
     pub key: String,
-    /// What became of it.
+    /// The result for this record.
     pub outcome: ImportOutcome,
-    /// What became of its process, which is left as it is.
+    /// The state of the recorded process, which is left alone.
     pub process: LegacyProcess,
-    /// The pid that was recorded.
+    /// The recorded pid.
     pub pid: Option<i32>,
-    /// How that is known, for people.
+    /// The reason for that state, for people.
     pub why: String,
 }
 
-/// What became of a record. Frozen.
+/// The result of importing a record. Frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportOutcome {
-    /// It is a session now; in a dry run, it would be.
+    /// The record is a session now; in a dry run, it would be.
     Imported,
-    /// There is a session of that key, which is left as it is.
+    /// A session with that key exists and is left as it is.
     Exists,
 }
 
-/// A file or a record that was not taken in.
+/// A file or a record that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FailedRecord {
-    /// Its file's name.
+    /// The file's name.
     pub file: String,
-    /// The session's key, where there is one.
+    /// The session's key, if the record has one.
     pub key: Option<String>,
-    /// What is wrong, for people.
+    /// The error, for people.
     pub why: String,
 }

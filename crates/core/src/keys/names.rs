@@ -1,10 +1,10 @@
-//! The names of keys: tmux's, and those that others call them by.
+//! The names of keys: tmux's, and the common alternatives.
 
 use super::Base;
 
 use Base::{Backspace, Char, Cursor, Enter, Escape, Function, Keypad, Numbered, Tab};
 
-/// Every name with its key; the first name of a key is the one to tell.
+/// Every name with its key; errors and help show the first name of a key.
 pub(super) const NAMES: [(&str, Base); 57] = [
     ("Enter", Enter),
     ("Return", Enter),
@@ -65,12 +65,12 @@ pub(super) const NAMES: [(&str, Base); 57] = [
     ("KPEnter", Keypad('\r', 'M')),
 ];
 
-/// The key of this name, however it is capitalised.
+/// Finds the key with this name, in any case.
 pub(super) fn find(text: &str) -> Option<(&'static str, Base)> {
     NAMES.iter().copied().find(|(name, _)| name.eq_ignore_ascii_case(text))
 }
 
-/// Up to three names that were most likely meant.
+/// Returns up to three names that were probably meant.
 pub(super) fn near(text: &str) -> Vec<&'static str> {
     const LONGEST: usize = 12;
     if text.len() < 2 || text.len() > LONGEST {
@@ -87,7 +87,7 @@ pub(super) fn near(text: &str) -> Vec<&'static str> {
     near.into_iter().take_while(|(distance, _)| *distance == nearest).map(|(_, name)| name).take(3).collect()
 }
 
-/// How many letters must be added, taken away or changed.
+/// Returns the number of letters to add, remove or change.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (i, a) in from.chars().enumerate() {

@@ -1,5 +1,5 @@
-//! What holds of every key and every text: a program that reads xterm's bytes reads back the key that was named, and
-//! a text that names none is refused, whatever it is.
+//! Properties of every key and every text: a program that reads xterm's bytes reads back the named key, and a text
+//! that names no key is refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn first(text: &str) -> (Read, &str) {
     {
         return (Read::Letter(last, 1), &rest[1..]);
     }
-    // Escape before something else is Alt; alone, or twice at the end, it is a key.
+    // An escape before something else is Alt; alone, or twice at the end, it is a key.
     let (alt, rest) = match text.strip_prefix('\x1b') {
         Some(rest) if !rest.is_empty() => (true, rest),
         Some(_) | None => (false, text),
@@ -67,7 +67,7 @@ fn first(text: &str) -> (Read, &str) {
     (key, &rest[c.len_utf8()..])
 }
 
-/// Every set of modifiers, as it is written and as xterm counts it.
+/// Returns every set of modifiers, as it is written and as xterm counts it.
 fn modifiers() -> impl Iterator<Item = (String, u8)> {
     (0..8).map(|set| {
         let written = [(4, "C-"), (2, "M-"), (1, "S-")];
@@ -82,7 +82,7 @@ fn all_modes() -> impl Iterator<Item = Modes> {
         .map(|(application_cursor, application_keypad)| Modes { application_cursor, application_keypad })
 }
 
-/// What a program is to read of this key.
+/// Returns the key that a program must read.
 fn expected(base: Base, modifiers: u8, modes: Modes) -> Read {
     let (shift, alt, ctrl) = ((modifiers - 1) & 1 != 0, (modifiers - 1) & 2 != 0, (modifiers - 1) & 4 != 0);
     match base {
@@ -119,7 +119,7 @@ fn every_name_with_every_modifier_is_read_back_as_that_one_key() {
 fn no_two_keys_are_sent_alike() {
     let mut sent: Vec<(Vec<u8>, Base)> = Vec::new();
     for (name, base) in NAMES {
-        // The keypad's are the main keyboard's unless the program asked for it.
+        // Keypad keys equal those of the main keyboard unless the program asked for application mode.
         let modes = Modes { application_cursor: false, application_keypad: true };
         let text = if name == "BTab" { "Tab" } else { name };
         let bytes = encode(&parse(text).expect("a key"), modes);
@@ -130,7 +130,7 @@ fn no_two_keys_are_sent_alike() {
     }
 }
 
-/// Whether a text is a name or a character after nothing but modifiers.
+/// Returns true if a text is a name or a character, after modifiers only.
 fn names_a_key(text: &str) -> bool {
     let ends: Vec<(usize, char)> = text.char_indices().collect();
     ends.iter().enumerate().any(|(at, (begin, _))| {

@@ -42,13 +42,32 @@ pub enum Handover {
     StillHeld,
 }
 
+/// Returns true if a keeper that obeyed `kept` obeys `epoch` (I5). A newer one is obeyed: the steal was committed
+/// before it was sent.
+fn obeys(kept: u64, epoch: u64) -> bool {
+    epoch >= kept
+}
+
+/// Chooses the daemon that gets the run when the present holder gives it up or does not answer: the index of the
+/// newest epoch among the waiting ones. `None` if the keeper has obeyed a newer one meanwhile.
+pub fn next_holder(kept: u64, waiting: &[u64]) -> Option<usize> {
+    let newest = *waiting.iter().max()?;
+    if obeys(kept, newest) { waiting.iter().position(|&epoch| epoch == newest) } else { None }
+}
+
+/// Returns true if a connected holder of `epoch` loses its lease to a hello under `obeyed`: its epoch is older, or
+/// it is another instance (I5). The same instance may hold the run on several connections.
+pub fn loses_its_lease(epoch: u64, obeyed: u64, is_same_instance: bool) -> bool {
+    !obeys(obeyed, epoch) || !is_same_instance
+}
+
 /// Decides on a hello with `epoch`. `from` identifies the daemon; older versions do not send it.
 pub fn handover(lease: &KeptLease<'_>, epoch: u64, from: Option<&Holder>) -> Handover {
     let Some(from) = from else { return older(lease, epoch) };
     if from.instance_id != *lease.owner && lease.registry != Some(&from.registry_id) {
         return Handover::NotEntitled;
     }
-    if epoch < lease.epoch {
+    if !obeys(lease.epoch, epoch) {
         return Handover::EpochOver;
     }
     match lease.present {
@@ -65,7 +84,7 @@ pub fn handover(lease: &KeptLease<'_>, epoch: u64, from: Option<&Holder>) -> Han
 /// only at exactly the lease's epoch, and takes nothing over from a holder that can answer.
 fn older(lease: &KeptLease<'_>, epoch: u64) -> Handover {
     match lease.present {
-        _ if epoch < lease.epoch => Handover::EpochOver,
+        _ if !obeys(lease.epoch, epoch) => Handover::EpochOver,
         Some(PresentHolder { can_answer: false, .. }) => Handover::Now,
         Some(_) => Handover::StillHeld,
         None if epoch == lease.epoch => Handover::Now,
@@ -135,6 +154,20 @@ mod tests {
         for who in [Some(from(instance(OWN), registry(OWN))), None] {
             assert_eq!(decide(2, who.as_ref(), None), Handover::EpochOver);
         }
+    }
+
+    #[test]
+    fn the_newest_epoch_that_waits_gets_the_run_unless_a_newer_one_was_obeyed() {
+        assert_eq!(next_holder(3, &[3, 5, 5, 4]), Some(1), "the first of two");
+        assert_eq!(next_holder(3, &[3]), Some(0));
+        assert_eq!(next_holder(3, &[2, 1]), None);
+        assert_eq!(next_holder(3, &[]), None);
+    }
+
+    #[test]
+    fn a_holder_loses_its_lease_to_a_newer_epoch_and_to_another_instance() {
+        assert!(!loses_its_lease(3, 3, true));
+        assert!(loses_its_lease(2, 3, true) && loses_its_lease(3, 3, false) && loses_its_lease(2, 3, false));
     }
 
     #[test]

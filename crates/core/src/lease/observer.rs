@@ -1,4 +1,4 @@
-//! One observer's memory of the others' heartbeats, on its own clock that stops while the machine sleeps. Wall
+//! An observer's memory of the others' heartbeats, on its own clock that stops while the machine sleeps. Wall
 //! clocks differ and jump, so a date in a row proves nothing alone: an instance is gone only when its heartbeat was
 //! *watched* standing still for a full TTL.
 
@@ -7,7 +7,7 @@ use crate::ids::InstanceId;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What one observer remembers.
+/// The memory of one observer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Observer {
     rhythm: Rhythm,
@@ -17,14 +17,14 @@ pub struct Observer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Watched {
     beat: Beat,
-    /// Since when it has been this same heartbeat, watched without a long pause.
+    /// The time since which it has been this same heartbeat, watched without a long pause.
     since: Duration,
-    /// The last look.
+    /// The time of the last look.
     last: Duration,
 }
 
-/// An instance whose leases have expired, and its heartbeat then. It comes only out of [`Observer::expired`]. Whoever
-/// steals raises the incarnation of exactly this heartbeat: if the instance has renewed meanwhile, that fails.
+/// An instance whose leases have expired, and its last heartbeat. Only [`Observer::expired`] makes it. A steal
+/// raises the incarnation of exactly this heartbeat: if the instance has renewed meanwhile, the steal fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Expired {
     instance: InstanceId,
@@ -32,25 +32,25 @@ pub struct Expired {
 }
 
 impl Expired {
-    /// Whose leases.
+    /// Returns the instance.
     pub fn instance(&self) -> &InstanceId {
         &self.instance
     }
 
-    /// The heartbeat that stood still.
+    /// Returns the heartbeat that stood still.
     pub fn beat(&self) -> Beat {
         self.beat
     }
 }
 
 impl Observer {
-    /// An observer that has seen nobody yet.
+    /// Makes an observer that has seen no instance yet.
     pub fn new(rhythm: Rhythm) -> Self {
         Self { rhythm, seen: BTreeMap::new() }
     }
 
-    /// Takes in an instance's row as it is `now`, on the awake clock; [`Beat::NONE`] where there is none. To be told
-    /// at every heartbeat of one's own.
+    /// Takes an instance's row as of `now`, on the awake clock; [`Beat::NONE`] if there is none. Call this at every
+    /// heartbeat of one's own.
     pub fn see(&mut self, instance: &InstanceId, beat: Beat, now: Duration) {
         let since = match self.seen.get(instance) {
             Some(known) if known.beat.is(&beat) && self.recent(known, now) => known.since,
@@ -59,13 +59,14 @@ impl Observer {
         self.seen.insert(instance.clone(), Watched { beat, since, last: now });
     }
 
-    /// Whether the instance's leases may be stolen: see [`Observer::expired`].
+    /// Returns true if the instance's leases may be stolen: see [`Observer::expired`].
     pub fn is_expired(&self, instance: &InstanceId, wall_now_ms: u64, now: Duration) -> bool {
         self.expired(instance, wall_now_ms, now).is_some()
     }
 
-    /// The proof that the instance is past its date and was watched without a new heartbeat for a full TTL. An
-    /// observer that has just started or woken has not watched, and one that has not looked lately must look first.
+    /// Returns the proof that the instance is past its date and was watched without a new heartbeat for a full TTL.
+    /// An observer that has just started or woken has not watched, and one that has not looked recently must look
+    /// first.
     pub fn expired(&self, instance: &InstanceId, wall_now_ms: u64, now: Duration) -> Option<Expired> {
         let known = self.seen.get(instance)?;
         let past = wall_now_ms > known.beat.expires_at_ms;
@@ -74,18 +75,18 @@ impl Observer {
             .then(|| Expired { instance: instance.clone(), beat: known.beat })
     }
 
-    /// The heartbeat of an instance as it was seen last.
+    /// Returns the last seen heartbeat of an instance.
     pub fn last_seen(&self, instance: &InstanceId) -> Option<Beat> {
         self.seen.get(instance).map(|known| known.beat)
     }
 
-    /// Forgets an instance that holds nothing any more.
+    /// Forgets an instance that holds no lease any more.
     pub fn forget(&mut self, instance: &InstanceId) {
         self.seen.remove(instance);
     }
 
-    /// Whether the pause since the last look still counts as watching. Whoever was stopped for longer may have been
-    /// stopped together with those it watches, and begins anew.
+    /// Returns true if the pause since the last look still counts as watching. An observer that was stopped for
+    /// longer may have been stopped together with the observed, and starts over.
     fn recent(&self, known: &Watched, now: Duration) -> bool {
         now.saturating_sub(known.last) <= self.rhythm.heartbeat.saturating_mul(2)
     }

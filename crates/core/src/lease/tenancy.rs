@@ -1,10 +1,10 @@
-//! Our own side of the heartbeat: whether we may act on what the registry says is ours. It answers no as long as
-//! anybody else could hold us for gone, so that two never act on one run.
+//! Our own side of the heartbeat: the right to act on runs that are ours by the registry. It is denied as long as
+//! another instance could consider us gone, so that two never act on one run.
 
 use super::{Beat, Rhythm};
 use std::time::Duration;
 
-/// One incarnation of an instance: from the start of a daemon, or from the loss of its leases, to the next.
+/// An incarnation of an instance: from the start of a daemon, or from the loss of its leases, to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tenancy {
     rhythm: Rhythm,
@@ -16,24 +16,24 @@ pub struct Tenancy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Renewal {
-    /// When the commit was begun: it may have lasted, and others count from when they see it.
+    /// The start of the commit, which may have taken long; others count from the moment they see it.
     begun: Duration,
     expires_at_ms: u64,
 }
 
-/// How we stand.
+/// Our standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// We may act.
     Holding,
-    /// Our last heartbeat is too old or there was none: nothing is done until one is committed.
+    /// Our last heartbeat is too old or missing: nothing is done until one is committed.
     Unrenewed,
-    /// Somebody took us for gone and raised our incarnation: all our leases are lost. Only a new tenancy acts again,
-    /// on what the registry then says is ours.
+    /// Another instance considered us gone and raised our incarnation: all our leases are lost. Only a new tenancy
+    /// may act again, on the runs that are then ours.
     Superseded,
 }
 
-/// A heartbeat that was not the next one of this tenancy.
+/// A heartbeat that is not the next one of this tenancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "heartbeat {found} of incarnation {incarnation} is not the next one: {expected} of {ours} is, unless superseded"
@@ -46,22 +46,22 @@ pub struct NotTheNextBeat {
 }
 
 impl Tenancy {
-    /// The tenancy of an instance that has just raised its incarnation to this.
+    /// Begins the tenancy of an instance that has just raised its incarnation to this.
     pub fn begin(incarnation: u64, rhythm: Rhythm) -> Self {
         Self { rhythm, incarnation, number: 0, renewed: None, superseded: false }
     }
 
-    /// Which incarnation it is.
+    /// Returns the incarnation.
     pub fn incarnation(&self) -> u64 {
         self.incarnation
     }
 
-    /// Until when the leases hold, once a heartbeat was committed.
+    /// Returns the time when the leases expire, once a heartbeat was committed.
     pub fn expires_at_ms(&self) -> Option<u64> {
         self.renewed.map(|renewal| renewal.expires_at_ms)
     }
 
-    /// The row to commit next, on condition that its incarnation is still ours.
+    /// Returns the row to commit next, on condition that its incarnation is still ours.
     pub fn next(&self, wall_now_ms: u64) -> Beat {
         let ttl = u64::try_from(self.rhythm.ttl.as_millis()).unwrap_or(u64::MAX);
         Beat {
@@ -71,7 +71,7 @@ impl Tenancy {
         }
     }
 
-    /// The heartbeat was committed; `begun` is when its commit was started, on the awake clock.
+    /// Notes that the heartbeat was committed; `begun` is the start of the commit, on the awake clock.
     pub fn renewed(&mut self, beat: Beat, begun: Duration) -> Result<(), NotTheNextBeat> {
         let expected = self.number.saturating_add(1);
         if self.superseded || (beat.incarnation, beat.number) != (self.incarnation, expected) {
@@ -87,14 +87,15 @@ impl Tenancy {
         Ok(())
     }
 
-    /// The heartbeat found this incarnation in its row. Any but our own means that all our leases are lost.
+    /// Notes the incarnation that the heartbeat found in its row. Any but our own means that all our leases are
+    /// lost.
     pub fn found(&mut self, incarnation: u64) {
         if incarnation != self.incarnation {
             self.superseded = true;
         }
     }
 
-    /// How we stand now. The awake clock does not see a machine's sleep, which others on other machines do not
+    /// Returns our standing now. The awake clock does not count the machine's sleep, which other machines do not
     /// share; the wall clock does.
     pub fn standing(&self, now: Duration, wall_now_ms: u64) -> Standing {
         if self.superseded {
@@ -110,7 +111,7 @@ impl Tenancy {
         }
     }
 
-    /// Whether anything may be done at all.
+    /// Returns true if we may act at all.
     pub fn may_act(&self, now: Duration, wall_now_ms: u64) -> bool {
         match self.standing(now, wall_now_ms) {
             Standing::Holding => true,

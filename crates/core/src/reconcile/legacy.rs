@@ -1,31 +1,32 @@
-//! Records from before leases. They know a pid and a command, and neither proves anything alone: the rules fail closed,
-//! and who is not verified is left alone. To be removed when no such record is left.
+//! Records from before leases. They have a pid and a command, and neither proves anything alone: the rules fail
+//! closed, and an unverified process is left alone. To be removed when no such record is left.
 
 use super::verdict::{Doubt, Lost, Settled, Verdict};
 use super::{Leftovers, RootEvidence};
 
-/// What a legacy record needs its live process to agree with.
+/// The part of a legacy record that its live process must agree with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// It was started by a generated wrapper: the live one lies below the wrapper root of this installation.
+    /// The wrapper: a generated wrapper started the process, so its executable must lie below the wrapper root of
+    /// this installation.
     Wrapper(Agreement),
-    /// It was started as it is: the live command is the recorded one.
+    /// The command: the process was started directly, so its command must be the recorded one.
     Command(Agreement),
 }
 
-/// How a live process compares with what a record claims.
+/// The comparison of a live process with its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agreement {
-    /// It agrees.
+    /// Both agree.
     Agrees,
-    /// It does not.
+    /// They differ.
     Differs,
-    /// It cannot be told.
+    /// The process cannot be read.
     Unreadable(String),
 }
 
-/// The verdict on a legacy record that no keeper and no nursery answers for. Without a lease nothing but the root can
-/// be verified, so leftovers are never ended.
+/// Returns the verdict on a legacy record that no keeper and no nursery answers for. Without a lease only the root
+/// can be verified, so leftovers are never ended.
 pub(super) fn decide(claim: &Claim, root: &RootEvidence, leftovers: &Leftovers) -> Verdict {
     let lost = |why| Verdict::CloseAsLost { steal: false, why, leftovers: 0 };
     let held = match root {
@@ -53,18 +54,18 @@ pub(super) fn decide(claim: &Claim, root: &RootEvidence, leftovers: &Leftovers) 
     }
 }
 
-/// Whether a live command is the recorded one. Records quote for the shell and live commands do not, so the words are
-/// compared, all of them; a line that is no list of words agrees with nothing.
+/// Compares a live command with the recorded one. Records are quoted for the shell and live commands are not, so
+/// all the words are compared; a line that is no list of words agrees with nothing.
 pub fn command_agrees(recorded: &str, live: &[String]) -> Agreement {
-    words(recorded).map_or(Agreement::Differs, |words| words_agree(&words, live))
+    shlex::split(recorded).map_or(Agreement::Differs, |words| words_agree(&words, live))
 }
 
-/// The same of a record that knows the words themselves.
+/// Compares a live command with a record that has the words themselves.
 pub fn words_agree(recorded: &[String], live: &[String]) -> Agreement {
     if !recorded.is_empty() && recorded == live { Agreement::Agrees } else { Agreement::Differs }
 }
 
-/// Whether a live program lies below a wrapper root, by whole path components and without a way back up.
+/// Returns true if a live program lies below a wrapper root, by whole path components and without a way back up.
 pub fn wrapper_agrees(wrapper_root: &str, live_program: &str) -> Agreement {
     let root = wrapper_root.trim_end_matches('/');
     let absolute = root.starts_with('/');
@@ -75,47 +76,6 @@ pub fn wrapper_agrees(wrapper_root: &str, live_program: &str) -> Agreement {
         }
         Some(_) | None => Agreement::Differs,
     }
-}
-
-/// The words of a line as a shell reads them, without any expansion; `None` if a quote is left open.
-fn words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            ' ' | '\t' | '\n' => words.extend(word.take()),
-            '\'' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match chars.next()? {
-                        '\'' => break,
-                        c => word.push(c),
-                    }
-                }
-            }
-            '"' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match chars.next()? {
-                        '"' => break,
-                        '\\' => {
-                            // Inside double quotes a backslash is itself before anything but these.
-                            if !matches!(chars.peek()?, '"' | '\\' | '$' | '`') {
-                                word.push('\\');
-                            }
-                            word.push(chars.next()?);
-                        }
-                        c => word.push(c),
-                    }
-                }
-            }
-            '\\' => word.get_or_insert_default().push(chars.next()?),
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Some(words)
 }
 
 #[cfg(test)]

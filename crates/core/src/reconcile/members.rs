@@ -1,148 +1,163 @@
-//! Who belongs to a run whose keeper is gone, and in which order its tree is ended. A pid, a parent or a command proves
-//! nothing here (I1): numbers are used again, and whoever lost its parent has another.
+//! Membership of processes that no walk down from a run's root finds, because their parents died. A pid, a parent
+//! or a command proves nothing here (I1): pids are reused, and a process that lost its parent has another.
 
-use crate::ids::LeaseId;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::wire::Via;
 
-/// What the records say of a run's boundary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enclosure {
-    /// The lease, which every process of the run got in its environment.
-    pub lease: LeaseId,
-    /// Whose processes they are.
-    pub uid: u32,
-    /// When the lease was made, in the system's own unit since boot.
-    pub since: u64,
-    /// The run's own control group.
-    pub cgroup: Option<String>,
-    /// The group and session number of the root, only while the living root pins it.
-    pub pinned_group: Option<i32>,
+/// The tolerance for start times: the boot time that they may be counted from is known to the second.
+const COARSE_MS: u64 = 2_000;
+
+/// The marks that a run's processes are recognized by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    /// True while the root is the same, alive or unreaped: the system assigns no number that a session has, so the
+    /// number of the root's session belongs to it alone.
+    pub is_session_pinned: bool,
+    /// True if the lease is known, which every process of the run got in its environment.
+    pub has_lease: bool,
+    /// The time before which no process of the run started, in Unix milliseconds.
+    pub since_ms: u64,
 }
 
-/// What is seen of one process, on the boot of the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stranger {
+/// A process, as the system shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
     /// Its pid.
     pub pid: i32,
-    /// Its parent's.
-    pub parent: i32,
-    /// Its group.
-    pub group: i32,
-    /// Whose it is.
-    pub uid: u32,
-    /// When it started.
-    pub start_time: u64,
-    /// The lease in its environment, where there is one that can be read.
-    pub lease: Option<LeaseId>,
-    /// Its control group.
-    pub cgroup: Option<String>,
+    /// True if its session has the number of the root's.
+    pub is_in_session: bool,
+    /// True if it is this user's. Another user's process is recognized by its session alone.
+    pub is_own_users: bool,
+    /// Its start time, in Unix milliseconds.
+    pub started_at_ms: u64,
+    /// The lease in its environment.
+    pub lease: Carried,
+    /// True if it could still run after all else was read: a process that ends shows no environment.
+    pub is_alive: bool,
 }
 
-/// What proves that a process is a run's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Proof {
-    /// It is in the run's control group.
-    Cgroup,
-    /// It is in the group that the living root pins.
-    PinnedGroup,
-    /// It carries the run's lease, is of the same user and started after it.
-    Mark,
+/// The lease in a process's environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// The run's lease.
+    Yes,
+    /// None, or another's; also of a process whose environment [need not be read](Marks::asks_for_lease).
+    No,
+    /// The environment cannot be read, as of a process that is about to execute or to end.
+    Unreadable,
 }
 
-impl Enclosure {
-    /// What proves that this process is one of ours, if anything does. Init and the numbers before it never are.
-    pub fn proof(&self, seen: &Stranger) -> Option<Proof> {
-        if seen.pid <= 1 || seen.start_time < self.since {
-            return None;
-        }
-        if self.cgroup.is_some() && self.cgroup == seen.cgroup {
-            return Some(Proof::Cgroup);
-        }
-        if self.pinned_group.is_some_and(|group| group > 1 && group == seen.group) {
-            return Some(Proof::PinnedGroup);
-        }
-        (seen.uid == self.uid && seen.lease.as_ref() == Some(&self.lease)).then_some(Proof::Mark)
+/// The relation of one process to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Membership {
+    /// The process is not of the run.
+    Stranger,
+    /// The process is of the run, by this proof.
+    Member(Via),
+    /// The process is gone. It may have been of the run, and may have left a child.
+    Vanished,
+    /// The process must be examined again.
+    Unreadable,
+    /// The process may be of the run, without any proof. It is never signalled, and the run does not count as empty
+    /// (I6).
+    Doubtful,
+}
+
+impl Marks {
+    /// Returns true if the environment of this process must be read: no other proof would do, and it is young
+    /// enough.
+    pub fn asks_for_lease(&self, is_in_session: bool, started_at_ms: u64) -> bool {
+        let is_young = started_at_ms.saturating_add(COARSE_MS) >= self.since_ms;
+        // A session that is pinned proves by itself, whatever the clock says: it may have been set back.
+        self.has_lease && is_young && !(is_in_session && self.is_session_pinned)
     }
-}
 
-/// The pids of these processes, every child before its parent, so that nobody sees a child die and starts it anew.
-pub fn children_first(members: &[Stranger]) -> Vec<i32> {
-    let parents: BTreeMap<i32, i32> = members.iter().map(|it| (it.pid, it.parent)).collect();
-    let mut pids: Vec<(usize, i32)> = parents.keys().map(|&pid| (depth(pid, &parents), pid)).collect();
-    pids.sort_by_key(|&(depth, pid)| (std::cmp::Reverse(depth), pid));
-    pids.into_iter().map(|(_, pid)| pid).collect()
-}
-
-/// How many of them are above it. A list that was read while it changed may hold a circle.
-fn depth(mut pid: i32, parents: &BTreeMap<i32, i32>) -> usize {
-    let mut above = BTreeSet::new();
-    while let Some(&parent) = parents.get(&pid)
-        && above.insert(pid)
-    {
-        pid = parent;
+    /// Judges one process. Init and the numbers before it are never of a run.
+    pub fn judge(&self, seen: &Seen) -> Membership {
+        if seen.pid <= 1 {
+            return Membership::Stranger;
+        }
+        if !seen.is_alive {
+            return Membership::Vanished;
+        }
+        if seen.is_in_session && self.is_session_pinned {
+            return Membership::Member(Via::Session);
+        }
+        if seen.is_own_users && self.asks_for_lease(seen.is_in_session, seen.started_at_ms) {
+            match seen.lease {
+                Carried::Yes => return Membership::Member(Via::Mark),
+                Carried::Unreadable => return Membership::Unreadable,
+                Carried::No => {}
+            }
+        }
+        if seen.is_in_session { Membership::Doubtful } else { Membership::Stranger }
     }
-    above.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn lease(n: u8) -> LeaseId {
-        LeaseId::from_random([n; 12])
-    }
-
-    fn ours() -> Enclosure {
-        let cgroup = Some("/run-1".to_owned());
-        Enclosure { lease: lease(1), uid: 1000, since: 100, cgroup, pinned_group: Some(40) }
-    }
-
-    fn stranger() -> Stranger {
-        Stranger { pid: 50, parent: 1, group: 50, uid: 1000, start_time: 200, lease: None, cgroup: None }
-    }
+    const MARKS: Marks = Marks { is_session_pinned: true, has_lease: true, since_ms: 100_000 };
+    const UNPINNED: Marks = Marks { is_session_pinned: false, ..MARKS };
+    const STRANGER: Seen = Seen {
+        pid: 50,
+        is_in_session: false,
+        is_own_users: true,
+        started_at_ms: 200_000,
+        lease: Carried::No,
+        is_alive: true,
+    };
 
     #[test]
     fn each_proof_alone_is_enough() {
         for (seen, proof) in [
-            (Stranger { cgroup: Some("/run-1".into()), uid: 0, ..stranger() }, Proof::Cgroup),
-            (Stranger { group: 40, ..stranger() }, Proof::PinnedGroup),
-            (Stranger { lease: Some(lease(1)), ..stranger() }, Proof::Mark),
+            (Seen { is_in_session: true, ..STRANGER }, Via::Session),
+            (Seen { is_in_session: true, is_own_users: false, ..STRANGER }, Via::Session),
+            (Seen { is_in_session: true, started_at_ms: 0, ..STRANGER }, Via::Session),
+            (Seen { lease: Carried::Yes, ..STRANGER }, Via::Mark),
+            (Seen { lease: Carried::Yes, started_at_ms: 98_000, ..STRANGER }, Via::Mark),
         ] {
-            assert_eq!(ours().proof(&seen), Some(proof), "{seen:?}");
+            assert_eq!(MARKS.judge(&seen), Membership::Member(proof), "{seen:?}");
         }
     }
 
     #[test]
-    fn without_a_proof_nobody_is_ours() {
+    fn without_a_proof_no_process_is_of_the_run() {
+        let carrier = Seen { lease: Carried::Yes, ..STRANGER };
         for seen in [
-            stranger(),
-            Stranger { cgroup: Some("/run-2".into()), lease: Some(lease(2)), ..stranger() },
-            Stranger { lease: Some(lease(1)), uid: 1001, ..stranger() },
-            Stranger { lease: Some(lease(1)), group: 40, start_time: 99, ..stranger() },
-            Stranger { pid: 1, group: 40, lease: Some(lease(1)), ..stranger() },
+            STRANGER,
+            Seen { is_own_users: false, ..carrier },
+            Seen { started_at_ms: 97_999, ..carrier },
+            Seen { pid: 1, is_in_session: true, ..carrier },
         ] {
-            assert_eq!(ours().proof(&seen), None, "{seen:?}");
+            assert_eq!(MARKS.judge(&seen), Membership::Stranger, "{seen:?}");
         }
+        assert_eq!(Marks { has_lease: false, ..MARKS }.judge(&carrier), Membership::Stranger);
     }
 
     #[test]
-    fn a_group_number_proves_nothing_once_nobody_pins_it() {
-        let freed = Enclosure { pinned_group: None, ..ours() };
-        assert_eq!(freed.proof(&Stranger { group: 40, ..stranger() }), None);
+    fn a_session_number_that_nobody_pins_proves_nothing_and_excludes_nothing() {
+        let seen = Seen { is_in_session: true, ..STRANGER };
+        assert_eq!(UNPINNED.judge(&seen), Membership::Doubtful);
+        assert_eq!(UNPINNED.judge(&Seen { is_own_users: false, ..seen }), Membership::Doubtful);
+        let carrier = Seen { lease: Carried::Yes, ..seen };
+        assert_eq!(UNPINNED.judge(&carrier), Membership::Member(Via::Mark));
     }
 
     #[test]
-    fn a_run_without_a_cgroup_does_not_own_everybody_without_one() {
-        let bare = Enclosure { cgroup: None, pinned_group: None, ..ours() };
-        assert_eq!(bare.proof(&stranger()), None);
+    fn an_unreadable_environment_is_looked_at_again_only_where_it_counts() {
+        let seen = Seen { lease: Carried::Unreadable, ..STRANGER };
+        assert_eq!(MARKS.judge(&seen), Membership::Unreadable);
+        assert_eq!(MARKS.judge(&Seen { started_at_ms: 0, ..seen }), Membership::Stranger);
+        assert_eq!(MARKS.judge(&Seen { is_in_session: true, ..seen }), Membership::Member(Via::Session));
+        assert!(MARKS.asks_for_lease(false, 98_000) && UNPINNED.asks_for_lease(true, 98_000));
+        assert!(!MARKS.asks_for_lease(true, 98_000) && !MARKS.asks_for_lease(false, 97_999));
     }
 
     #[test]
-    fn children_come_before_their_parents_even_in_a_circle() {
-        let at = |pid, parent| Stranger { pid, parent, ..stranger() };
-        let tree = [at(40, 1), at(41, 40), at(43, 41), at(42, 41), at(9, 40)];
-        assert_eq!(children_first(&tree), [42, 43, 9, 41, 40]);
-        assert_eq!(children_first(&[at(2, 3), at(3, 2)]).len(), 2);
-        assert!(children_first(&[]).is_empty());
+    fn the_dead_are_no_members_whatever_they_showed() {
+        let seen = Seen { is_in_session: true, lease: Carried::Yes, is_alive: false, ..STRANGER };
+        assert_eq!(MARKS.judge(&seen), Membership::Vanished);
     }
 }

@@ -1,21 +1,25 @@
-//! A machine in miniature for the decider: processes with pids that come round, groups, marks and programs, a process
-//! table that may be closed, and an executor that carries a verdict out as a daemon does, writing down whom it signals.
+//! A miniature machine for the decider: processes whose pids are reused, sessions, marks and programs, a process
+//! table that may be closed, and an executor that carries a verdict out as a daemon does and records its signals.
 //! The cases of the seed are in `simulator::cases`.
 
 mod cases;
 
-use super::members::{Enclosure, Stranger, children_first};
+use super::closing::{self, Left, Round};
+use super::members::{Carried, Marks, Membership, Seen};
 use super::*;
 use crate::ending::Reason;
+use crate::identity::{self, Sighting};
 use crate::ids::LeaseId;
-use crate::lease::LeaseState;
 use crate::signal::Signal;
-
-const UID: u32 = 1000;
+use std::time::Duration;
 
 #[derive(Debug, Clone)]
 struct Process {
-    seen: Stranger,
+    pid: i32,
+    parent: i32,
+    session: i32,
+    start_time: u64,
+    lease: Option<LeaseId>,
     inode: u64,
     command: Vec<String>,
     ignores_term: bool,
@@ -25,17 +29,16 @@ struct Process {
 struct Machine {
     boot: &'static str,
     processes: Vec<Process>,
-    /// Whether processes may be looked at.
+    /// True if processes may be examined.
     readable: bool,
     signalled: Vec<(i32, Signal)>,
 }
 
-/// What an installation keeps of one run.
+/// The records of an installation about one run.
 #[derive(Debug, Clone)]
 struct Record {
     identity: Option<Identity>,
     lease: Lease,
-    lease_state: LeaseState,
     state: State,
     reason: Option<Reason>,
     stolen: bool,
@@ -52,22 +55,22 @@ fn lease(n: u8) -> LeaseId {
     LeaseId::from_random([n; 12])
 }
 
-/// A process of this user, alone in its group, child of init; started at its pid's hundredfold.
+/// A process of this user, alone in its session, child of init; started so many seconds after boot as its pid says.
 fn process(pid: i32, command: &[&str]) -> Process {
-    let start_time = u64::try_from(pid).unwrap() * 100;
-    let seen = Stranger { pid, parent: 1, group: pid, uid: UID, start_time, lease: None, cgroup: None };
+    let start_time = u64::try_from(pid).unwrap() * 1000;
     let command = command.iter().map(ToString::to_string).collect();
-    Process { seen, inode: start_time + 1, command, ignores_term: false }
+    let inode = start_time + 1;
+    Process { pid, parent: 1, session: pid, start_time, lease: None, inode, command, ignores_term: false }
 }
 
 impl Process {
-    fn below(mut self, parent: i32, group: i32) -> Self {
-        (self.seen.parent, self.seen.group) = (parent, group);
+    fn below(mut self, parent: i32, session: i32) -> Self {
+        (self.parent, self.session) = (parent, session);
         self
     }
 
     fn marked(mut self, n: u8) -> Self {
-        self.seen.lease = Some(lease(n));
+        self.lease = Some(lease(n));
         self
     }
 
@@ -94,31 +97,44 @@ impl Machine {
     }
 
     fn find(&self, pid: i32) -> Option<&Process> {
-        self.processes.iter().find(|it| it.seen.pid == pid)
+        self.processes.iter().find(|it| it.pid == pid)
     }
 
     fn sighting(&self, pid: i32) -> Sighting {
         match self.find(pid) {
-            Some(it) => Sighting::Found { start_time: it.seen.start_time, pidfs_inode: Some(it.inode) },
+            Some(it) => Sighting::Found { start_time: it.start_time, pidfs_inode: Some(it.inode) },
             None => Sighting::NoSuchProcess,
         }
     }
 
     fn identity(&self, pid: i32) -> Identity {
         let it = self.find(pid).expect("there is such a process");
-        Identity { place: self.place(), pid, start_time: it.seen.start_time, pidfs_inode: Some(it.inode) }
+        Identity { place: self.place(), pid, start_time: it.start_time, pidfs_inode: Some(it.inode) }
     }
 
     fn exits(&mut self, pid: i32) {
-        self.processes.retain(|it| it.seen.pid != pid);
+        self.processes.retain(|it| it.pid != pid);
         for it in &mut self.processes {
-            if it.seen.parent == pid {
-                it.seen.parent = 1;
+            if it.parent == pid {
+                it.parent = 1;
             }
         }
     }
 
-    /// One signal, through the proof and nothing else.
+    /// A signal to each of these, children first.
+    fn signal_all(&mut self, members: &[Process], signal: Signal) {
+        let place = self.place();
+        let listed: Vec<(i32, i32)> = members.iter().map(|it| (it.pid, it.parent)).collect();
+        for at in closing::children_first(&listed) {
+            let pid = listed[at].0;
+            match identity::judge(&self.identity(pid), &place, &self.sighting(pid)) {
+                Evidence::Same(held) => self.signal(&held, signal),
+                other => panic!("{pid} is not what it is: {other:?}"),
+            }
+        }
+    }
+
+    /// Sends a signal, through the proof and nothing else.
     fn signal(&mut self, held: &Held, signal: Signal) {
         let pid = held.identity().pid;
         match identity::judge(held.identity(), &self.place(), &self.sighting(pid)) {
@@ -137,45 +153,58 @@ impl Record {
     /// A running run of the first lease, whose root is recorded as it is now.
     fn of(root: &Process, view: LeaseView) -> Self {
         let machine = Machine::new([root.clone()]);
-        let identity = Some(machine.identity(root.seen.pid));
+        let identity = Some(machine.identity(root.pid));
         let lease = Lease::Leased { id: lease(1), view };
-        let (lease_state, state) = (LeaseState::Open, State::Running);
-        Self { identity, lease, lease_state, state, reason: None, stolen: false }
+        Self { identity, lease, state: State::Running, reason: None, stolen: false }
     }
 
     fn legacy(root: &Process, lease: Lease) -> Self {
         Self { lease, ..Self::of(root, LeaseView::Mine) }
     }
 
-    /// The members of the run beside its root, as far as they are proven.
-    fn members(&self, machine: &Machine, root: &RootEvidence) -> Result<Vec<Stranger>, String> {
+    /// The members of the run, its root included, as far as they are proven.
+    fn members(&self, machine: &Machine, root: &RootEvidence) -> Result<Vec<Process>, String> {
         if !machine.readable {
             return Err("processes cannot be listed".into());
         }
-        let pinned = match root {
-            RootEvidence::Same(held) => Some(held.identity().pid),
-            _ => None,
-        };
-        // A legacy run has no lease that anybody could carry: only what its root pins is its.
+        // A legacy run has no lease that a process could carry: only the processes that its root pins are its own.
         let lease = match &self.lease {
-            Lease::Leased { id, .. } => id.clone(),
-            Lease::LegacyWrapper { .. } | Lease::LegacyCommand { .. } => lease(0xff),
+            Lease::Leased { id, .. } => Some(id),
+            Lease::LegacyWrapper { .. } | Lease::LegacyCommand { .. } => None,
         };
-        let enclosure = Enclosure { lease, uid: UID, since: 4000, cgroup: None, pinned_group: pinned };
-        let all = machine.processes.iter().map(|it| it.seen.clone());
-        Ok(all.filter(|it| enclosure.proof(it).is_some()).collect())
+        let marks = Marks {
+            is_session_pinned: matches!(root, RootEvidence::Same(held) if machine.find(held.identity().pid).is_some()),
+            has_lease: lease.is_some(),
+            since_ms: 40_000,
+        };
+        let recorded = self.identity.as_ref().map(|it| it.pid);
+        let is_member = |it: &&Process| {
+            let carries = it.lease.is_some() && it.lease.as_ref() == lease;
+            let seen = Seen {
+                pid: it.pid,
+                is_in_session: recorded == Some(it.session),
+                is_own_users: true,
+                started_at_ms: it.start_time,
+                lease: if carries { Carried::Yes } else { Carried::No },
+                is_alive: true,
+            };
+            matches!(marks.judge(&seen), Membership::Member(_))
+        };
+        Ok(machine.processes.iter().filter(is_member).cloned().collect())
     }
 
     fn case(&self, machine: &Machine) -> Case {
         let pid = self.identity.as_ref().map_or(0, |it| it.pid);
-        // A legacy record knows the pid alone: whoever has it now is looked at.
+        // A legacy record knows only the pid: the process that has it now is examined.
         let recorded = match (&self.lease, machine.find(pid)) {
             (Lease::Leased { .. }, _) | (_, None) => self.identity.clone(),
             (Lease::LegacyWrapper { .. } | Lease::LegacyCommand { .. }, Some(_)) => {
                 Some(machine.identity(pid))
             }
         };
-        let root = RootEvidence::of(recorded.as_ref(), &machine.place(), &machine.sighting(pid));
+        let root = RootEvidence::of(recorded.as_ref(), &machine.place(), |root| {
+            (identity::judge(root, &machine.place(), &machine.sighting(pid)), machine.find(pid).is_some())
+        });
         let leftovers = match self.members(machine, &root) {
             Ok(members) => {
                 let others =
@@ -185,7 +214,7 @@ impl Record {
             Err(why) => Leftovers::Unreadable(why),
         };
         Case {
-            record: Recorded { state: self.state, orphan: Orphan::Terminate },
+            record: Recorded { state: self.state, orphan: Orphan::Terminate, is_taken_over: false },
             us: Standing::Holding,
             lease: self.view(machine.find(pid)),
             ending: EndingEvidence::Missing,
@@ -208,43 +237,32 @@ impl Record {
         }
     }
 
-    /// Decides and carries out, as a daemon does: steal, signal children first, record.
+    /// Decides and carries out, as a daemon does: steal, end by rounds, record.
     fn reconcile(&mut self, machine: &mut Machine) -> Verdict {
         let case = self.case(machine);
         let verdict = decide(&case);
         self.stolen |= verdict.steals();
         if verdict.signals() {
-            let members = self.members(machine, &case.root).expect("a signal needs a list");
-            end(machine, &members);
+            self.close(machine, &case.root);
         }
         if let Some(reason) = verdict.reason() {
             self.reason = Some(reason);
             self.state = State::Exited;
-            let path: &[LeaseState] = match reason {
-                Reason::ReconciledStale => &[LeaseState::Lost],
-                _ => &[LeaseState::Closing, LeaseState::Closed],
-            };
-            for &to in path {
-                self.lease_state = self.lease_state.advance(to).unwrap();
-            }
         }
         verdict
     }
-}
 
-/// Asks everybody to leave, children first, and kills whoever stays.
-fn end(machine: &mut Machine, members: &[Stranger]) {
-    let place = machine.place();
-    let held: Vec<Held> = children_first(members)
-        .into_iter()
-        .filter_map(|pid| match identity::judge(&machine.identity(pid), &place, &machine.sighting(pid)) {
-            Evidence::Same(held) => Some(held),
-            Evidence::Other | Evidence::Gone | Evidence::Unreadable(_) => None,
-        })
-        .collect();
-    for signal in [Signal::TERM, Signal::KILL] {
-        for held in &held {
-            machine.signal(held, signal);
+    /// Goes by the rounds that `tenure-keeper` goes by.
+    fn close(&self, machine: &mut Machine, root: &RootEvidence) {
+        let (mut now, give_up) = (Duration::ZERO, closing::give_up_at(Duration::ZERO));
+        loop {
+            let members = self.members(machine, root).expect("a signal needs a list");
+            let left = if members.is_empty() { Left::Nobody } else { Left::Somebody };
+            match closing::round(left, now, give_up) {
+                Round::Kill => machine.signal_all(&members, closing::SIGNAL),
+                Round::Close | Round::GiveUp => return,
+            }
+            now += Duration::from_secs(1);
         }
     }
 }

@@ -4,6 +4,7 @@ mod every_case;
 mod table;
 
 use super::*;
+use crate::identity::{self, Sighting};
 
 fn held() -> Held {
     let place = Place { machine_id: None, boot_id: "b".into(), pid_namespace: 1 };
@@ -21,7 +22,7 @@ fn denied() -> String {
 /// Ours, running, and nothing of it is left.
 fn case() -> Case {
     Case {
-        record: Recorded { state: State::Running, orphan: Orphan::Terminate },
+        record: Recorded { state: State::Running, orphan: Orphan::Terminate, is_taken_over: false },
         us: Standing::Holding,
         lease: LeaseView::Mine,
         ending: EndingEvidence::Missing,

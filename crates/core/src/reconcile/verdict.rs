@@ -1,82 +1,85 @@
-//! What is to be done about a recorded run, and how it is told in one line. Whoever carries it out commits the steal
-//! first, re-checks every process at the last moment (I1) and makes no choice of its own.
+//! The verdicts on a recorded run, each with its line of text. The executor commits the steal first, checks every
+//! process again at the last moment (I1) and makes no choice of its own.
 
 use crate::ending::Reason;
 use crate::identity::Held;
 use std::fmt;
 
-/// The one verdict on a recorded run. Each prints as one line with its evidence.
+/// The verdict on a recorded run. Each prints as one line with its evidence.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing is to be done.
+    /// Nothing needs to be done.
     Leave {
-        /// What settles it.
+        /// The reason.
         why: Settled,
     },
-    /// Nothing is done now; it is told, and looked at again.
+    /// Nothing is done now; it is reported, and judged again later.
     RetryLater {
-        /// What is in the way.
+        /// The obstacle.
         why: Doubt,
     },
-    /// Its keeper is taken on: nothing was lost.
+    /// Its keeper is adopted: nothing was lost.
     Resume {
-        /// Whether the lease is stolen first.
+        /// True if the lease is stolen first.
         steal: bool,
     },
-    /// Its ending is taken into the registry.
+    /// Its ending is copied into the registry.
     TakeEnding {
-        /// Whether the lease is stolen first.
+        /// True if the lease is stolen first.
         steal: bool,
     },
-    /// It is closed as a spawn error: its command was never executed.
+    /// The run is closed as a spawn error, because its command was never executed.
     NeverStarted {
-        /// Whether the lease is stolen first.
+        /// True if the lease is stolen first.
         steal: bool,
     },
     /// The verified tree is ended, children first, and the run closed as `owner-lost`.
     EndTree {
-        /// Whether the lease is stolen first.
+        /// True if the lease is stolen first.
         steal: bool,
         /// The root that was found alive.
         root: Held,
     },
-    /// The verified leftovers are ended, if any, and the run is closed without a known ending.
+    /// The verified leftovers are ended, if any, and the run is closed with an unknown ending.
     CloseAsLost {
-        /// Whether the lease is stolen first.
+        /// True if the lease is stolen first.
         steal: bool,
-        /// What became of it.
+        /// The reason.
         why: Lost,
-        /// How many of its boundary are to be ended.
+        /// The number of processes in its boundary to end.
         leftovers: u32,
     },
-    /// The lease is stolen, and then its keeper is asked to end it as `owner-lost`.
-    EndByPolicy,
+    /// Its keeper is taken on, and asked to end it as `owner-lost`.
+    EndByPolicy {
+        /// True if the lease is stolen first.
+        steal: bool,
+    },
 }
 
-/// What settles a run without us.
+/// The reason why a run needs nothing from us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Settled {
-    /// It has ended.
+    /// The run has ended.
     Ended,
-    /// Its lease is another instance's, and healthy.
+    /// Another instance holds its lease and is healthy.
     HeldByAnother,
-    /// The run is another installation's: this record is a copy.
+    /// The run belongs to another installation: this record is a copy.
     Foreign,
     /// A record from before leases, whose pid has a process that does not agree with it.
     LegacyUnverified,
 }
 
-/// What keeps us from acting now.
+/// The obstacle that keeps us from acting now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doubt {
     /// Our last heartbeat is too old.
     Unrenewed,
-    /// We lost our leases and have not begun anew.
+    /// We lost our leases and have no new ones yet.
     Superseded,
     /// The ending cannot be read.
     EndingUnreadable(String),
-    /// The keeper lives and does not answer.
+    /// The keeper is alive and does not answer.
     KeeperSilent,
     /// The keeper answers, and refuses to hand us the run.
     KeeperRefuses,
@@ -84,7 +87,7 @@ pub enum Doubt {
     KeeperUnreadable(String),
     /// A keeper answers for a run that has no lease.
     KeeperWithoutLease,
-    /// The nursery lives and is about to start the run or to write its ending.
+    /// The nursery is alive and about to start the run or to write its ending.
     NurseryAtWork,
     /// The nursery's lock cannot be read.
     NurseryUnreadable(String),
@@ -92,16 +95,16 @@ pub enum Doubt {
     RootUnreadable(String),
     /// The root's tree cannot be read.
     TreeUnreadable(String),
-    /// What a legacy record claims cannot be compared.
+    /// The claim of a legacy record cannot be compared.
     LegacyUnreadable(String),
 }
 
-/// What became of a run whose ending nobody saw.
+/// The reason why a run's ending is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lost {
     /// Its root is gone.
     ProcessesGone,
-    /// Its root is gone and somebody else has its pid.
+    /// Its root is gone and another process has its pid.
     PidReused,
     /// The machine was rebooted.
     Rebooted,
@@ -110,7 +113,7 @@ pub enum Lost {
 }
 
 impl Verdict {
-    /// The verdict's name in events and JSON. Frozen.
+    /// Returns the verdict's name in events and JSON. Frozen.
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Leave { .. } => "leave",
@@ -120,11 +123,11 @@ impl Verdict {
             Verdict::NeverStarted { .. } => "never-started",
             Verdict::EndTree { .. } => "end-tree",
             Verdict::CloseAsLost { .. } => "close-as-lost",
-            Verdict::EndByPolicy => "end-by-policy",
+            Verdict::EndByPolicy { .. } => "end-by-policy",
         }
     }
 
-    /// Whether the lease is to be stolen, and the steal committed, before anything else.
+    /// Returns true if the lease must be stolen, and the steal committed, before anything else.
     pub fn steals(&self) -> bool {
         match self {
             Verdict::Leave { .. } | Verdict::RetryLater { .. } => false,
@@ -132,12 +135,12 @@ impl Verdict {
             | Verdict::TakeEnding { steal }
             | Verdict::NeverStarted { steal }
             | Verdict::EndTree { steal, .. }
-            | Verdict::CloseAsLost { steal, .. } => *steal,
-            Verdict::EndByPolicy => true,
+            | Verdict::CloseAsLost { steal, .. }
+            | Verdict::EndByPolicy { steal } => *steal,
         }
     }
 
-    /// Whether anything at all is done.
+    /// Returns true if anything is done at all.
     pub fn acts(&self) -> bool {
         match self {
             Verdict::Leave { .. } | Verdict::RetryLater { .. } => false,
@@ -146,11 +149,11 @@ impl Verdict {
             | Verdict::NeverStarted { .. }
             | Verdict::EndTree { .. }
             | Verdict::CloseAsLost { .. }
-            | Verdict::EndByPolicy => true,
+            | Verdict::EndByPolicy { .. } => true,
         }
     }
 
-    /// Whether we signal processes ourselves; a keeper that is asked does it by its own rules.
+    /// Returns true if we signal processes ourselves; a keeper that is asked does it by its own rules.
     pub fn signals(&self) -> bool {
         match self {
             Verdict::EndTree { .. } => true,
@@ -160,11 +163,11 @@ impl Verdict {
             | Verdict::Resume { .. }
             | Verdict::TakeEnding { .. }
             | Verdict::NeverStarted { .. }
-            | Verdict::EndByPolicy => false,
+            | Verdict::EndByPolicy { .. } => false,
         }
     }
 
-    /// What the ending that we write ourselves says, in a person's words.
+    /// Returns the detail of the ending that we write ourselves, for people.
     pub fn detail(&self) -> String {
         match self {
             Verdict::NeverStarted { .. } => {
@@ -178,11 +181,11 @@ impl Verdict {
             | Verdict::RetryLater { .. }
             | Verdict::Resume { .. }
             | Verdict::TakeEnding { .. }
-            | Verdict::EndByPolicy => self.to_string(),
+            | Verdict::EndByPolicy { .. } => self.to_string(),
         }
     }
 
-    /// The reason of the ending that we write ourselves.
+    /// Returns the reason of the ending that we write ourselves.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Verdict::NeverStarted { .. } => Some(Reason::SpawnError),
@@ -192,7 +195,7 @@ impl Verdict {
             | Verdict::RetryLater { .. }
             | Verdict::Resume { .. }
             | Verdict::TakeEnding { .. }
-            | Verdict::EndByPolicy => None,
+            | Verdict::EndByPolicy { .. } => None,
         }
     }
 }
@@ -217,7 +220,7 @@ impl fmt::Display for Verdict {
             }
             Verdict::CloseAsLost { why, leftovers: 0, .. } => write!(f, "{why}, nobody of it is left"),
             Verdict::CloseAsLost { why, leftovers, .. } => write!(f, "{why}, {leftovers} of it to be ended"),
-            Verdict::EndByPolicy => {
+            Verdict::EndByPolicy { .. } => {
                 f.write_str("its keeper answers, and without its owner it is to be ended")
             }
         }

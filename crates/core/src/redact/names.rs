@@ -1,7 +1,8 @@
-//! Which names promise a secret: of options, variables, headers and JSON entries. A name is judged by its parts
-//! (`GITHUB_TOKEN`, `accessToken`, `--api-key`), so that a tokenizer, an author and a keyboard stay what they are.
+//! Names that promise a secret: of options, variables, headers and JSON entries. A name is judged by its parts
+//! (`GITHUB_TOKEN`, `accessToken`, `--api-key`), so that a tokenizer, an author and a keyboard are not mistaken for
+//! secrets.
 
-/// The characters that names, and most tokens, are made of.
+/// Returns true for the characters of names, and of most tokens.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
@@ -11,7 +12,7 @@ pub(super) struct Name {
     parts: Vec<String>,
 }
 
-/// After these a key is a secret one.
+/// Parts after which a `key` is a secret.
 const KEY_OF: [&str; 13] = [
     "access",
     "account",
@@ -27,19 +28,19 @@ const KEY_OF: [&str; 13] = [
     "storage",
     "subscription",
 ];
-/// What ends in these says where or what kind a secret is, not which.
+/// Last parts of names that tell the place or kind of a secret, not the secret itself.
 const ABOUT: [&str; 27] = [
     "cmd", "command", "dir", "endpoint", "env", "file", "helper", "host", "jar", "method", "mode", "name",
     "path", "policy", "port", "prompt", "provider", "realm", "scheme", "server", "sock", "socket", "stdin",
     "store", "type", "uri", "url",
 ];
-/// What holds these may be a mere number.
+/// Parts of names whose value may be a mere number.
 const QUANTITY: [&str; 24] = [
     "age", "budget", "count", "expires", "expiry", "interval", "len", "length", "limit", "max", "min", "num",
     "number", "per", "rate", "retries", "size", "timeout", "tokens", "total", "ttl", "usage", "used",
     "window",
 ];
-/// What begins with these is switched, not given.
+/// First parts of names that are switches without a value.
 const SWITCH: [&str; 10] =
     ["allow", "disable", "enable", "has", "is", "no", "require", "show", "skip", "without"];
 
@@ -76,11 +77,11 @@ impl Name {
             || part.ends_with("accesskey")
             || part.ends_with("privatekey")
             || matches!(part, "tokens" | "auth" | "authorization" | "bearer" | "jwt")
-            // Alone these are a working directory and a round.
+            // Alone, these mean a working directory and a round.
             || (matches!(part, "pass" | "pwd") && self.parts.len() > 1)
     }
 
-    /// Whether `name: value` is a header or a setting, and not a sentence about a token.
+    /// Returns true if `name: value` is a header or a setting, and not a sentence about a token.
     pub(super) fn is_header(&self) -> bool {
         let alone = self.parts.len() == 1;
         self.takes_the_line()
@@ -88,17 +89,17 @@ impl Name {
                 && (!alone || self.parts[0].contains("passw") || self.parts[0].ends_with("apikey")))
     }
 
-    /// Whether its value may be several words.
+    /// Returns true if the value may have several words.
     pub(super) fn takes_the_line(&self) -> bool {
         self.parts.last().is_some_and(|last| last.ends_with("authorization") || last == "cookie")
     }
 
-    /// Whether no value follows it.
+    /// Returns true if no value follows the name.
     pub(super) fn is_switch(&self) -> bool {
         self.parts.first().is_some_and(|first| SWITCH.contains(&first.as_str()))
     }
 
-    /// Whether this value is no secret though the name promises one: a number of tokens.
+    /// Returns true if this value is no secret although the name promises one: a number of tokens.
     pub(super) fn shows(&self, value: &str) -> bool {
         let number = value.strip_suffix(['k', 'K', 'm', 'M']).unwrap_or(value);
         let numeric = number.starts_with(|c: char| c.is_ascii_digit())

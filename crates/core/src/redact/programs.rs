@@ -1,5 +1,5 @@
-//! Programs whose one-letter options take a secret. A letter alone says nothing: `-p` is a password for one program and a
-//! port, a path or a mere switch for most.
+//! Programs whose one-letter options take a secret. A letter alone says nothing: `-p` is a password for one program
+//! and a port, a path or a mere switch for most.
 
 /// The place of the secret in an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Style {
     AfterUser,
 }
 
-/// One program's options with secrets, as they are spelled.
+/// The options of one program that take a secret, as they are spelled.
 pub(super) type Options = &'static [(&'static str, Style)];
 
 use Style::{AfterUser, Joined, Whole};

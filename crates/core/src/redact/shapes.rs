@@ -3,7 +3,7 @@
 use super::HIDDEN;
 use std::borrow::Cow;
 
-/// How a token begins and how many characters at least follow.
+/// The prefix of a kind of token, and the minimum number of characters after it.
 const TOKENS: [(&str, usize); 22] = [
     ("github_pat_", 20),
     ("ghp_", 20),
@@ -29,10 +29,11 @@ const TOKENS: [(&str, usize); 22] = [
     ("ya29.", 20),
 ];
 
-/// How far a run is searched for what makes it a token: a run may begin anew at every dash, so no look may go to its end.
+/// Maximum length of a run that is searched for the marks of a token. A run may begin anew at every dash, so no
+/// search may go to its end.
 const LONGEST_LOOK: usize = 128;
 
-/// A run of name characters, with the token in it hidden from its beginning to the run's end.
+/// Returns a run of name characters with its token hidden, from the token's beginning to the run's end.
 pub(super) fn tokens(run: &str) -> Cow<'_, str> {
     let mut before = '-';
     for (at, c) in run.char_indices() {
@@ -52,12 +53,12 @@ fn is_token(text: &str) -> bool {
     known || is_api_key(text) || is_jwt(text)
 }
 
-/// Whether the least part is letters, digits and the two joiners, without the dots of a file's or host's name.
+/// Returns true if the first `least` characters have no dot, as the names of files and hosts have.
 fn has_no_gap(rest: &str, least: usize) -> bool {
     rest.bytes().take(least).all(|b| b != b'.')
 }
 
-/// `sk-` is also how words begin: a key is long and has a digit.
+/// Recognises `sk-` keys. Words also begin with `sk-`, but a key is long and has a digit.
 fn is_api_key(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("sk-") else { return false };
     let body = &rest.as_bytes()[..rest.len().min(LONGEST_LOOK)];
@@ -65,7 +66,7 @@ fn is_api_key(text: &str) -> bool {
     body.len() >= 20 && body.iter().any(u8::is_ascii_digit)
 }
 
-/// `eyJ` is base64 for the brace and quote that a JSON object begins with.
+/// Recognises JSON Web Tokens: `eyJ` is base64 for the brace and quote that a JSON object begins with.
 fn is_jwt(text: &str) -> bool {
     if !text.starts_with("eyJ") {
         return false;
@@ -74,7 +75,7 @@ fn is_jwt(text: &str) -> bool {
     head >= 12 && text.bytes().skip(head + 1).take(4).filter(|&b| b != b'.').count() == 4
 }
 
-/// The length of the private key that the text begins with. One that is cut off goes to the end.
+/// Returns the length of the private key at the beginning of the text. A key that is cut off goes to the end.
 pub(super) fn private_key(text: &str) -> Option<usize> {
     const HEAD: &str = "PRIVATE KEY-----";
     const FOOT: &str = "-----END ";

@@ -1,4 +1,4 @@
-//! What is hidden, what is not, and that nothing breaks it.
+//! The texts that are hidden, those that are not, and random texts that must not break the scan.
 
 use super::*;
 
@@ -186,7 +186,7 @@ impl Dice {
     }
 }
 
-/// What texts are thrown together from.
+/// The pieces of random texts.
 const PIECES: &[&str] = &[
     "--token",
     "--token=",

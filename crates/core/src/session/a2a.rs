@@ -1,43 +1,43 @@
-//! Which agents may reach which others. It is about sessions that have nothing to do with each other: whatever came from
-//! the requester is the requester's, whosever agent it is.
+//! The rules by which agents may reach other agents. They apply to unrelated sessions only: a session always
+//! reaches those that it spawned, whatever their agent.
 
 use super::key::AgentId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which agents may reach which others.
+/// The rules by which agents may reach other agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentToAgent {
-    /// Whether any may.
+    /// True if agents may reach each other at all.
     #[serde(default)]
     pub enabled: bool,
-    /// Which may, once it is enabled: all if nothing is said, none if the list is empty.
+    /// The allowed routes, once enabled; without the field all, with an empty list none.
     #[serde(default = "everybody")]
     pub allow: Vec<Route>,
 }
 
-/// From agents to agents, written `REQUESTER->TARGET`.
+/// A route from agents to agents, written `REQUESTER->TARGET`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Route {
-    /// Who may reach.
+    /// The agents that may reach others.
     pub from: Pattern,
-    /// Whom.
+    /// The agents that may be reached.
     pub to: Pattern,
 }
 
-/// Some agents: `*` is all, `lab-*` those whose name begins so, anything else one.
+/// A pattern of agent names: `*` matches all, `lab-*` those with this prefix, anything else one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// This one.
+    /// Exactly this agent.
     Exact(AgentId),
-    /// Those whose name begins so; with nothing, all that have a name.
+    /// Agents with this prefix; an empty prefix matches all that have a name.
     Prefix(String),
 }
 
-/// A text that is no route between agents.
+/// A text that is not a route between agents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} says not who may reach whom: write REQUESTER->TARGET, each an agent's name, the beginning of one with * at its end, or *"
@@ -47,7 +47,7 @@ pub struct BadRoute {
 }
 
 impl AgentToAgent {
-    /// Whether one agent may reach another.
+    /// Returns true if one agent may reach the other.
     pub fn allows(&self, from: &AgentId, to: &AgentId) -> bool {
         self.enabled && self.allow.iter().any(|route| route.from.matches(from) && route.to.matches(to))
     }
@@ -65,7 +65,7 @@ fn everybody() -> Vec<Route> {
 }
 
 impl Pattern {
-    /// Whether it is one of them.
+    /// Returns true if the agent matches.
     pub fn matches(&self, agent: &AgentId) -> bool {
         match self {
             Self::Exact(name) => name == agent,

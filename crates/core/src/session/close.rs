@@ -1,6 +1,6 @@
-//! What ends with a session. Only what two rows agree on is believed: a child is ended if its own fields agree and its
-//! ancestors are its parent's. Whatever claims to be below and cannot show it is left alone and named. So is what another
-//! installation made: what runs in it is not ours to end.
+//! The sessions that end with a session. Two rows must agree: a child is ended if its own fields agree and its
+//! lineage continues its parent's. A session that claims to be below and cannot prove it is left alone and named.
+//! So is a session of another installation, because its processes are not ours to end.
 
 use super::key::SessionKey;
 use super::row::{Disagreement, SessionRow};
@@ -8,13 +8,13 @@ use super::words::SessionState;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is done when a session is closed.
+/// The plan for closing a session.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Closing {
-    /// What is ended, in this order: children first, the session itself last. What is closed already is not in it.
+    /// The sessions to end, in this order: children first, the session itself last. Closed sessions are not in it.
     pub order: Vec<SessionKey>,
-    /// What claims to be below and is not ended, by key.
+    /// The sessions that claim to be below and are not ended, by key.
     pub left: Vec<LeftAlone>,
 }
 
@@ -22,20 +22,21 @@ pub struct Closing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftAlone {
-    /// Which.
+    /// The session.
     pub key: SessionKey,
-    /// What does not agree.
+    /// The disagreement in its row.
     pub why: Disagreement,
 }
 
-/// What is ended when the session `key` is closed. `rows` are its row and all rows that name it in any field; more do no
-/// harm. The session itself is ended because it was asked for; the others only because they are proven to be below it.
+/// Returns the plan for closing the session `key`. `rows` are its row and all rows that name it in any field; more
+/// do no harm. The session itself is ended because that was requested; the others only because they are proven to
+/// be below it.
 pub fn close_order(rows: &[SessionRow], key: &SessionKey) -> Closing {
     let by_key: BTreeMap<_, _> = rows.iter().map(|row| (&row.key, row)).collect();
     let below = proven(&by_key, key);
     let mut order: Vec<_> =
         below.iter().map(|key| by_key[*key]).filter(|row| row.state != SessionState::Closed).collect();
-    // A child has all that its parent has above it and the parent, so the longest lineage comes first.
+    // A child's lineage is its parent and its parent's lineage, so the longest lineage comes first.
     order.sort_by(|a, b| b.lineage.len().cmp(&a.lineage.len()).then_with(|| a.key.cmp(&b.key)));
     let left = by_key
         .values()
@@ -46,7 +47,7 @@ pub fn close_order(rows: &[SessionRow], key: &SessionKey) -> Closing {
     Closing { order: order.into_iter().map(|row| row.key.clone()).collect(), left }
 }
 
-/// The session and everything that is proven to be below it.
+/// Returns the session and every session that is proven to be below it.
 fn proven<'a>(
     by_key: &BTreeMap<&'a SessionKey, &'a SessionRow>,
     key: &SessionKey,
@@ -68,12 +69,13 @@ fn proven<'a>(
     below
 }
 
-/// Whoever is below a session is of its installation, so that all are of the one that is closed.
+/// Returns true if the rows prove that `row` is a child of `parent` in the same installation. So all sessions below
+/// a session belong to the installation of the one that is closed.
 fn is_proven_child(row: &SessionRow, parent: &SessionRow) -> bool {
     row.agrees_with_parent(parent).is_ok() && row.instance == parent.instance
 }
 
-/// Why a row that names one of those below is not believed.
+/// Returns the reason why a row that names one of those below is not believed.
 fn doubt(
     row: &SessionRow,
     by_key: &BTreeMap<&SessionKey, &SessionRow>,

@@ -1,62 +1,62 @@
-//! The names of sessions and agents. A key is whatever the gateway calls its session, as long as it is one visible line
-//! and no path: it ends up in logs, in file names of others and in front of people.
+//! The names of sessions and agents. The gateway chooses a session's key. It must be one visible line and no path,
+//! because logs, file names of other programs and people's screens show it.
 
 use super::agent_of;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How long a session's key may be.
+/// Maximum length of a session's key, in bytes.
 pub const KEY_BYTES: usize = 512;
 const AGENT_BYTES: usize = 64;
 
-/// The key of a session. Blanks around it are no part of it; upper and lower case differ.
+/// The key of a session. Surrounding blanks are removed; case matters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionKey(String);
 
-/// The name of an agent. Upper and lower case differ, so a misspelt one is another agent and sees less.
+/// The name of an agent. Case matters, so a misspelt name is another agent and sees less.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AgentId(String);
 
-/// A text that is no session's key.
+/// A text that is not a session key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
-    /// Nothing, or blanks.
+    /// The text is empty or blank.
     #[error("the session key is empty: write one, such as agent:main:1")]
     Empty,
-    /// Too much.
+    /// The text is too long.
     #[error("the session key has {bytes} bytes: write one of at most {KEY_BYTES}")]
     TooLong {
-        /// How much.
+        /// The text's length.
         bytes: usize,
     },
-    /// Something that does not show, or not as what it is.
+    /// The text has a character that is invisible or looks like another.
     #[error("the session key holds the character {found}, which does not show: leave it out")]
     Unseen {
         /// The character, escaped.
         found: String,
     },
-    /// A path, or something that a path could be made of.
+    /// The text is a path, or could be a part of one.
     #[error("the session key {key:?} looks like a path because of {part:?}: write names joined by colons")]
     Path {
         /// The key.
         key: String,
-        /// What gives it away.
+        /// The part that looks like a path.
         part: String,
     },
-    /// It says that it is an agent's, but not whose.
+    /// The key begins like an agent's, but the agent's name is invalid.
     #[error("the session key {key:?} names no agent: write agent:NAME or agent:NAME:…; {why}")]
     Agent {
         /// The key.
         key: String,
-        /// What is wrong with the name.
+        /// The error in the name.
         why: BadAgent,
     },
 }
 
-/// A text that is no agent's name.
+/// A text that is not an agent's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no agent's name: write 1 to {AGENT_BYTES} of a-z, A-Z, 0-9, '-', '_' and '.', with a letter or digit first"
@@ -66,24 +66,24 @@ pub struct BadAgent {
 }
 
 impl SessionKey {
-    /// The key's text.
+    /// Returns the key's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The agent that the key names.
+    /// Returns the agent that the key names.
     pub fn agent(&self) -> Option<AgentId> {
         agent_of(&self.0).map(|name| AgentId(name.to_owned()))
     }
 }
 
 impl AgentId {
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether a text may stand in an agent's name, at its beginning.
+    /// Returns true if a text may be the beginning of an agent's name.
     pub(super) fn may_begin(text: &str) -> bool {
         text.len() <= AGENT_BYTES
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
@@ -111,7 +111,8 @@ fn check_key(key: &str) -> Result<(), BadKey> {
     }
 }
 
-/// What makes a key look like a path. A part between colons counts too: agents are named there, and have directories.
+/// Returns the part of a key that looks like a path. Parts between colons count too, because agents are named there
+/// and have directories.
 fn path_part(key: &str) -> Option<&str> {
     if key.starts_with('/') {
         return Some("/");
@@ -122,7 +123,7 @@ fn path_part(key: &str) -> Option<&str> {
     key.split(['/', ':']).find(|part| matches!(*part, "." | ".."))
 }
 
-/// Control characters, blanks other than the blank, and those that have no width or turn the line around.
+/// Returns true for control characters, unusual blanks, and characters that have no width or reverse the line.
 pub(crate) fn is_unseen(c: char) -> bool {
     c.is_control()
         || (c.is_whitespace() && c != ' ')

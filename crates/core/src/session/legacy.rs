@@ -1,5 +1,5 @@
-//! Sessions that others recorded before there were leases: what is read out of their files, the row that is made of it,
-//! and what is to be believed of the process that they name. Files are read and processes looked at elsewhere.
+//! Sessions that other programs recorded before there were leases: their files, the rows made of them, and the
+//! evidence about their processes. Reading files and inspecting processes is done elsewhere.
 
 mod fields;
 mod instant;
@@ -18,58 +18,59 @@ use super::words::{Backend, Kind, Mode, SessionState};
 use crate::ids::InstanceId;
 use serde::{Deserialize, Serialize};
 
-/// A session as somebody else recorded it.
+/// A session as another program recorded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyRecord {
-    /// What it is to be called here; the same each time the record is read.
+    /// The session's key here; the same each time the record is read.
     pub key: SessionKey,
-    /// Whose it was.
+    /// The session's agent.
     pub agent: Option<AgentId>,
-    /// What it was to its agent.
+    /// The kind of session.
     pub kind: Kind,
-    /// What carried out its turns.
+    /// The backend that ran its turns.
     pub backend: Backend,
-    /// The session right above it.
+    /// The parent session.
     pub parent: Option<SessionKey>,
-    /// Where it worked; absolute.
+    /// The working directory, absolute.
     pub cwd: Option<String>,
-    /// What people called it.
+    /// The label for people.
     pub label: Option<String>,
-    /// What the agent itself calls the conversation.
+    /// The agent's own id of the conversation.
     pub resume: Option<String>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at_ms: Option<u64>,
-    /// Whether it is over.
+    /// True if the session is closed.
     pub closed: bool,
-    /// Since when.
+    /// The time when it was closed.
     pub closed_at_ms: Option<u64>,
-    /// The process that carried it out last.
+    /// The last process that ran the session.
     pub root: Option<LegacyRoot>,
-    /// The names that stand in the command of its adapter: one of them tells whose it was.
+    /// The program names in the command of its adapter; an agent can be derived from one of them.
     pub programs: Vec<String>,
 }
 
-/// A process as a record from before leases knows it.
+/// A process as a record from before leases describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LegacyRoot {
-    /// Its pid, which proves nothing alone.
+    /// The pid, which proves nothing alone.
     pub pid: i32,
-    /// When it was started.
+    /// The start time.
     pub started_at_ms: Option<u64>,
-    /// What was executed.
+    /// The executed command.
     pub command: Option<LegacyCommand>,
-    /// Whether a generated wrapper was.
+    /// True if a generated wrapper was executed.
     pub wrapper: bool,
 }
 
-/// The process of an imported session, kept with its row: it may end with the session if it is proven to be that one.
+/// The process of an imported session, stored with its row. It may end with the session if it is proven to be the
+/// recorded one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LegacyClaim {
-    /// What the record says of it.
+    /// The process as the record describes it.
     pub root: LegacyRoot,
-    /// Where the generated wrappers of this installation lie, as the import was told.
+    /// The directory of this installation's generated wrappers, as given to the import.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrapper_root: Option<String>,
 }
@@ -78,14 +79,15 @@ pub struct LegacyClaim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LegacyCommand {
-    /// One line, quoted for a shell.
+    /// A line, quoted for a shell.
     Line(String),
-    /// Its words.
+    /// The words of the command.
     Words(Vec<String>),
 }
 
 impl LegacyCommand {
-    /// The bare names of what stands in it, without directories, npm scopes, versions and endings.
+    /// Returns the bare names of the programs in the command, without directories, npm scopes, versions and
+    /// endings.
     fn programs(&self) -> Vec<String> {
         let words: Vec<&str> = match self {
             Self::Line(line) => line.split_whitespace().collect(),
@@ -104,7 +106,7 @@ impl LegacyCommand {
 }
 
 impl LegacyRecord {
-    /// The row that is made of it. It belongs to its parent as any session does; no limit is asked.
+    /// Makes the session's row. It belongs to its parent as any session does, but the spawn limits do not apply.
     pub fn row(
         &self,
         parent: Option<&SessionRow>,
@@ -125,7 +127,7 @@ impl LegacyRecord {
             work: Work { cwd: self.cwd.clone(), ..Work::default() },
             now_ms: self.created_at_ms.unwrap_or(now_ms).min(now_ms),
         };
-        // What is over may stand below what is over.
+        // A closed session may be below a closed one.
         let opened =
             parent.filter(|_| self.closed).map(|it| SessionRow { state: SessionState::Idle, ..it.clone() });
         let limits = SpawnLimits { depth: usize::MAX, children: usize::MAX };

@@ -1,5 +1,6 @@
-//! What a registry may leave out before it asks [`can_see`](super::can_see): each term is one lookup in an index, and a
-//! row that may be seen is always found by one of them. It decides nothing: every row that is found is still asked for.
+//! The rows that a registry can exclude before it calls [`can_see`](super::can_see). Each term is one lookup in an
+//! index, and finds every row that may be seen together with the others. It decides nothing:
+//! [`can_see`](super::can_see) judges every row that is found.
 
 use super::a2a::{AgentToAgent, Pattern};
 use super::key::SessionKey;
@@ -7,33 +8,33 @@ use super::row::SessionRow;
 use super::visibility::Requester;
 use super::words::Visibility;
 
-/// The rows that may be worth asking for: those that any of the terms finds.
+/// The candidates of a list: the rows that any of the terms finds.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Narrowing {
-    /// The terms, none of them twice.
+    /// The terms, without duplicates.
     pub any_of: Vec<Term>,
 }
 
-/// One lookup.
+/// A single lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Term {
     /// The session itself.
     Key(SessionKey),
-    /// Sessions that belong to it.
+    /// Sessions that this one owns.
     Owner(SessionKey),
-    /// Sessions that it asked for.
+    /// Sessions that this one spawned.
     SpawnedBy(SessionKey),
     /// Sessions right below it.
     Parent(SessionKey),
     /// Sessions anywhere below it.
     Lineage(SessionKey),
-    /// Sessions of some agents; those without an agent are none of them.
+    /// Sessions of matching agents; sessions without an agent never match.
     Agent(Pattern),
 }
 
 impl Term {
-    /// Whether the lookup finds a row.
+    /// Returns true if the lookup finds the row.
     pub fn finds(&self, row: &SessionRow) -> bool {
         match self {
             Self::Key(key) => row.key == *key,
@@ -47,13 +48,13 @@ impl Term {
 }
 
 impl Narrowing {
-    /// Whether any of the lookups finds a row.
+    /// Returns true if any of the lookups finds the row.
     pub fn finds(&self, row: &SessionRow) -> bool {
         self.any_of.iter().any(|term| term.finds(row))
     }
 }
 
-/// What a requester's list may be narrowed to.
+/// Returns the terms for a requester's list.
 pub fn narrow(requester: &Requester, visibility: Visibility, a2a: &AgentToAgent) -> Narrowing {
     let key = || requester.key.clone();
     let tree = || {
@@ -77,7 +78,7 @@ pub fn narrow(requester: &Requester, visibility: Visibility, a2a: &AgentToAgent)
     Narrowing { any_of }
 }
 
-/// The requester's agent and those that it may reach, without what another pattern finds anyway.
+/// Returns terms for the requester's agent and those that it may reach, without terms that another one covers.
 fn agents(requester: &Requester, a2a: &AgentToAgent) -> Vec<Term> {
     let Some(own) = &requester.agent else { return Vec::new() };
     let routes = a2a.allow.iter().filter(|route| a2a.enabled && route.from.matches(own));
@@ -92,7 +93,7 @@ fn agents(requester: &Requester, a2a: &AgentToAgent) -> Vec<Term> {
     kept.into_iter().map(Term::Agent).collect()
 }
 
-/// Whether the one finds all that the other does.
+/// Returns true if `wide` finds everything that `narrow` finds.
 fn covers(wide: &Pattern, narrow: &Pattern) -> bool {
     match (wide, narrow) {
         (Pattern::Exact(_), Pattern::Exact(_)) => wide == narrow,

@@ -1,5 +1,5 @@
-//! A session's row: who made it, to whom it belongs and how it is. Its ownership is written once, when it is spawned,
-//! with all ancestors, so that nothing about it ever has to be looked up in another row.
+//! A session's row: its origin, owner and state. The ownership, with all ancestors, is written once when the
+//! session is spawned, so that no decision needs another row.
 
 use super::key::{AgentId, SessionKey};
 use super::legacy::LegacyClaim;
@@ -11,72 +11,74 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    /// What it is called.
+    /// The session's key.
     pub key: SessionKey,
-    /// Whose session it is. Without an agent it is seen by itself and by those that it came from.
+    /// The session's agent. A session without an agent is visible only to itself and to those that it came from.
     #[serde(rename = "agentId", default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// What it is to its agent.
+    /// The kind of session.
     pub kind: Kind,
-    /// How long it lasts.
+    /// The lifetime of the session.
     pub mode: Mode,
-    /// The session that asked for it; none if somebody outside of all sessions did.
+    /// The session that spawned it; none if a client outside of all sessions did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SessionKey>,
-    /// The session right above it.
+    /// The parent session.
     #[serde(rename = "parentSessionKey", default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionKey>,
-    /// The session that it belongs to: it ends with that one, and that one is told.
+    /// The session that owns it: it ends with that one, and that one gets its notices.
     #[serde(rename = "ownerSessionKey", default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<SessionKey>,
     /// All sessions above it, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lineage: Vec<SessionKey>,
-    /// What carries out its turns.
+    /// The backend that runs its turns.
     #[serde(rename = "backendId")]
     pub backend: Backend,
-    /// The installation that made it.
+    /// The installation that created it.
     #[serde(rename = "instanceId")]
     pub instance: InstanceId,
-    /// Where it was asked for.
+    /// The conversation in the gateway from which it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// With whom it speaks.
+    /// The party that the session talks to.
     pub interaction: Interaction,
-    /// Whether it is shut in: then it sees nothing beyond its tree, and neither does what it spawns.
+    /// True if the session is sandboxed: it sees nothing beyond its tree, and neither does any session that it
+    /// spawns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sandboxed: bool,
-    /// How its turns are carried out.
+    /// The settings of its turns.
     #[serde(default, skip_serializing_if = "Work::is_default")]
     pub work: Work,
-    /// How it is.
+    /// The state.
     pub state: SessionState,
-    /// When it was made.
+    /// The time of creation.
     pub created_at_ms: u64,
-    /// When its state last changed.
+    /// The time of the last change of state.
     pub updated_at_ms: u64,
-    /// When it was closed.
+    /// The time when it was closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at_ms: Option<u64>,
-    /// The process of a session that was imported from before leases. Not shown: a command may hold secrets.
+    /// The process of a session that was imported from before leases. Never shown, because a command may contain
+    /// secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub legacy: Option<Box<LegacyClaim>>,
 }
 
-/// How a session's turns are carried out. Agents find their conversations by the directory, so it stays the same.
+/// The settings of a session's turns. Agents find their conversations by the directory, so it never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Work {
-    /// Where; absolute. Without it, in the user's home.
+    /// The working directory, absolute; without it, the user's home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// With which model; without it, as the agent's description says.
+    /// The model; without it, that of the agent's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How long one may take; without it, as the agent's description says.
+    /// The time limit of a turn; without it, that of the agent's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How the agent is answered that asks before it does something; without it, as its description says.
+    /// The policy for the agent's permission requests; without it, that of the agent's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
 }
@@ -87,7 +89,7 @@ impl Work {
     }
 }
 
-/// Where a session was asked for, in the gateway's words.
+/// The conversation from which a session was created, in the gateway's words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -95,22 +97,22 @@ impl Work {
 pub struct Origin {
     /// The channel, such as `slack`.
     pub channel: String,
-    /// To whom on it.
+    /// The recipient on the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// In which thread.
+    /// The thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
 }
 
-/// Why a row's ownership is not believed. Such a session is ended by nobody's end but its own.
+/// The reason why a row's ownership is not believed. Such a session ends only when it is closed itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disagreement {
-    /// It stands above itself.
+    /// The session is its own ancestor.
     #[error("the session is among its own ancestors")]
     OwnAncestor,
-    /// One stands above it twice.
+    /// An ancestor is named twice.
     #[error("an ancestor is named twice")]
     RepeatedAncestor,
     /// Parent and lineage differ.
@@ -119,35 +121,35 @@ pub enum Disagreement {
     /// Owner and parent differ.
     #[error("the owner is not the parent")]
     OwnerIsNotParent,
-    /// It was asked for by a session that does not stand above it.
+    /// The session was spawned by one that is not its ancestor.
     #[error("the session that asked for it is no ancestor")]
     SpawnedByAStranger,
-    /// Its ancestors are not those of its parent.
+    /// The ancestors are not those of its parent.
     #[error("the ancestors are not those of the parent")]
     LineageDiffers,
-    /// Its parent has no row.
+    /// The parent has no row.
     #[error("the parent has no row")]
     ParentMissing,
-    /// It was made by another installation than the session that is closed.
+    /// The session belongs to another installation than the session that is closed.
     #[error("the session is another installation's")]
     OtherInstance,
-    /// Its parent is not proven to be below the session that it names.
+    /// The parent is not proven to be below the session that is closed.
     #[error("the parent is not shown to be below the session that is closed")]
     ParentNotBelow,
 }
 
-/// A move that the life of a session does not have.
+/// A transition that sessions do not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a session that is {from} cannot become {to}")]
 pub struct IllegalSessionMove {
-    /// Where the session is.
+    /// The present state.
     pub from: SessionState,
-    /// Where it was asked to go.
+    /// The requested state.
     pub to: SessionState,
 }
 
 impl SessionState {
-    /// The state after moving to `to`; staying is no move.
+    /// Returns the state after the transition to `to`; staying is not a transition.
     pub fn advance(self, to: Self) -> Result<Self, IllegalSessionMove> {
         use SessionState::{Busy, Closed, Closing, Idle};
         match (self, to) {
@@ -159,7 +161,7 @@ impl SessionState {
         }
     }
 
-    /// Whether it can be worked with.
+    /// Returns true if the session accepts work.
     pub fn is_open(self) -> bool {
         match self {
             Self::Idle | Self::Busy => true,
@@ -169,7 +171,7 @@ impl SessionState {
 }
 
 impl SessionRow {
-    /// Moves the session on at `now_ms`.
+    /// Changes the session's state at `now_ms`.
     pub fn advance(&mut self, to: SessionState, now_ms: u64) -> Result<(), IllegalSessionMove> {
         self.state = self.state.advance(to)?;
         self.updated_at_ms = now_ms;
@@ -179,17 +181,18 @@ impl SessionRow {
         Ok(())
     }
 
-    /// Every session that it says it came from: its owner, who asked for it, its parent and all above.
+    /// Returns every session that it names as its origin: its owner, spawner, parent and all ancestors.
     pub fn sources(&self) -> impl Iterator<Item = &SessionKey> {
         [&self.owner, &self.spawned_by, &self.parent].into_iter().flatten().chain(&self.lineage)
     }
 
-    /// Whether it came from a session. Each field counts alone: rows of others may have only one of them.
+    /// Returns true if the session came from `key`. Any single field is enough: rows of other programs may have
+    /// only one of them.
     pub fn came_from(&self, key: &SessionKey) -> bool {
         self.sources().any(|it| it == key)
     }
 
-    /// Whether the fields that say to whom it belongs say the same.
+    /// Checks that the ownership fields agree with each other.
     pub fn agrees(&self) -> Result<(), Disagreement> {
         if self.lineage.contains(&self.key) {
             return Err(Disagreement::OwnAncestor);
@@ -209,7 +212,7 @@ impl SessionRow {
         Ok(())
     }
 
-    /// Whether it is a child of `parent`, as far as both rows can tell.
+    /// Checks that the session is a child of `parent`, by both rows.
     pub fn agrees_with_parent(&self, parent: &Self) -> Result<(), Disagreement> {
         self.agrees()?;
         match self.lineage.split_first() {

@@ -1,4 +1,4 @@
-//! Making a session. What it belongs to is settled here, once and for all: whoever spawns cannot say it differently.
+//! Creates sessions. Ownership is decided here, once and for all; the spawner cannot override it.
 
 use super::key::{AgentId, SessionKey};
 use super::row::{Disagreement, Origin, SessionRow, Work};
@@ -6,50 +6,50 @@ use super::words::{Backend, Interaction, Kind, Mode, SessionState};
 use crate::defaults;
 use crate::ids::InstanceId;
 
-/// What is asked for.
+/// A request for a new session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpawnRequest {
-    /// What it is to be called.
+    /// The requested key.
     pub key: SessionKey,
-    /// Whose it is to be. Otherwise it is the agent's that its key names, or its parent's.
+    /// The requested agent; without it, the agent of the key, or of the parent.
     pub agent: Option<AgentId>,
-    /// What it is to its agent.
+    /// The kind of session.
     pub kind: Kind,
-    /// How long it lasts.
+    /// The lifetime of the session.
     pub mode: Mode,
-    /// What carries out its turns.
+    /// The backend that runs its turns.
     pub backend: Backend,
-    /// The session that asks; none for somebody outside of all sessions. It is who asks, not what they say they are.
+    /// The requesting session, as the daemon identified it; none for a client outside of all sessions.
     pub by: Option<SessionKey>,
-    /// The installation that makes it.
+    /// The installation that creates it.
     pub instance: InstanceId,
-    /// Where it was asked for. It is not inherited: a child in the background speaks to no channel.
+    /// The conversation in the gateway. It is not inherited: a child in the background talks to no channel.
     pub origin: Option<Origin>,
-    /// With whom it is to speak. Otherwise with its parent only, if it has one.
+    /// The party that the session talks to; without it, its parent only, if it has one.
     pub interaction: Option<Interaction>,
-    /// Whether it is to be shut in. Whatever is below one that is, is so, too.
+    /// True to sandbox the session. Every session below a sandboxed one is sandboxed too.
     pub sandboxed: bool,
-    /// How its turns are to be carried out.
+    /// The settings of its turns.
     pub work: Work,
-    /// When.
+    /// The time of the request.
     pub now_ms: u64,
 }
 
-/// What the registry knows, in the transaction that writes the row.
+/// The registry's facts, read in the transaction that writes the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Known {
-    /// How the session is that has the key already.
+    /// The state of the session that already has the key.
     pub taken: Option<SessionState>,
-    /// How many children of the parent are not closed.
+    /// The number of the parent's children that are not closed.
     pub children: usize,
 }
 
-/// How many sessions there may be below one.
+/// Limits on the sessions below a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpawnLimits {
-    /// How many may stand above a session.
+    /// Maximum number of ancestors of a session.
     pub depth: usize,
-    /// How many children of one session may be open at a time.
+    /// Maximum number of open children of a session.
     pub children: usize,
 }
 
@@ -59,65 +59,65 @@ impl Default for SpawnLimits {
     }
 }
 
-/// Why there is no new session.
+/// The reason why a session was not created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The key is taken.
+    /// The key exists already.
     #[error("there is a session {key} already, and it is {state}: give the new one another key{or}",
         or = if .state.is_open() { ", or send to that one" } else { "" })]
     Taken {
         /// The key.
         key: SessionKey,
-        /// How that session is.
+        /// The existing session's state.
         state: SessionState,
     },
-    /// It would stand above itself.
+    /// The session would be its own ancestor.
     #[error("session {key} would be its own ancestor: give the new session another key, or another parent")]
     OwnAncestor {
         /// The key.
         key: SessionKey,
     },
-    /// The parent is over.
+    /// The parent is closed.
     #[error("the parent {parent} is {state} and can have no more children: name a parent that is open")]
     ParentClosed {
         /// The parent.
         parent: SessionKey,
-        /// How it is.
+        /// The parent's state.
         state: SessionState,
     },
-    /// What the parent's row says of its own ancestors cannot be.
+    /// The parent's row contradicts itself.
     #[error("what is recorded of the parent {parent} does not agree ({why}): close it and name another")]
     ParentDisagrees {
         /// The parent.
         parent: SessionKey,
-        /// What does not agree.
+        /// The disagreement.
         why: Disagreement,
     },
-    /// Too far down.
+    /// The session would be too deep.
     #[error(
         "{parent} is {limit} below the first session already: do the work in it, or raise the limit of depth"
     )]
     TooDeep {
         /// The parent.
         parent: SessionKey,
-        /// How deep it may be.
+        /// The maximum depth.
         limit: usize,
     },
-    /// Too many next to it.
+    /// The parent has too many children.
     #[error("{parent} has {limit} open children already: close one of them, or raise the limit of children")]
     TooManyChildren {
         /// The parent.
         parent: SessionKey,
-        /// How many there may be.
+        /// The maximum number of children.
         limit: usize,
     },
-    /// A session wants one that is not below it.
+    /// A session asked for a parent that is not below it.
     #[error("session {by} can spawn only below itself: name {by} or a session below it as the parent")]
     NotBelow {
-        /// Who asks.
+        /// The requesting session.
         by: SessionKey,
     },
-    /// The key says that it is another agent's.
+    /// The key names another agent.
     #[error(
         "the key {key} is one of agent {named}, not of {asked}: write agent:{asked}:… or name agent {named}"
     )]
@@ -126,10 +126,10 @@ pub enum Refused {
         key: SessionKey,
         /// The agent in the key.
         named: AgentId,
-        /// The agent that was asked for.
+        /// The requested agent.
         asked: AgentId,
     },
-    /// It is to speak with a parent that it does not have.
+    /// The session is to talk with its parent, but has none.
     #[error("session {key} has no parent to speak with: name one, or make the session interactive")]
     NoParent {
         /// The key.
@@ -137,7 +137,7 @@ pub enum Refused {
     },
 }
 
-/// The row of the new session.
+/// Makes the row of the new session.
 pub fn spawn(
     parent: Option<&SessionRow>,
     request: SpawnRequest,
@@ -176,7 +176,7 @@ pub fn spawn(
     })
 }
 
-/// All that will stand above the new session.
+/// Returns the lineage of the new session.
 fn lineage_below(parent: Option<&SessionRow>, request: &SpawnRequest) -> Result<Vec<SessionKey>, Refused> {
     let lineage: Vec<_> = match parent {
         None => Vec::new(),
@@ -208,7 +208,7 @@ fn check_limits(parent: &SessionRow, known: Known, limits: SpawnLimits) -> Resul
     Ok(())
 }
 
-/// Key and row name the same agent: what an agent may execute goes by the key, what it may see by the row.
+/// Returns the agent, which is the same in key and row: the exec policy goes by the key, visibility by the row.
 fn agent(parent: Option<&SessionRow>, request: &SpawnRequest) -> Result<Option<AgentId>, Refused> {
     match (request.key.agent(), &request.agent) {
         (Some(named), Some(asked)) if named != *asked => {

@@ -1,4 +1,4 @@
-//! The small world of the tests: two agents, and sessions made as they are made in earnest.
+//! The small world of the tests: two agents, and sessions created as in production.
 
 mod ends;
 mod keys;
@@ -12,7 +12,7 @@ mod spawning;
 use super::*;
 use crate::ids::InstanceId;
 
-/// A way to spoil a row, and what is said of it then.
+/// A way to spoil a row, and the disagreement that follows.
 type Break = (fn(&mut SessionRow), Disagreement);
 
 fn key(text: &str) -> SessionKey {

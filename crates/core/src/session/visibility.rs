@@ -1,5 +1,5 @@
-//! Who may see a session (I11). [`can_see`] is the only decision there is, and it is not told what it is for: list,
-//! history, send and status cannot come to differ. What was refused is put in words afterwards, by [`Reason::sentence`].
+//! The visibility of sessions (I11). [`can_see`] is the only decision, and it does not know the action: list,
+//! history, send and status cannot differ. [`Reason::sentence`] puts a refusal in words afterwards.
 
 use super::a2a::AgentToAgent;
 use super::key::{AgentId, SessionKey};
@@ -7,41 +7,41 @@ use super::row::SessionRow;
 use super::words::{Action, Visibility};
 use serde::{Deserialize, Serialize};
 
-/// The session that wants to see. Somebody outside of all sessions is not asked here.
+/// The session that asks. Clients outside of all sessions do not get here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requester {
-    /// Its key.
+    /// The session's key.
     pub key: SessionKey,
-    /// Its agent.
+    /// The session's agent.
     pub agent: Option<AgentId>,
-    /// Whether it is shut in: then it sees nothing beyond its tree, whatever is set.
+    /// True if the session is sandboxed: it sees nothing beyond its tree, whatever the settings say.
     pub sandboxed: bool,
 }
 
 impl Requester {
-    /// The session with this row. One that is shut in cannot ask as if it were not.
+    /// Makes the requester of a row. A sandboxed session cannot ask as if it were not.
     pub fn of(row: &SessionRow, sandboxed: bool) -> Self {
         Self { key: row.key.clone(), agent: row.agent.clone(), sandboxed: sandboxed || row.sandboxed }
     }
 
-    /// A session that has no row: its key is all that is known of it.
+    /// Makes the requester of a session without a row: only its key is known.
     pub fn without_row(key: SessionKey, sandboxed: bool) -> Self {
         Self { agent: key.agent(), key, sandboxed }
     }
 }
 
-/// Whether a session may be seen.
+/// The decision about visibility.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It may.
+    /// The session may be seen.
     Allow,
-    /// It may not.
+    /// The session must not be seen.
     Deny(Reason),
 }
 
 impl Access {
-    /// Whether it may be seen.
+    /// Returns true if the session may be seen.
     pub fn is_allowed(self) -> bool {
         match self {
             Self::Allow => true,
@@ -50,27 +50,27 @@ impl Access {
     }
 }
 
-/// Why a session may not be seen. It says nothing of that session that the requester did not know.
+/// The reason why a session must not be seen. It reveals nothing about that session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// The requester is shut in, and the session did not come from it.
+    /// The requester is sandboxed, and the session did not come from it.
     Sandboxed,
-    /// Visibility is `self`, and it is another.
+    /// Visibility is `self`, and the session is another one.
     NotSelf,
-    /// Visibility is `tree`, and it did not come from the requester.
+    /// Visibility is `tree`, and the session did not come from the requester.
     NotInTree,
-    /// Visibility is `agent`, and it is another agent's.
+    /// Visibility is `agent`, and the session belongs to another agent.
     OtherAgent,
-    /// One of the two has no agent, so they are not of the same one and no route between agents is theirs.
+    /// The two sessions share no agent, because one has none, and no route between agents applies.
     NoAgent,
     /// Visibility is `all`, but agents may not reach each other.
     AgentToAgentOff,
-    /// Visibility is `all`, but this agent may not reach that one.
+    /// Visibility is `all`, but the requester's agent may not reach the other one.
     AgentToAgentDenied,
 }
 
-/// Whether a row may be seen by a requester: the one decision behind list, history, send and status.
+/// Decides if a requester may see a row: the one decision behind list, history, send and status.
 pub fn can_see(
     row: &SessionRow,
     requester: &Requester,
@@ -79,7 +79,7 @@ pub fn can_see(
 ) -> Access {
     let itself = row.key == requester.key;
     let in_tree = itself || row.came_from(&requester.key);
-    // The sandbox takes away and never gives: what is set is asked all the same.
+    // The sandbox only takes away; the settings apply all the same.
     if requester.sandboxed && !in_tree {
         return Access::Deny(Reason::Sandboxed);
     }
@@ -106,14 +106,14 @@ fn allow_if(allowed: bool, otherwise: Reason) -> Access {
     if allowed { Access::Allow } else { Access::Deny(otherwise) }
 }
 
-/// How the agents of two sessions stand to each other.
+/// The relation between the agents of two sessions.
 enum Kinship<'a> {
     Same,
     Other { from: &'a AgentId, to: &'a AgentId },
     Unknown,
 }
 
-/// Two sessions without an agent are not of the same one.
+/// Compares the agents. Two sessions without an agent do not share one.
 fn kinship<'a>(row: &'a SessionRow, requester: &'a Requester) -> Kinship<'a> {
     match (&requester.agent, &row.agent) {
         (Some(from), Some(to)) if from == to => Kinship::Same,
@@ -123,7 +123,7 @@ fn kinship<'a>(row: &'a SessionRow, requester: &'a Requester) -> Kinship<'a> {
 }
 
 impl Reason {
-    /// Its word on the wire.
+    /// Returns the word on the wire.
     pub fn word(self) -> &'static str {
         match self {
             Self::Sandboxed => "sandboxed",
@@ -136,7 +136,7 @@ impl Reason {
         }
     }
 
-    /// What was refused, why, and what to do.
+    /// Returns the refusal, its reason, and the way out.
     pub fn sentence(self, action: Action) -> String {
         let refused = match action {
             Action::List => "the session cannot be listed",

@@ -5,7 +5,7 @@ use crate::words::words;
 pub use crate::words::BadWord;
 
 words! {
-    /// What a session is to its agent.
+    /// The kind of a session.
     Kind("kind of session") {
         /// The agent's own conversation.
         Main = "main",
@@ -15,125 +15,127 @@ words! {
         Cli = "cli",
         /// A part of the work that another session handed over.
         Subagent = "subagent",
-        /// Commands.
+        /// Commands only.
         Exec = "exec",
     }
 
-    /// How long a session lasts.
+    /// The lifetime of a session.
     Mode("mode") {
-        /// Until it is closed.
+        /// The session lasts until it is closed.
         Persistent = "persistent",
-        /// For one turn.
+        /// The session lasts for one turn.
         Oneshot = "oneshot",
     }
 
-    /// What carries out a session's turns; the words of a run's `backendId`.
+    /// The backend that runs a session's turns; the words of a run's `backendId`.
     Backend("backend") {
         /// Commands of people and gateways.
         Run = "run",
         /// Commands of agents.
         Exec = "exec",
-        /// A process of an agent's command for each turn.
+        /// A command line agent: one process per turn.
         Cli = "cli",
         /// An ACP adapter.
         Acp = "acp",
     }
 
-    /// With whom a session speaks.
+    /// The party that a session talks to.
     Interaction("interaction") {
-        /// With its own channel.
+        /// The session's own channel.
         Interactive = "interactive",
-        /// With its parent only: what it says goes to no channel.
+        /// The parent only: nothing that the session says goes to a channel.
         ParentOwnedBackground = "parent-owned-background",
     }
 
-    /// Where a session is in its life: `idle ⇄ busy → closing → closed`.
+    /// The state of a session: `idle ⇄ busy → closing → closed`.
     SessionState("state") {
-        /// It waits for something to do.
+        /// No turn is running.
         Idle = "idle",
-        /// A turn is under way.
+        /// A turn is running.
         Busy = "busy",
-        /// What it owns is being ended. Written before anything is, so that a crash in the middle is known.
+        /// The session's processes are being ended. Written before the first one is, so that a crash in the middle
+        /// is known.
         Closing = "closing",
-        /// It is over.
+        /// The session has ended.
         Closed = "closed",
     }
 
-    /// How a turn is.
+    /// The state of a turn.
     TurnState("state of a turn") {
-        /// It is under way.
+        /// The turn is running.
         Running = "running",
-        /// It was answered.
+        /// The agent answered.
         Done = "done",
-        /// It was not.
+        /// The turn failed.
         Failed = "failed",
-        /// Somebody ended it.
+        /// A client cancelled the turn.
         Cancelled = "cancelled",
         /// A time limit ended it.
         TimedOut = "timed-out",
-        /// Nobody saw how it ended.
+        /// Nobody saw the turn's end.
         Lost = "lost",
     }
 
-    /// Why the turn of an agent that goes on stopped.
+    /// The reason why a turn of a long-lived agent stopped.
     Stop("reason to stop") {
-        /// The agent said what it had to say.
+        /// The agent finished its answer.
         EndTurn = "end-turn",
-        /// It has used up its tokens.
+        /// The agent has used up its tokens.
         MaxTokens = "max-tokens",
-        /// It has asked its model as often as it may in a turn.
+        /// The agent has reached its limit of model requests per turn.
         MaxTurnRequests = "max-turn-requests",
-        /// It will not do it.
+        /// The agent refused.
         Refusal = "refusal",
-        /// Somebody had it ended.
+        /// A client cancelled the turn.
         Cancelled = "cancelled",
-        /// A time limit did.
+        /// A time limit ended the turn.
         TimedOut = "timed-out",
-        /// Something went wrong that the agent, or whoever started it, can tell of.
+        /// The agent, or the backend that started it, reported an error.
         Error = "error",
-        /// Its process ended in the middle of it.
+        /// The agent's process ended during the turn.
         Crashed = "crashed",
     }
 
-    /// How an agent is answered that asks before it does something.
+    /// The policy for an agent's permission requests.
     Permissions("permissions") {
         /// Everything is allowed.
         ApproveAll = "approve-all",
-        /// What only looks is allowed; the rest is refused.
+        /// Read-only requests are allowed; the rest is refused.
         ApproveReads = "approve-reads",
         /// Nothing is allowed.
         DenyAll = "deny-all",
-        /// Somebody is asked.
+        /// A person is asked.
         Ask = "ask",
     }
 
-    /// Which sessions a session may see.
+    /// The sessions that a session may see.
     Visibility("visibility") {
-        /// Itself.
+        /// The session itself.
         SelfOnly = "self",
-        /// Itself and what came from it.
+        /// The session itself and all that came from it.
         Tree = "tree",
-        /// The sessions of its agent, and what it owns.
+        /// The sessions of its agent, and those that it owns.
         Agent = "agent",
-        /// The sessions of its agent, of those agents that it may reach, and what came from it.
+        /// The sessions of its agent, those of the agents that it may reach, and all that came from it.
         All = "all",
     }
 
-    /// What is done with a session that must be seen for it.
+    /// An action on a session that requires visibility.
     Action("action") {
-        /// It is shown in a list.
+        /// The session is listed.
         List = "list",
-        /// What was said in it is read.
+        /// The session's history is read.
         History = "history",
-        /// It is told something.
+        /// A message is sent to the session.
         Send = "send",
-        /// It is asked how it is.
+        /// The session's status is read.
         Status = "status",
     }
 }
 
 impl Backend {
-    /// Whether a session's next turn begins with the notices that wait for it. To a command nobody says anything first.
+    /// Returns true if a session's next turn begins with its waiting notices. Command sessions have no turns that
+    /// could carry them.
     pub fn reads_notices(self) -> bool {
         match self {
             Self::Cli | Self::Acp => true,

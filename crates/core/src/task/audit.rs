@@ -1,4 +1,4 @@
-//! What is wrong with a task, if anything: for operators and their scripts. Looking changes nothing.
+//! Problems of a task, for operators and their scripts. An audit changes nothing.
 
 use super::progress::millis;
 use super::row::TaskRow;
@@ -7,65 +7,65 @@ use crate::duration;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long a task may wait to begin.
+/// Time that a task may be queued.
 const STALE_QUEUED: Duration = Duration::from_mins(10);
-/// How long nothing may be heard of a task that nothing is behind.
+/// Time that a running task without backing may go without an event.
 const STALE_RUNNING: Duration = Duration::from_mins(30);
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// It may get well by itself.
+    /// The problem may go away by itself.
     Warning,
-    /// Somebody has to do something.
+    /// A person has to act.
     Error,
 }
 
-/// Something that is wrong with a task.
+/// A problem of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// What.
+    /// The code.
     pub code: FindingCode,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// More, and what to do, in a person's words.
+    /// The details and the remedy, for people.
     pub detail: String,
-    /// The channel that it is about, if it is about one.
+    /// The channel, if the problem is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
 }
 
-/// How a task's end stands with a channel that did not take it.
+/// The state of the task's terminal notice on a channel that did not accept it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which channel.
+    /// The channel.
     pub channel: String,
-    /// What went wrong.
+    /// The error.
     pub error: String,
-    /// What becomes of the notice.
+    /// The next step of the notice.
     pub next: Next,
 }
 
-/// What becomes of a notice that a channel did not take.
+/// The next step of a notice that a channel did not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The channel is tried again.
     Retry,
-    /// It waits for the owner's next turn.
+    /// The notice waits for the owner's next turn.
     Queued,
-    /// Nothing: it has failed.
+    /// None: the delivery has failed.
     Failed,
 }
 
-/// How long ago a task must have been heard of to be worth a look, in milliseconds.
+/// Returns the age of a task's last event from which an audit is useful, in milliseconds.
 pub fn needs_a_look() -> u64 {
     millis(STALE_QUEUED.min(STALE_RUNNING))
 }
 
-/// What is wrong with a task. Whether something is behind it, a live run or a turn under way, is not in its row.
-/// Nor is which channel did not take how it ended.
+/// Finds the problems of a task. The row does not tell if the task is backed by a live run or a running turn, nor
+/// which channel did not accept its terminal notice.
 pub fn audit(row: &TaskRow, is_backed: bool, refusal: Option<&Refusal>, now_ms: u64) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(stale(row, is_backed, now_ms));
@@ -132,7 +132,7 @@ fn stale(row: &TaskRow, is_backed: bool, now_ms: u64) -> Option<Finding> {
     (silent >= millis(limit)).then_some(Finding { code, severity, detail, channel: None })
 }
 
-/// What of a task's times cannot be.
+/// Returns the contradiction in a task's times, if there is one.
 fn impossible_times(row: &TaskRow) -> Option<&'static str> {
     let before = |a: Option<u64>, b: Option<u64>| matches!((a, b), (Some(a), Some(b)) if a < b);
     if row.status.is_terminal() != row.ended_at_ms.is_some() {

@@ -1,62 +1,67 @@
-//! Notices: one message each, in the words of a person, under a key that never changes. A channel that has seen a key
-//! has seen the message, so a crash may repeat an attempt, never the message (I10).
+//! Notices: one message each, in plain sentences, under a key that never changes. A channel that has seen a key has
+//! seen the message, so a crash may repeat an attempt, never the message (I10).
 
 use super::progress::is_worth_telling;
 use super::route::{Occasion, Setting, Standing, route};
 use super::row::TaskRow;
 use super::step::Telling;
 use super::text::{LABEL_CHARS, line};
-use super::words::{DeliveryStatus, Kind, Status};
+use super::words::{DeliveryStatus, Kind, NotifyPolicy, Status};
 use crate::defaults::TASK_SUMMARY;
 use crate::duration;
-use crate::ids::{RunId, TaskId};
+use crate::ids::{InstanceId, RunId, TaskId};
 use crate::session::{Origin, SessionKey};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What a notice is for. A task has one of each, and one for each change.
+/// The purpose of a notice. A task has one terminal notice, at most one correction, and one notice per change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Purpose {
-    /// The task began or goes on; which of the changes it is.
+    /// The task began or made progress; the number of the change.
     Change(u64),
     /// The task ended.
     Terminal,
-    /// The task was called lost and had ended all the same.
+    /// The task was called lost although it had ended.
     Correction,
+    /// A background command ended: for current listeners of the event stream.
+    ExecEnded,
 }
 
 impl Purpose {
-    /// Its frozen word.
+    /// Returns the frozen word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Change(_) => "change",
             Self::Terminal => "terminal",
             Self::Correction => "correction",
+            Self::ExecEnded => "exec-ended",
         }
     }
 }
 
-/// What a notice is called: the same however often it is sent. It can stand in a header.
+/// The key of a notice: the same for every attempt. It is valid in an HTTP header.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NoticeKey(String);
 
 impl NoticeKey {
-    /// The key of a task's notice.
+    /// Returns the key of a task's notice.
     pub fn new(task: &TaskId, purpose: Purpose) -> Self {
         Self(match purpose {
             Purpose::Change(number) => format!("task-{task}-change-{number}"),
-            Purpose::Terminal | Purpose::Correction => format!("task-{task}-{}", purpose.word()),
+            Purpose::Terminal | Purpose::Correction | Purpose::ExecEnded => {
+                format!("task-{task}-{}", purpose.word())
+            }
         })
     }
 
-    /// A key that was stored.
+    /// Wraps a key that was stored.
     pub fn stored(text: String) -> Self {
         Self(text)
     }
 
-    /// Its text.
+    /// Returns the key's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -68,62 +73,62 @@ impl fmt::Display for NoticeKey {
     }
 }
 
-/// A message that is due, as a channel gets it.
+/// A notice as a channel gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notice {
-    /// What it is called.
+    /// The key.
     pub key: NoticeKey,
-    /// What it is for: `change`, `terminal` or `correction`.
+    /// The purpose: `change`, `terminal`, `correction` or `exec-ended`.
     pub purpose: String,
-    /// What a person reads.
+    /// The sentence for people.
     pub text: String,
     /// The task.
     pub task_id: TaskId,
-    /// What that tracks.
+    /// The kind of task.
     pub kind: Kind,
-    /// How that is.
+    /// The task's status.
     pub status: Status,
     /// The run.
     pub run_id: Option<RunId>,
-    /// The session that is told.
+    /// The owner: the session that is told.
     pub owner_session_key: Option<SessionKey>,
     /// The session that did the work.
     pub child_session_key: Option<SessionKey>,
-    /// On which channel.
+    /// The channel of the owner.
     pub origin: Option<Origin>,
-    /// What people call the task.
+    /// The task's label.
     pub label: Option<String>,
-    /// How it goes or what came of it.
+    /// The progress or the result, in few words.
     pub summary: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// When it was made.
+    /// The time of the notice.
     pub at_ms: u64,
 }
 
-/// Where a notice goes.
+/// The destination of a notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// To a channel, and to the owner's queue if that does not take it.
+    /// A channel, and the owner's queue if the channel does not accept it.
     Channel(String),
-    /// To the queue of the owner.
+    /// The owner's queue.
     Session(SessionKey),
 }
 
-/// A notice and where it goes.
+/// A notice and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
-    /// What.
+    /// The notice.
     pub notice: Notice,
-    /// Where to.
+    /// The destination.
     pub to: Destination,
 }
 
-/// Has a task's owner told what there is to tell, if it is to hear it. How it stands with the delivery is noted in the
-/// row: of the end only, for that is what was promised.
+/// Makes the notice for the task's owner, if one is due, and notes the delivery status in the row. The status is
+/// about the end only, because only that is promised.
 pub fn tell(row: &mut TaskRow, what: Telling, owner: Standing, now_ms: u64) -> Option<Due> {
     let (occasion, purpose) = match what {
         Telling::Change => (Occasion::Change, Purpose::Change(row.changes_told.saturating_add(1))),
@@ -154,11 +159,33 @@ pub fn tell(row: &mut TaskRow, what: Telling, owner: Standing, now_ms: u64) -> O
     Some(Due { purpose, notice: notice(row, purpose, now_ms), to })
 }
 
-/// How it stands with the delivery of an end that is still to come.
+/// Returns the notice that a background command ended, unless its task is silent or its end is not worth telling.
+/// It is for current listeners of the event stream, and does not affect the delivery to the owner.
+pub fn exec_ended(row: &TaskRow, now_ms: u64) -> Option<Due> {
+    if row.policy == NotifyPolicy::Silent || row.is_not_worth_telling() {
+        return None;
+    }
+    let notice = notice(row, Purpose::ExecEnded, now_ms);
+    Some(Due {
+        purpose: Purpose::ExecEnded,
+        notice,
+        to: Destination::Channel(exec_ended_channel(&row.instance)),
+    })
+}
+
+/// Returns the channel of this installation's `exec-ended` notices. No described channel has a colon in its name.
+pub fn exec_ended_channel(instance: &InstanceId) -> String {
+    format!("{}:{instance}", Purpose::ExecEnded.word())
+}
+
+/// Returns the delivery status of an end that is still to come.
 pub fn promise(row: &TaskRow, owner: Standing) -> DeliveryStatus {
     match route(setting(row, owner), Occasion::Terminal).delivery {
         DeliveryStatus::Pending | DeliveryStatus::SessionQueued => DeliveryStatus::Pending,
-        nobody => nobody,
+        settled @ (DeliveryStatus::Delivered
+        | DeliveryStatus::Failed
+        | DeliveryStatus::ParentMissing
+        | DeliveryStatus::NotApplicable) => settled,
     }
 }
 
@@ -170,7 +197,7 @@ fn setting(row: &TaskRow, owner: Standing) -> Setting {
 fn notice(row: &TaskRow, purpose: Purpose, now_ms: u64) -> Notice {
     let summary = match purpose {
         Purpose::Change(_) => progress(row).map(str::to_owned),
-        Purpose::Terminal | Purpose::Correction => row.terminal_summary.clone(),
+        Purpose::Terminal | Purpose::Correction | Purpose::ExecEnded => row.terminal_summary.clone(),
     };
     Notice {
         key: NoticeKey::new(&row.id, purpose),
@@ -190,7 +217,7 @@ fn notice(row: &TaskRow, purpose: Purpose, now_ms: u64) -> Notice {
     }
 }
 
-/// What a person reads.
+/// Returns the sentence for people.
 fn sentence(row: &TaskRow, purpose: Purpose) -> String {
     let title = title(row);
     match purpose {
@@ -205,20 +232,20 @@ fn sentence(row: &TaskRow, purpose: Purpose) -> String {
                 None => format!("{title} goes on after {took}."),
             }
         }
-        Purpose::Terminal => with_detail(format!("{title} {}", how(row)), row),
+        Purpose::Terminal | Purpose::ExecEnded => with_detail(format!("{title} {}", how(row)), row),
         Purpose::Correction => {
             with_detail(format!("{title} was reported lost, but has ended after all: it {}", how(row)), row)
         }
     }
 }
 
-/// How a task goes, as it is told: the last line of a command's output, or what an agent has done, not what it said.
+/// Returns the progress to tell: the last line of a command's output, or the steps of an agent, not its words.
 fn progress(row: &TaskRow) -> Option<&str> {
     let told = if row.turn.is_none() { &row.progress_summary } else { &row.steps };
     told.as_deref().filter(|it| !it.is_empty())
 }
 
-/// What a person calls a task.
+/// Returns the name of a task for people.
 fn title(row: &TaskRow) -> String {
     let short = &row.id.as_str()[..8];
     let child = row.child.as_ref().map(SessionKey::as_str);
@@ -228,7 +255,7 @@ fn title(row: &TaskRow) -> String {
     }
 }
 
-/// How long it took, or has taken up to what happened last.
+/// Returns the task's duration, up to its end or its last event.
 fn took(row: &TaskRow) -> String {
     let until = row.ended_at_ms.unwrap_or(row.last_event_at_ms);
     let took = until.saturating_sub(row.started_at_ms.unwrap_or(row.created_at_ms));
@@ -248,10 +275,10 @@ fn how(row: &TaskRow) -> String {
     }
 }
 
-/// The end of what it printed says most of a run; of a turn, what was said.
+/// Adds the detail. For a run, that is the end of its output; for a turn, the agent's answer.
 fn with_detail(said: String, row: &TaskRow) -> String {
     let detail = row.error.as_deref().or(row.terminal_summary.as_deref());
-    // That it was cancelled is said already.
+    // The status already says that the task was cancelled.
     let detail = detail.filter(|it| !it.is_empty() && *it != Status::Cancelled.word());
     let said = match detail {
         Some(detail) => format!("{said}: {detail}"),

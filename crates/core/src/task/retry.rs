@@ -1,14 +1,14 @@
-//! When the delivery of a notice is tried again: later each time, never all at once, and not for ever.
+//! The retry schedule of deliveries: pauses grow, differ between notices, and end.
 
 use crate::defaults;
 use std::time::Duration;
 
-/// How often and how far apart deliveries are tried.
+/// The number of attempts and the pauses between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// How many tries there are.
+    /// The number of attempts.
     pub tries: u32,
-    /// The pause after the first; each later one is twice as long.
+    /// The pause after the first attempt; each later one is twice as long.
     pub pause: Duration,
     /// The longest pause.
     pub most: Duration,
@@ -25,8 +25,8 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// How long to wait after so many tries that failed; `None` if that was the last. The random number takes off up to
-    /// a half, so that those who failed together do not come back together.
+    /// Returns the pause after so many failed attempts; `None` if that was the last. The random number takes off up
+    /// to a half, so that deliveries that failed together do not come back together.
     pub fn pause_after(&self, tries: u32, random: u64) -> Option<Duration> {
         if tries >= self.tries {
             return None;

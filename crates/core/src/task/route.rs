@@ -1,66 +1,66 @@
-//! Who hears what. One decision for everything that could reach a person's channel: what a session in the background
-//! says and that it types never do; how its work went is told by the notifier, to where its owner was asked.
+//! The routing of everything that could reach a person's channel, in one decision. A session in the background
+//! never speaks or types there; the notifier tells the result of its work, on the channel of its owner.
 
 use super::words::{DeliveryStatus, NotifyPolicy};
 use crate::session::Interaction;
 
-/// What could be heard.
+/// An event that could reach a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Occasion {
-    /// The session itself says something.
+    /// The session itself speaks.
     Speech,
-    /// The session itself shows that it is about to.
+    /// The session itself shows a typing signal.
     Typing,
-    /// The task began or goes on.
+    /// The task began or made progress.
     Change,
     /// The task ended.
     Terminal,
-    /// The task was called lost and had ended all the same.
+    /// The task was called lost although it had ended.
     Correction,
 }
 
-/// What is known when it is decided.
+/// The facts that the decision depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Setting {
-    /// With whom the session speaks that does the work.
+    /// The party that the working session talks to.
     pub interaction: Interaction,
-    /// Whether there is a channel: of speech, the session's own; of a notice, where the owner was asked.
+    /// True if there is a channel: for speech, the session's own; for a notice, the owner's.
     pub has_origin: bool,
-    /// How the owner is.
+    /// The state of the owner.
     pub owner: Standing,
-    /// What the owner wants to hear.
+    /// The notices that the owner wants.
     pub policy: NotifyPolicy,
 }
 
-/// How the session is that owns a task.
+/// The state of the session that owns a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// No session owns it.
+    /// The task has no owner.
     Nobody,
-    /// It can be told.
+    /// The owner accepts notices.
     Open,
-    /// It is closing, closed or gone.
+    /// The owner is closing, closed or gone.
     Over,
 }
 
-/// Who hears it.
+/// The decision about an event.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own")]
 pub struct Routing {
-    /// Whether it goes to the channel.
+    /// True if it goes to the channel.
     pub to_origin: bool,
-    /// Whether it waits for the owner's next turn. It does instead where the channel does not take it.
+    /// True if it waits for the owner's next turn. It also does if the channel does not accept it.
     pub to_session: bool,
-    /// Whether what the session itself says is kept from the channel.
+    /// True if the session's own words are kept from the channel.
     pub suppress_chatter: bool,
-    /// Whether it is kept from the channel that the session is about to say something.
+    /// True if the session's typing signal is kept from the channel.
     pub suppress_typing: bool,
-    /// How it stands with the delivery of the task's end, if this is it.
+    /// The delivery status of the task's end, if the event is that end.
     pub delivery: DeliveryStatus,
 }
 
-/// Decides who hears it.
+/// Decides who hears of an event.
 pub fn route(setting: Setting, occasion: Occasion) -> Routing {
     let in_background = match setting.interaction {
         Interaction::ParentOwnedBackground => true,

@@ -1,5 +1,4 @@
-//! A task's row: what it tracks, how it is and whom it is told. Each thing that happens to a task is one function here;
-//! a row is changed by nothing else.
+//! A task's row: its subject, status and owner. Every event has one function here, and nothing else changes a row.
 
 use super::progress::{Progress, millis};
 use super::step::{Event, Refused, Step, step};
@@ -12,111 +11,111 @@ use crate::ids::{InstanceId, RunId, TaskId, TurnId};
 use crate::session::{Interaction, Origin, SessionKey, SessionRow};
 use serde::{Deserialize, Serialize};
 
-/// A task, as every face shows it. What is not known is `null`; times are Unix milliseconds.
+/// A task, as every face shows it. Unknown values are `null`; times are Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRow {
-    /// What it is called.
+    /// The task's id.
     #[serde(rename = "taskId")]
     pub id: TaskId,
-    /// What it tracks.
+    /// The kind of task.
     pub kind: Kind,
-    /// How it is.
+    /// The status.
     pub status: Status,
-    /// Whether its owner was told how it ended.
+    /// The delivery status of the terminal notice.
     #[serde(rename = "deliveryStatus")]
     pub delivery: DeliveryStatus,
-    /// What of it is told.
+    /// The notices that the owner wants.
     #[serde(rename = "notifyPolicy")]
     pub policy: NotifyPolicy,
-    /// Whether it is told that it succeeded without having printed anything.
+    /// True if the owner is told of a success without any output.
     pub tells_quiet_success: bool,
-    /// The run that it tracks, or that carries out the turn that it tracks.
+    /// The run that the task tracks, or that runs the tracked turn.
     #[serde(rename = "runId")]
     pub run: Option<RunId>,
-    /// The turn that it tracks.
+    /// The turn that the task tracks.
     #[serde(rename = "turnId")]
     pub turn: Option<TurnId>,
-    /// The session that is told.
+    /// The owner: the session that is told.
     #[serde(rename = "ownerSessionKey")]
     pub owner: Option<SessionKey>,
     /// The session that does the work.
     #[serde(rename = "childSessionKey")]
     pub child: Option<SessionKey>,
-    /// The installation that carries it out.
+    /// The installation that does the work.
     #[serde(rename = "instanceId")]
     pub instance: InstanceId,
-    /// The channel on which the owner is told.
+    /// The channel of the owner.
     pub origin: Option<Origin>,
-    /// With whom the session speaks that does the work.
+    /// The party that the working session talks to.
     pub interaction: Interaction,
-    /// What people call it.
+    /// A label for people.
     pub label: Option<String>,
-    /// How it goes, in few words.
+    /// The progress, in few words.
     pub progress_summary: Option<String>,
-    /// What came of it, in few words.
+    /// The result, in few words.
     pub terminal_summary: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// What is known of its end besides.
+    /// Further facts about the end.
     pub outcome: Option<Outcome>,
-    /// The last things that happened to it, the oldest first. A row that is only changed does not have them.
+    /// The last events, the oldest first. Empty in a row that is about to be changed.
     #[serde(default)]
     pub recent_events: Vec<TaskEvent>,
-    /// When it was asked for.
+    /// The time of creation.
     pub created_at_ms: u64,
-    /// When it began.
+    /// The time when it began.
     pub started_at_ms: Option<u64>,
-    /// When somebody wanted it ended.
+    /// The time when its cancellation was requested.
     pub cancel_asked_at_ms: Option<u64>,
-    /// When it ended.
+    /// The time of its end.
     pub ended_at_ms: Option<u64>,
-    /// When something last happened to it.
+    /// The time of its last event.
     pub last_event_at_ms: u64,
-    /// From when on it may be forgotten.
+    /// The time from which it may be removed.
     pub cleanup_after_ms: Option<u64>,
-    /// How many changes were told.
+    /// The number of changes that were told.
     #[serde(default)]
     pub changes_told: u64,
-    /// When the last of them was.
+    /// The time of the last told change.
     #[serde(default)]
     pub change_told_at_ms: Option<u64>,
-    /// What is done so far of a turn under way, counted. It is told with a change, and not kept.
+    /// The steps of a running turn, counted. A change tells them; they are not stored.
     #[serde(skip)]
     pub steps: Option<String>,
 }
 
-/// What is known of an end besides how it was.
+/// Further facts about an end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// Why the run ended.
+    /// The reason why the run ended.
     pub reason: Option<Reason>,
-    /// Its exit code, if it exited and that was seen.
+    /// The exit code, if the run was seen to exit.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, if one did and that was seen.
+    /// The signal that ended it, if that was seen.
     pub signal: Option<i32>,
-    /// Whether all of its processes were seen gone.
+    /// True if all of its processes were seen gone.
     pub confirmed: Option<bool>,
-    /// How much it printed.
+    /// The size of its output.
     pub output_bytes: Option<u64>,
 }
 
-/// Something that happened to a task.
+/// An event of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskEvent {
-    /// When.
+    /// The time.
     pub at_ms: u64,
-    /// What.
+    /// The kind.
     pub kind: EventKind,
-    /// More, in few words.
+    /// More details, in few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// On which channel an owner is told: on its own, unless it is itself one that speaks with its parent only. Work that no
-/// session owns is told where it was asked for.
+/// Returns the channel on which an owner is told: its own, unless the owner itself talks to its parent only. Work
+/// without an owner is told on the channel of its own session.
 pub fn origin_for(owner: Option<&SessionRow>, child: Option<&SessionRow>) -> Option<Origin> {
     let speaks = owner.or(child)?;
     match speaks.interaction {
@@ -126,7 +125,7 @@ pub fn origin_for(owner: Option<&SessionRow>, child: Option<&SessionRow>) -> Opt
 }
 
 impl TaskRow {
-    /// It begins.
+    /// Records that the task began.
     pub fn start(&mut self, started_at_ms: u64, now_ms: u64) -> Result<(Step, TaskEvent), Refused> {
         let step = step(self.status, Event::Started)?;
         self.status = step.to;
@@ -134,7 +133,7 @@ impl TaskRow {
         Ok((step, self.happened(EventKind::Started, None, now_ms)))
     }
 
-    /// It goes on. What was said is put in few words here.
+    /// Records progress, shortened to few words.
     pub fn go_on(&mut self, progress: &Progress, now_ms: u64) -> Result<(Step, TaskEvent), Refused> {
         let step = step(self.status, Event::Progressed)?;
         let summary = text::last_line(&progress.said, defaults::TASK_SUMMARY);
@@ -143,14 +142,14 @@ impl TaskRow {
         Ok((step, self.happened(EventKind::Progress, Some(summary), now_ms)))
     }
 
-    /// Somebody wants it ended.
+    /// Records a request for cancellation.
     pub fn ask_cancel(&mut self, now_ms: u64) -> Result<(Step, TaskEvent), Refused> {
         let step = step(self.status, Event::CancelAsked)?;
         self.cancel_asked_at_ms.get_or_insert(now_ms);
         Ok((step, self.happened(EventKind::CancelAsked, None, now_ms)))
     }
 
-    /// It has ended, or is given up.
+    /// Records that the task has ended, or is given up.
     pub fn end(
         &mut self,
         verdict: Verdict,
@@ -174,7 +173,7 @@ impl TaskRow {
         Ok((step, self.happened(kind, summary, now_ms)))
     }
 
-    /// Something else of it is told from now on.
+    /// Changes the notices that the owner wants.
     pub fn set_policy(&mut self, policy: NotifyPolicy, now_ms: u64) -> TaskEvent {
         self.policy = policy;
         self.happened(EventKind::Policy, Some(policy.word().to_owned()), now_ms)
@@ -185,14 +184,14 @@ impl TaskRow {
         TaskEvent { at_ms: now_ms, kind, summary }
     }
 
-    /// Whether it succeeded without having printed anything, and nobody wants to hear of that.
+    /// Returns true for a success without any output, if nobody wants to hear of that.
     pub(super) fn is_not_worth_telling(&self) -> bool {
         let printed_nothing = self.outcome.as_ref().is_some_and(|it| it.output_bytes == Some(0));
         !self.tells_quiet_success && self.status == Status::Succeeded && printed_nothing
     }
 }
 
-/// How long a task is kept that ended so, in milliseconds.
+/// Returns the retention of a task that ended with this status, in milliseconds.
 fn kept_for(status: Status) -> u64 {
     millis(match status {
         Status::Lost => defaults::KEEP_LOST_TASKS_FOR,

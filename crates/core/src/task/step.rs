@@ -1,83 +1,83 @@
-//! The life of a task. There is one function, and the way of every state with every event is in it.
+//! The transitions of a task: one function with every state and every event.
 
 use super::words::Status;
 
-/// What happens to a task.
+/// An event of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// It begins.
+    /// The task began.
     Started,
-    /// It goes on.
+    /// The task made progress.
     Progressed,
-    /// Somebody wants it ended. How it ends is seen when it does.
+    /// Cancellation was requested. The true end is seen later.
     CancelAsked,
-    /// It has ended, and somebody saw how.
+    /// The task ended, and somebody saw its end.
     Ended(End),
-    /// It is over, or nothing is behind it any more, and nobody saw how it ended.
+    /// The task ended unseen, or nothing backs it any more.
     Lost,
 }
 
 /// An end that somebody saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
-    /// It did what it was to do.
+    /// The work succeeded.
     Succeeded,
-    /// It did not.
+    /// The work failed.
     Failed,
     /// A time limit ended it.
     TimedOut,
-    /// Somebody ended it.
+    /// A client cancelled it.
     Cancelled,
 }
 
-/// What an event makes of a task.
+/// The effect of an event on a task.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// How the task is from now on.
+    /// The new status.
     pub to: Status,
-    /// What there is to tell, if the owner wants to hear it.
+    /// The notice that is due, if the owner wants it.
     pub tells: Option<Telling>,
 }
 
-/// What there is to tell.
+/// The notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Telling {
-    /// It began, or goes on.
+    /// The task began or made progress.
     Change,
-    /// It ended. Told once.
+    /// The task ended. Told once.
     Terminal,
-    /// It was called lost and had ended all the same. Told once.
+    /// The task was called lost although it had ended. Told once.
     Correction,
 }
 
-/// Why an event is not one of this task.
+/// The reason why an event is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refused {
-    /// It is over.
+    /// The task has ended.
     #[error(transparent)]
     Over(#[from] Over),
-    /// It has not begun.
+    /// The task has not begun.
     #[error("the task is queued, and nothing goes on in it before it begins")]
     NotBegun,
-    /// It is as it would be then.
+    /// The task is running already.
     #[error("the task is running already")]
     Running,
 }
 
-/// A task that is over.
+/// A task that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("the task is {status} already: nothing is left to change")]
 pub struct Over {
-    /// How it is.
+    /// The task's status.
     pub status: Status,
 }
 
 impl End {
-    /// All of them.
+    /// All ends.
     pub const ALL: [Self; 4] = [Self::Succeeded, Self::Failed, Self::TimedOut, Self::Cancelled];
 
-    /// How a task is that ended so.
+    /// Returns the status of a task with this end.
     pub fn status(self) -> Status {
         match self {
             Self::Succeeded => Status::Succeeded,
@@ -88,8 +88,8 @@ impl End {
     }
 }
 
-/// What an event makes of a task that is so. What is over stays over; only `lost` gives way, to an end that somebody
-/// saw. The registry learns of things late: a task may end that it never saw begin.
+/// Returns the effect of an event on a task with this status. An ended task never changes; only `lost` gives way,
+/// to an end that somebody saw. The registry learns of things late: a task may end that it never saw begin.
 pub fn step(from: Status, event: Event) -> Result<Step, Refused> {
     use Status::{Cancelled, Failed, Lost, Queued, Running, Succeeded, TimedOut};
     use Telling::{Change, Correction, Terminal};

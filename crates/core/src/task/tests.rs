@@ -22,7 +22,7 @@ fn slack() -> Origin {
     Origin { channel: "slack".to_owned(), to: Some("#ops".to_owned()), thread: None }
 }
 
-/// A task that was asked for at `NOW` and has not begun.
+/// A task that was created at `NOW` and has not begun.
 fn task() -> TaskRow {
     TaskRow {
         id: TaskId::from_random([0xab; 12]),
@@ -56,7 +56,7 @@ fn task() -> TaskRow {
     }
 }
 
-/// An end without more to say.
+/// An end without details.
 fn verdict(end: Option<End>) -> Verdict {
     Verdict { end, summary: None, error: None, outcome: Outcome::default() }
 }

@@ -1,45 +1,31 @@
-//! Text of tasks that people read: one line, without what steers a terminal or hides, secrets shown as `***`, and no
-//! longer than there is room.
+//! Texts of tasks for people: one line, without terminal controls and invisible characters, with secrets shown as
+//! `***`, and cut to length.
 
 use crate::redact;
 use crate::session::is_unseen;
 
-/// How many bytes of a text are looked at: what is shown is far less.
+/// Maximum number of bytes of a text that are read: far less is shown.
 const LOOKED_AT: usize = 4096;
-/// How many lines are looked at for the last that says something.
+/// Maximum number of lines that are searched for the last one with text.
 const LINES: usize = 50;
-/// How many characters of a task's label are shown.
+/// Maximum number of characters of a shown label.
 pub const LABEL_CHARS: usize = 120;
-/// How long a label may be that is asked for.
-pub const LABEL_BYTES: usize = 1024;
 
-/// A label that is no label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the label has {bytes} bytes: write one of at most {LABEL_BYTES}")]
-pub struct LabelTooLong {
-    bytes: usize,
-}
-
-/// Whether a text may be a label. What does not show in it is left out when it is shown.
-pub fn check_label(text: &str) -> Result<(), LabelTooLong> {
-    if text.len() <= LABEL_BYTES { Ok(()) } else { Err(LabelTooLong { bytes: text.len() }) }
-}
-
-/// The beginning of a text as one line of at most so many characters.
+/// Returns the beginning of a text as one line of at most so many characters.
 pub fn line(text: &str, most: usize) -> String {
     let begin = &text[..text.floor_char_boundary(LOOKED_AT)];
     let shown = redact::text(&visible(begin));
     cut(&shown, most, begin.len() < text.len())
 }
 
-/// The last line of a text that says something.
+/// Returns the last line of a text that is not empty.
 pub fn last_line(text: &str, most: usize) -> String {
-    // A progress bar begins its line anew.
+    // A progress bar rewrites its line after a carriage return.
     let lines = text.trim_end().rsplit(['\n', '\r']).take(LINES);
     lines.map(|it| line(it, most)).find(|it| !it.is_empty()).unwrap_or_default()
 }
 
-/// What of a text shows, in one line.
+/// Returns the visible characters of a text, in one line.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -57,7 +43,7 @@ fn visible(text: &str) -> String {
     shown.trim().to_owned()
 }
 
-/// Passes over the rest of an escape sequence. One that does not end takes no more than its line.
+/// Skips the rest of an escape sequence. An unterminated one takes no more than its line.
 fn skip_sequence(rest: &mut std::str::Chars<'_>) {
     match rest.next() {
         Some('[') => {

@@ -1,5 +1,5 @@
-//! How a task ended, from how that ended which it tracked. A timeout is never a success, whatever the exit code; an
-//! exit that nobody saw is neither success nor failure.
+//! The end of a task, derived from the end of the run or turn that it tracks. A timeout is never a success,
+//! whatever the exit code; an exit that nobody saw is neither success nor failure.
 
 use super::row::Outcome;
 use super::step::{End, Event};
@@ -9,21 +9,21 @@ use crate::ending::{Reason, Termination};
 use crate::output::Totals;
 use crate::session::TurnState;
 
-/// How a task ended.
+/// The end of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// How; `None` if nobody saw.
+    /// The end; `None` if nobody saw it.
     pub end: Option<End>,
-    /// What came of it, for people.
+    /// The result, for people.
     pub summary: Option<String>,
-    /// What went wrong, for people.
+    /// The error, for people.
     pub error: Option<String>,
-    /// What is known of it besides.
+    /// Further facts.
     pub outcome: Outcome,
 }
 
 impl Verdict {
-    /// Of a task that tracked a run.
+    /// Returns the verdict on a task that tracked a run.
     pub fn of_run(how: &Termination, output: Totals) -> Self {
         let end = match how.reason {
             Reason::Exit => match how.exit_code {
@@ -33,7 +33,7 @@ impl Verdict {
             },
             Reason::OverallTimeout | Reason::NoOutputTimeout => Some(End::TimedOut),
             Reason::ManualCancel => Some(End::Cancelled),
-            // Nobody asked for the end of a run whose owner is gone: that it did not get to its own is a failure.
+            // A run whose owner was lost was not cancelled by anybody, so that its work is unfinished is a failure.
             Reason::Signal | Reason::SpawnError | Reason::OwnershipEscape | Reason::OwnerLost => {
                 Some(End::Failed)
             }
@@ -54,8 +54,8 @@ impl Verdict {
         Self { end, summary: Some(sentence), error, outcome }
     }
 
-    /// Of a task that tracked a turn; `None` while that is under way. What was said is the answer of a turn that is done;
-    /// of any other it is the agent's talk up to there, which the session's history has.
+    /// Returns the verdict on a task that tracked a turn; `None` while it runs. The agent's words are the answer
+    /// only if the turn is done; otherwise they are talk on the way, which stays in the session's history.
     pub fn of_turn(state: TurnState, said: Option<&str>, error: Option<&str>) -> Option<Self> {
         let end = match state {
             TurnState::Running => return None,
@@ -72,7 +72,7 @@ impl Verdict {
         Some(Self { end, summary: short(answer), error: short(error), outcome: Outcome::default() })
     }
 
-    /// Of a task that was taken back before it began.
+    /// Returns the verdict on a task that was withdrawn before it began.
     pub fn withdrawn() -> Self {
         Self {
             end: Some(End::Cancelled),
@@ -82,13 +82,13 @@ impl Verdict {
         }
     }
 
-    /// Of a task that nothing is behind any more.
+    /// Returns the verdict on a task that nothing backs any more.
     pub fn lost(why: &str) -> Self {
         let why = text::line(why, TASK_SUMMARY);
         Self { end: None, summary: None, error: Some(why), outcome: Outcome::default() }
     }
 
-    /// What happens to the task.
+    /// Returns the event for the task.
     pub fn event(&self) -> Event {
         self.end.map_or(Event::Lost, Event::Ended)
     }

@@ -4,103 +4,103 @@ use crate::session;
 use crate::words::words;
 
 words! {
-    /// What a task tracks.
+    /// The kind of work that a task tracks.
     Kind("kind of task") {
-        /// A command in the background, of a person, a gateway or an agent.
+        /// A command in the background, started by a person, a gateway or an agent.
         Run = "run",
         /// A turn of an agent behind an ACP adapter.
         Acp = "acp",
-        /// A turn of a session that another one handed a part of its work.
+        /// A turn of a session to which another one delegated work.
         Subagent = "subagent",
-        /// A turn of an agent that is a command.
+        /// A turn of a command line agent.
         Cli = "cli",
     }
 
-    /// How a task is.
+    /// The status of a task.
     Status("status of a task") {
-        /// It has not begun.
+        /// The work has not begun.
         Queued = "queued",
-        /// It is under way.
+        /// The work has begun.
         Running = "running",
-        /// It did what it was to do.
+        /// The work succeeded.
         Succeeded = "succeeded",
-        /// It did not.
+        /// The work failed.
         Failed = "failed",
         /// A time limit ended it.
         TimedOut = "timed_out",
-        /// Somebody ended it.
+        /// A client cancelled it.
         Cancelled = "cancelled",
-        /// Nobody saw how it ended.
+        /// Nobody saw the end.
         Lost = "lost",
     }
 
-    /// Whether the owner was told how a task ended.
+    /// The delivery status of a task's terminal notice.
     DeliveryStatus("delivery status") {
-        /// It will be.
+        /// The notice is still to be delivered, or the end is still to come.
         Pending = "pending",
-        /// Its channel has taken the notice, or the owner has seen the end itself.
+        /// The channel has accepted the notice, or the owner has seen the end itself.
         Delivered = "delivered",
         /// The notice waits for the owner's next turn. Nobody has read it yet.
         SessionQueued = "session_queued",
-        /// Neither the channel nor the session took it.
+        /// Neither the channel nor the session accepted the notice.
         Failed = "failed",
-        /// The session that was to be told is over.
+        /// The owner's session has ended.
         ParentMissing = "parent_missing",
-        /// Nobody is to be told.
+        /// There is nobody to tell.
         NotApplicable = "not_applicable",
     }
 
-    /// What of a task is told.
+    /// The notices that an owner gets about a task.
     #[derive(Default)]
     NotifyPolicy("notify policy") {
-        /// How it ended.
+        /// The end.
         #[default]
         DoneOnly = "done_only",
-        /// That it began, how it goes, and how it ended.
+        /// The start, the progress and the end.
         StateChanges = "state_changes",
         /// Nothing.
         Silent = "silent",
     }
 
-    /// What happened to a task.
+    /// An event of a task.
     EventKind("event of a task") {
-        /// It was asked for.
+        /// The task was created.
         Created = "created",
-        /// It began.
+        /// The work began.
         Started = "started",
-        /// It went on.
+        /// The work made progress.
         Progress = "progress",
-        /// Somebody wants it ended.
+        /// Cancellation was requested.
         CancelAsked = "cancel_asked",
-        /// It ended.
+        /// The work ended.
         Ended = "ended",
-        /// It was given up: nothing is behind it any more.
+        /// The task was given up, because nothing backs it any more.
         Lost = "lost",
-        /// It was given up and had ended all the same.
+        /// The task was given up although the work had ended.
         Corrected = "corrected",
-        /// Something else of it is told from now on.
+        /// The notify policy was changed.
         Policy = "policy",
     }
 
-    /// What is wrong with a task.
+    /// A problem of a task.
     FindingCode("finding") {
-        /// It waits for too long.
+        /// The task is queued for too long.
         StaleQueued = "stale_queued",
-        /// Nothing is heard of it, and nothing is behind it.
+        /// The task runs without backing and without events.
         StaleRunning = "stale_running",
-        /// Its owner could not be told.
+        /// The owner could not be told.
         DeliveryFailed = "delivery_failed",
-        /// Its channel does not take how it ended.
+        /// The channel refuses the terminal notice.
         ChannelRefuses = "channel_refuses",
-        /// It has ended, and would never go.
+        /// The task has ended, but has no time of removal.
         MissingCleanup = "missing_cleanup",
-        /// Its times cannot be.
+        /// The times contradict each other.
         InconsistentTimes = "inconsistent_times",
     }
 }
 
 impl Status {
-    /// Whether nothing more is expected.
+    /// Returns true if the task has ended.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Queued | Self::Running => false,
@@ -110,7 +110,7 @@ impl Status {
 }
 
 impl Kind {
-    /// What a turn of such a session is.
+    /// Returns the kind of task for a turn of such a session.
     pub fn of_turn(kind: session::Kind, backend: session::Backend) -> Self {
         use session::Backend;
         match (kind, backend) {

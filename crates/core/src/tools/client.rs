@@ -1,27 +1,27 @@
-//! A client of the tools that stays: one connection, one session.
+//! Long-lived clients of the tools: one connection, one session.
 
 use crate::api::Exact;
 use crate::hash::fnv64;
 use serde::{Deserialize, Serialize};
 
-/// What the connection of an MCP client becomes: `POST /v1/mcp` with `Upgrade: tenure-mcp`, on the Unix socket.
+/// The protocol of an MCP client's connection: `POST /v1/mcp` with `Upgrade: tenure-mcp`, on the Unix socket.
 pub const MCP_PROTOCOL: &str = "tenure-mcp";
 
-/// Header by which our own command line marks a `process` in the body as its own. A body that a program forwards for
-/// somebody else comes without it.
+/// The header by which our own command line marks a `process` in the body as its own. A body that a program
+/// forwards for another client comes without it.
 pub const CLI_HEADER: &str = "tenure-cli";
-/// The header by which our own command line names the run of an `exec` before it is started. The same request to the next
-/// daemon goes on with that run instead of starting another.
+/// The header by which our own command line names the run of an `exec` before it is started. If the request is sent
+/// again to the next daemon, that one continues with the run instead of starting another.
 pub const RUN_HEADER: &str = "tenure-run";
 
-/// What the key of a session begins with that an MCP client made for itself.
+/// The prefix of a session's key that an MCP client created for itself.
 pub const MCP_SESSION: &str = "mcp:";
 
-/// The header of the answer that says which session was made for a client that named none.
+/// The response header that names the session created for a client that named none.
 pub const MCP_SESSION_HEADER: &str = "tenure-session";
 
-/// The key of a new session, made of these random bytes. A client that is bound to a session is its maker: the key
-/// tells so, to the next daemon as well.
+/// Makes the key of a new session from random bytes. If a client that is bound to a session creates it, the key
+/// proves that, also to the next daemon.
 pub fn mcp_session(mut bytes: [u8; 12], maker: Option<&str>) -> String {
     if let Some(maker) = maker {
         bytes[..4].copy_from_slice(&mark(maker));
@@ -30,7 +30,7 @@ pub fn mcp_session(mut bytes: [u8; 12], maker: Option<&str>) -> String {
     format!("{MCP_SESSION}{digits}")
 }
 
-/// Whether a session was made by a client that is bound to this one.
+/// Returns true if a client that is bound to `maker` created the session.
 pub fn is_made_by(session: &str, maker: &str) -> bool {
     let mark: String = mark(maker).iter().map(|b| format!("{b:02x}")).collect();
     session.strip_prefix(MCP_SESSION).is_some_and(|digits| digits.len() == 24 && digits.starts_with(&mark))
@@ -41,16 +41,16 @@ fn mark(maker: &str) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// `POST /v1/mcp`: who the client is.
+/// `POST /v1/mcp`: identifies the client.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ClientRequest {
-    /// The session that it acts as; without it, a new one.
+    /// The session that the client acts as; without it, a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// The client's process. Commands start in its directory, and with its environment where no policy judges them; its
-    /// command has no words. For our own command line.
+    /// The client's process. Commands start in its directory and, if no policy judges them, with its environment.
+    /// The command in it is empty. Only for our own command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Exact>,
 }

@@ -1,4 +1,4 @@
-//! `exec`: one command line for the shell, waited for or not.
+//! `exec`: runs one command line in the shell, in the foreground or background.
 
 use super::{FailureKind, Status};
 use crate::api::Exact;
@@ -8,56 +8,56 @@ use crate::policy::Ask;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What `exec` is asked.
+/// The request of `exec`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ExecRequest {
-    /// The command line; it goes to the user's shell as it is, without profile or rc.
+    /// The command line; passed to the user's shell unchanged, without profile or rc.
     pub command: String,
-    /// Where it starts: a directory, taken literally. Without it, the caller's directory.
+    /// The working directory, taken literally. Default: the caller's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
-    /// Variables beside the inherited ones. Names that change what other programs execute are refused.
+    /// Additional environment variables. Names that change what other programs execute are refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// How long to wait for the end before the command goes on in the background: 10 to 120000 milliseconds, 10000
-    /// unless given.
+    /// The wait for the end before the command goes on in the background: 10 to 120000 milliseconds. Default:
+    /// 10000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub yield_ms: Option<u64>,
-    /// Whether it goes to the background at once.
+    /// True to put the command in the background at once.
     #[serde(skip_serializing_if = "is_false")]
     pub background: bool,
-    /// Ends the command after this long, in the background too; 1800 unless given, 0 is off.
+    /// The time limit of the command, in the background too. Default: 1800; 0 turns it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
-    /// Ends the command after this long without output; off unless given.
+    /// The longest silence: ends the command after this long without output. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_output_timeout_seconds: Option<f64>,
-    /// Whether it gets a terminal: for programs that draw on it or ask for a password.
+    /// True to run the command on a terminal, for programs that draw on it or ask for a password.
     #[serde(skip_serializing_if = "is_false")]
     pub pty: bool,
-    /// The session that it belongs to. A caller that is bound to a session can name no other.
+    /// The session of the command. A caller that is bound to a session can name no other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// The scope of which it is to be the only run.
+    /// A key for which only one run may be live at a time.
     #[serde(alias = "scope", skip_serializing_if = "Option::is_none")]
     pub scope_key: Option<String>,
-    /// Whether the scope's current run is ended first.
+    /// True to end the live run of the same scope first.
     #[serde(skip_serializing_if = "is_false")]
     pub replace: bool,
-    /// Whether a person is asked first. It can only be stricter than the settings.
+    /// The cases in which a person must approve. It can only be stricter than the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask: Option<Ask>,
-    /// Whether its end in the background is told.
+    /// The cases in which the end of a background command is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Notify>,
     /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The calling process. The command starts in its directory, and with its environment where no policy judges it.
-    /// For our own command line: refused from everybody else.
+    /// The calling process. The command starts in its directory and, if no policy judges it, with its environment.
+    /// Only for our own command line: refused from all other clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub process: Option<Exact>,
@@ -68,13 +68,13 @@ fn is_false(is: &bool) -> bool {
     !is
 }
 
-/// When the end of a command in the background is told.
+/// The cases in which the end of a background command is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Notify {
-    /// Unless it succeeded without a word.
+    /// Unless it succeeded without output.
     Auto,
     /// Always.
     Always,
@@ -82,42 +82,42 @@ pub enum Notify {
     Never,
 }
 
-/// What `exec` answers.
+/// The reply of `exec`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecReply {
-    /// What became of it. A non-zero exit is `completed`; `failed` comes with a `failureKind`.
+    /// The status. A non-zero exit is `completed`; `failed` comes with a `failureKind`.
     pub status: Status,
-    /// The run. One that waits for a person's approval has its id already.
+    /// The run's id, also while the command waits for approval.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub run_id: RunId,
-    /// The exit code, if it exited.
+    /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, if one did, as `SIGTERM`.
+    /// The signal that ended the command, such as `SIGTERM`.
     pub exit_signal: Option<String>,
-    /// Why it ended.
+    /// The reason why the command ended.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub exit_reason: Option<Reason>,
-    /// What failed.
+    /// The kind of failure.
     pub failure_kind: Option<FailureKind>,
-    /// How long it ran, or has run.
+    /// The duration so far, or until the end.
     pub duration_ms: u64,
-    /// Its output as text, from the beginning, up to the cap.
+    /// The output as text, from the beginning, up to the cap.
     pub output: String,
-    /// Whether there is more than `output` has.
+    /// True if there is more output than `output` shows.
     pub truncated: bool,
     /// The first line that is not shown; pass it to `process log` as `offset`.
     pub next_line: Option<u64>,
-    /// The byte of the kept output where that is.
+    /// The byte offset of that line in the kept output.
     pub next_offset: Option<u64>,
-    /// The last of its output, while it runs and where `output` was cut.
+    /// The end of the output, while the command runs and if `output` was cut.
     pub tail: String,
-    /// What to do next, if there is something to do.
+    /// The suggested next step, if there is one.
     pub follow_up: Option<String>,
-    /// What was done differently from what was asked.
+    /// The differences between the request and its execution.
     pub warnings: Vec<String>,
 }

@@ -1,26 +1,27 @@
-//! How a run's ending is put for an agent. A timeout is never a success, whatever the command's exit code.
+//! The ending of a run in the terms of the agent's tools. A timeout is never a success, whatever the command's exit
+//! code.
 
 use crate::ending::{Reason, Termination};
 use crate::signal;
 use serde::{Deserialize, Serialize};
 
-/// What became of a command.
+/// The status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It exited by itself, with whatever code.
+    /// The command exited by itself, with any exit code.
     Completed,
-    /// It did not get to its end; `failureKind` says why.
+    /// The command did not finish; `failureKind` says why.
     Failed,
-    /// It goes on.
+    /// The command is still running.
     Running,
-    /// A person is asked first.
+    /// The command waits for a person's approval.
     ApprovalPending,
 }
 
-/// What failed.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -28,38 +29,38 @@ pub enum Status {
 pub enum FailureKind {
     /// The shell found no such command (127).
     ShellCommandNotFound,
-    /// The shell could not execute it (126).
+    /// The shell could not execute the command (126).
     ShellNotExecutable,
-    /// It took too long.
+    /// The overall limit passed.
     OverallTimeout,
-    /// It was silent for too long.
+    /// The command was silent for too long.
     NoOutputTimeout,
-    /// A signal that Tenure did not send ended it.
+    /// A signal that Tenure did not send ended the command.
     Signal,
-    /// It was cancelled, or its owner was lost, or how it ended is unknown.
+    /// The run was cancelled, its owner was lost, or its ending is unknown.
     Aborted,
-    /// It could not be started.
+    /// The command could not be started.
     SpawnError,
-    /// A process left the run and outlived it.
+    /// A process left the run and outlived the root.
     OwnershipEscape,
 }
 
-/// An ending, as the tools put it.
+/// The ending of a run, in the terms of the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// `completed` or `failed`.
     pub status: Status,
-    /// The exit code, if it exited.
+    /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
-    /// The signal's name, if one ended it.
+    /// The name of the signal that ended the command.
     pub exit_signal: Option<String>,
-    /// Why it ended.
+    /// The reason why the command ended.
     pub exit_reason: Reason,
-    /// What failed.
+    /// The kind of failure.
     pub failure_kind: Option<FailureKind>,
 }
 
-/// Puts an ending for an agent.
+/// Translates an ending.
 pub fn outcome(termination: &Termination) -> Outcome {
     let failure_kind = failure(termination);
     Outcome {

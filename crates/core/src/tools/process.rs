@@ -1,4 +1,4 @@
-//! `process`: what is done with commands that were started.
+//! `process`: manages the commands that were started.
 
 use super::{FailureKind, Status};
 use crate::ending::Reason;
@@ -7,95 +7,95 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use std::fmt;
 
-/// What is to be done.
+/// The action of `process`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Which runs there are.
+    /// List the runs.
     List,
-    /// Wait for output or the end; what is unread is given once.
+    /// Wait for output or the end; unread output is returned once.
     Poll,
-    /// Lines of the output, from any line on.
+    /// Show lines of the output, from any line on.
     Log,
-    /// Write `data` to its input; `eof` ends the input.
+    /// Write `data` to stdin; `eof` closes it.
     Write,
-    /// Press `keys`, type `literal`, send `hex`.
+    /// Send `literal`, `hex` and `keys` to the terminal.
     SendKeys,
     /// Press Enter.
     Submit,
     /// Paste `text`.
     Paste,
-    /// What its terminal shows.
+    /// Show the terminal's screen.
     Screen,
-    /// Give its terminal `cols` and `rows`.
+    /// Resize the terminal to `cols` and `rows`.
     Resize,
-    /// End it and its whole tree.
+    /// Kill the command and its whole tree.
     Kill,
-    /// Forget a run that has ended.
+    /// Remove the record of an ended run.
     Clear,
-    /// End it if it runs, and forget it.
+    /// Kill the command if it runs, then remove its record.
     Remove,
 }
 
-/// What `process` is asked.
+/// The request of `process`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProcessRequest {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// Which run, for every action but `list`; a unique beginning of its id is enough.
+    /// The run, for every action but `list`; a unique prefix of its id is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// For `write`: the text, as it is. End a line with a newline.
+    /// For `write`: the text, unchanged. End a line with a newline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// For `send-keys`: keys by name, as `Enter`, `C-c`, `M-x`, `S-Tab`, `Up`, `F5`.
+    /// For `send-keys`: key names, such as `Enter`, `C-c`, `M-x`, `S-Tab`, `Up`, `F5`.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// For `send-keys`: bytes in hexadecimal, as `1b`.
+    /// For `send-keys`: bytes in hexadecimal, such as `1b`.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub hex: Vec<String>,
-    /// For `send-keys`: text that is typed as it is, before `hex` and `keys`.
+    /// For `send-keys`: text that is sent unchanged, before `hex` and `keys`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub literal: Option<String>,
     /// For `paste`: the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// For `paste`: whether it is marked as pasted. Without it, if the program asked for that.
+    /// For `paste`: true to send the text as a bracketed paste. Default: as the terminal's mode says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bracketed: Option<bool>,
-    /// For `write`: whether the input ends after that.
+    /// For `write`: true to close stdin after the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eof: Option<bool>,
     /// For `log`: the first line, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// For `log`: the first byte, instead of a line: for the rest of a line that is longer than a reply.
+    /// For `log`: the first byte, instead of a line: to read the rest of a line that is longer than a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub byte_offset: Option<u64>,
-    /// For `log`: at most so many lines; for `list`: at most so many runs.
+    /// For `log`: the maximum number of lines; for `list`: of runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// For `poll`: how long to wait for output or the end, up to 30000 milliseconds.
+    /// For `poll`: the longest wait for output or the end, up to 30000 milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// For `resize`: columns.
+    /// For `resize`: the columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cols: Option<u16>,
-    /// For `resize`: rows.
+    /// For `resize`: the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
-    /// The session that asks. A caller that is bound to a session can name no other.
+    /// The requesting session. A caller that is bound to a session can name no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
 }
 
 impl ProcessRequest {
-    /// A request that says what to do, and nothing more.
+    /// Makes a request with an action and nothing else.
     pub fn new(action: Action) -> Self {
         Self {
             action,
@@ -118,7 +118,7 @@ impl ProcessRequest {
     }
 }
 
-/// A list of texts; one text alone is taken for a list of it.
+/// Parses a list of texts; a single text becomes a list of one.
 fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     struct Texts;
     impl<'de> de::Visitor<'de> for Texts {
@@ -143,14 +143,14 @@ fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Err
     from.deserialize_any(Texts)
 }
 
-/// Whether a command waits for input, as its keeper sees it.
+/// The keeper's answer whether a command waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// It is blocked in reading its input.
+    /// The command is blocked in reading its input.
     Yes,
-    /// It is not.
+    /// The command is not blocked in reading.
     No,
-    /// That cannot be told; silence says nothing.
+    /// The system cannot tell; silence proves nothing.
     Unknown,
 }
 
@@ -185,60 +185,60 @@ impl<'de> Deserialize<'de> for Waiting {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
-    /// What became of it.
+    /// The status.
     pub status: Status,
-    /// The run.
+    /// The run's id.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub run_id: RunId,
-    /// What was asked to run.
+    /// The command line.
     pub command: String,
-    /// Where it started.
+    /// The working directory.
     pub cwd: String,
-    /// Whether it has a terminal.
+    /// True if the command runs on a terminal.
     pub pty: bool,
-    /// Its session.
+    /// The session.
     pub session_key: Option<String>,
-    /// Its first process.
+    /// The pid of the root process.
     pub pid: Option<i32>,
-    /// When it was asked for.
+    /// The time of the request.
     pub created_at_ms: u64,
-    /// How long it ran, or has run.
+    /// The duration so far, or until the end.
     pub duration_ms: u64,
-    /// When the last output came.
+    /// The time of the last output.
     pub last_output_at_ms: Option<u64>,
-    /// The exit code, if it exited.
+    /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, if one did.
+    /// The signal that ended the command.
     pub exit_signal: Option<String>,
-    /// Why it ended.
+    /// The reason why the command ended.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub exit_reason: Option<Reason>,
-    /// What failed.
+    /// The kind of failure.
     pub failure_kind: Option<FailureKind>,
-    /// Whether its input can be written to.
+    /// True if stdin can be written to.
     pub stdin_writable: bool,
-    /// Whether it is blocked in reading its input: `true`, `false` or `"unknown"`.
+    /// `true` if the command is blocked in reading its input, else `false` or `"unknown"`.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub waiting_for_input: Waiting,
-    /// The last of its output.
+    /// The end of the output.
     pub tail: String,
 }
 
-/// What `process` answers; what does not belong to the action is left out.
+/// The reply of `process`; fields that do not belong to the action are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProcessReply {
-    /// The run, as it is.
+    /// The run's id.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub run: Option<Listed>,
     /// `list`: the runs, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<Listed>>,
-    /// `poll`: what was unread; `log`: the lines.
+    /// `poll`: the unread output; `log`: the lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Whether there is more than `output` has; `list`: whether there are older runs.
+    /// True if there is more output than `output` shows; `list`: true if there are older runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// `log`: the number of the first line that is shown.
@@ -247,26 +247,26 @@ pub struct ProcessReply {
     /// The first line that is not shown; pass it to `log` as `offset`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_line: Option<u64>,
-    /// The byte of the kept output where that is.
+    /// The byte offset of that line in the kept output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<u64>,
-    /// `log`: how many lines there are.
+    /// `log`: the number of lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_lines: Option<u64>,
-    /// `log`: how many bytes of output there were.
+    /// `log`: the size of the output in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_bytes: Option<u64>,
-    /// `poll`: how long to wait before the next poll is worth it.
+    /// `poll`: the recommended pause before the next poll.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
-    /// `write`, `send-keys`, `submit`, `paste`: how many bytes its input was given.
+    /// `write`, `send-keys`, `submit`, `paste`: the number of bytes written to stdin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<u64>,
-    /// `screen`: what the terminal shows, and the cursor.
+    /// `screen`: the terminal's content and cursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub screen: Option<Value>,
-    /// What was done, or what to do next, in words.
+    /// The result, or the suggested next step, in words.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! `sessions`: what is done with sessions, and what is answered.
+//! `sessions`: manages sessions.
 
 use crate::api::{Approval, Exact};
 use crate::ending::ProcessNote;
@@ -12,174 +12,175 @@ use crate::task::Notice;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// What is to be done.
+/// The action of `sessions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Make a session; with `task`, begin its first turn.
+    /// Create a session; with `task`, begin its first turn.
     Spawn,
-    /// Which sessions there are.
+    /// List the sessions.
     List,
-    /// What was said in a session.
+    /// Show the messages and answers of a session.
     History,
-    /// What happened in a session of an ACP agent: messages, thoughts, tool calls, plans, permissions.
+    /// Show the events of an ACP agent's session: messages, thoughts, tool calls, plans, permissions.
     Entries,
-    /// Say something to a session: it begins a turn, or waits for one.
+    /// Send a message to a session: it begins a turn, or is queued.
     Send,
-    /// How a session is.
+    /// Show the status of a session.
     Status,
     /// Wait for the end of a turn.
     Wait,
-    /// End the turn that is under way; what waits goes on.
+    /// Cancel the running turn; queued messages stay.
     Cancel,
-    /// End a session and all that it owns, children first.
+    /// Close a session and all that it owns, children first.
     Close,
-    /// Have an ACP agent work in another of its modes.
+    /// Switch the mode of an ACP agent.
     SetMode,
-    /// Set one of an ACP agent's own options.
+    /// Set an option of an ACP agent.
     SetOption,
-    /// Answer what an ACP agent asks before it does something.
+    /// Answer a permission request of an ACP agent.
     Answer,
 }
 
-/// What a message to a busy session is to do.
+/// The treatment of a message to a busy session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenBusy {
-    /// Wait until it is idle.
+    /// Queue it until the session is idle.
     #[default]
     Queue,
-    /// Reach it in the middle of its turn, where that can be; wait where it cannot.
+    /// Pass it to the running turn if the agent supports that, else queue it.
     Steer,
-    /// Be refused.
+    /// Refuse it.
     Refuse,
 }
 
-/// What `sessions` is asked.
+/// The request of `sessions`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionsRequest {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// Which session, for every action but `list`; for `spawn`, what it is to be called.
+    /// The session, for every action but `list`; for `spawn`, the key of the new session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// For `spawn`: whose session it is to be; for `list`: only this agent's.
+    /// For `spawn`: the agent of the new session; for `list`: only sessions of this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// For `spawn`: what carries out its turns, `acp`, `cli` or `exec`; for `list`: only those.
+    /// For `spawn`: the backend that runs its turns, `acp`, `cli` or `exec`; for `list`: only sessions with this
+    /// backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
-    /// For `spawn`: what it is to its agent; for `list`: only those.
+    /// For `spawn`: the kind of session; for `list`: only sessions of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// For `spawn`: how long it lasts, `persistent` or `oneshot`.
+    /// For `spawn`: the lifetime, `persistent` or `oneshot`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// For `spawn`: the session right above it; without it, the one that asks. For `list`: only what is right below it.
+    /// For `spawn`: the parent session. Default: the requesting session. For `list`: only its direct children.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// For `spawn`: a name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// For `spawn`: what it is to do first.
+    /// For `spawn`: the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// For `spawn`: where its turns are carried out; absolute.
+    /// For `spawn`: the working directory of its turns, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// For `spawn`: with which model.
+    /// For `spawn`: the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// For `spawn`: how long a turn may take; for `wait`: how long to wait, up to 30000 milliseconds.
+    /// For `spawn`: the time limit of a turn; for `wait`: the longest wait, up to 30000 milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// For `spawn` with `acp`: how the agent is answered that asks before it does something.
+    /// For `spawn` with `acp`: the policy for the agent's permission requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
-    /// For `spawn`: where it was asked for.
+    /// For `spawn`: the conversation in the gateway that the session comes from.
     #[serde(default, deserialize_with = "known_origin", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// For `spawn`: with whom it speaks.
+    /// For `spawn`: the party that the session talks to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction: Option<Interaction>,
-    /// For `spawn`: whether it is shut in, so that it sees only itself and what it spawns.
+    /// For `spawn`: true to sandbox the session: it sees only itself and the sessions that it spawns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<bool>,
-    /// For `list`: only those in one of these states.
+    /// For `list`: only sessions in one of these states.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<SessionState>,
-    /// For `list`: only those whose key begins with this.
+    /// For `list`: only sessions whose key begins with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// For `list`, `history` and `entries`: the `next` of the page before.
+    /// For `list`, `history` and `entries`: the `next` value of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// For `list`, `history` and `entries`: at most so many.
+    /// For `list`, `history` and `entries`: the maximum number of items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// For `history` and `entries`: at most about so many bytes of text.
+    /// For `history` and `entries`: the approximate maximum size of the texts, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// For `history` and `entries`: whether the newest come first.
+    /// For `history` and `entries`: true for the newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest_first: Option<bool>,
-    /// For `send`: what is said.
+    /// For `send`: the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// For `send`: what it is to do if the session is busy.
+    /// For `send`: the treatment of the message if the session is busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_busy: Option<WhenBusy>,
-    /// For `wait`: which turn; without it, the one that is under way or was last.
+    /// For `wait`: the turn. Default: the running one, else the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
-    /// For `wait`: whether the caller sent the message and waits for its answer. Once it has that, nobody else is told; if
-    /// it goes away before, the work goes on in the background and is told as such.
+    /// For `wait`: true if the caller sent the message and waits for its answer. Once it has the answer, nobody
+    /// else is told; if it disconnects before, the turn goes on in the background and its end is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreground: Option<bool>,
-    /// For `close`: why, for people.
+    /// For `close`: the reason, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For `close`: whether its record and what was said in it are forgotten, so that its key can be used anew.
+    /// For `close`: true to remove its record and history as well, so that its key can be used again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discard: Option<bool>,
     /// For `set-mode`: the id of the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_mode: Option<String>,
-    /// For `answer`: which question, as `status` lists them.
+    /// For `answer`: the id of the permission request, as `status` lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// For `set-option`: the id of the option; for `answer`: the id of one of the answers that the agent offers.
+    /// For `set-option`: the id of the option; for `answer`: the id of one of the offered answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// For `set-option`: what it is set to.
+    /// For `set-option`: the new value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The session that asks. A caller that is bound to a session can name no other.
+    /// The requesting session. A caller that is bound to a session can name no other.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub requester: Option<String>,
-    /// Which sessions it may see; without it, as the settings say. A caller that is bound to a session can only see
-    /// less than that.
+    /// The sessions that the requester may see. Default: as the settings say. A caller that is bound to a session
+    /// can only reduce it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
-    /// Whether it is shut in; one that is recorded as shut in always is.
+    /// True to treat the requester as sandboxed; a session that is recorded as sandboxed always is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandboxed: Option<bool>,
-    /// The calling process. An agent that is started gets its PATH, and the variables that the agent's description passes
-    /// on. For our own command line: refused from everybody else.
+    /// The calling process. A started agent gets its PATH, and the variables that the agent's description passes
+    /// on. Only for our own command line: refused from all other clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub process: Option<Exact>,
 }
 
 impl SessionsRequest {
-    /// A request that says what to do, and nothing more.
+    /// Makes a request with an action and nothing else.
     pub fn new(action: Action) -> Self {
         Self {
             action,
@@ -222,7 +223,8 @@ impl SessionsRequest {
     }
 }
 
-/// An origin as it is asked for: what it has beside is refused, where a record of a later version is still read.
+/// The origin in a request: unknown fields are refused here, but not in records, which a later version may have
+/// written.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct AskedOrigin {
@@ -236,67 +238,67 @@ fn known_origin<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Origin>, D:
     Ok(asked.map(|AskedOrigin { channel, to, thread }| Origin { channel, to, thread }))
 }
 
-/// What `sessions` answers. What is not asked for is not there.
+/// The reply of `sessions`. Fields that do not belong to the action are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionsReply {
-    /// The session, as it is now: for `spawn`, `status`, `set-mode` and `set-option`.
+    /// For `spawn`, `status`, `set-mode` and `set-option`: the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionJson>,
-    /// For `list`: those there are, the newest first.
+    /// For `list`: the sessions, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<SessionJson>>,
-    /// For `history`: the turns. For `entries`: the turns that they are of, with the beginnings of their texts.
+    /// For `history`: the turns. For `entries`: the turns of the entries, with the beginnings of their texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Vec<TurnJson>>,
-    /// For `entries`: what happened.
+    /// For `entries`: the entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<Vec<EntryJson>>,
-    /// For `history`: what waits to be told to the session. It counts as told if the session itself reads it here.
+    /// For `history`: the session's waiting notices. They count as delivered if the session itself reads them here.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
     pub notices: Option<Vec<Notice>>,
-    /// For `list`, `history` and `entries`: what `after` is to be for the next page, if there is one.
+    /// For `list`, `history` and `entries`: the value of `after` for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// For `wait` and `cancel`: the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnJson>,
-    /// For `send`, and `spawn` with a task: what became of the message.
+    /// For `send`, and `spawn` with a task: the delivery of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<Sent>,
-    /// For `close`: what was ended.
+    /// For `close`: the sessions and runs that were ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<ClosedJson>,
 }
 
-/// What became of a message.
+/// The delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Delivery {
-    /// It began a turn.
+    /// The message began a turn.
     Started,
-    /// It waits for its turn.
+    /// The message is queued.
     Queued,
-    /// It reached the turn that is under way.
+    /// The message was passed to the running turn.
     Steered,
 }
 
-/// A message that was taken.
+/// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sent {
-    /// What became of it.
+    /// The delivery.
     pub delivery: Delivery,
-    /// The turn that it is or will be.
+    /// The turn of the message, now or later.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub turn_id: TurnId,
-    /// How many messages come before it.
+    /// The number of messages before it in the queue.
     pub ahead: u64,
-    /// What is different from what was asked.
+    /// The difference between the request and its execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -306,127 +308,126 @@ pub struct Sent {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionJson {
-    /// Whose it is and how it is.
+    /// The session's row: ownership and state.
     #[serde(flatten)]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub row: SessionRow,
-    /// What people call it.
+    /// The label.
     pub label: Option<String>,
-    /// What the agent itself calls the conversation.
+    /// The agent's own id of the conversation.
     pub agent_session_id: Option<String>,
-    /// How many turns it has had, the active one too.
+    /// The number of turns, including a running one.
     pub turns: u64,
-    /// How many messages wait.
+    /// The number of queued messages.
     pub queued: u64,
-    /// For `status`: the turn that is under way.
+    /// For `status`: the running turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_turn: Option<TurnJson>,
-    /// For `status`: its runs that have not ended, at most a hundred of them.
+    /// For `status`: the live runs, at most a hundred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub live_runs: Option<Vec<RunId>>,
-    /// For `status` of an ACP agent's session: what it asks before it goes on.
+    /// For `status` of an ACP agent's session: the open permission requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Approval>,
-    /// For `status` of an ACP agent's session: the adapter that is there, if one is.
+    /// For `status` of an ACP agent's session: the live adapter, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterJson>,
 }
 
-/// An ACP agent's process, which goes on from turn to turn, and what it says of itself.
+/// An ACP agent's adapter process, which lives from turn to turn, and its own information.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterJson {
-    /// Its run.
+    /// The run's id.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub run_id: RunId,
-    /// The agent's name and version, as it says.
+    /// The agent's name and version, as the agent reports them.
     pub agent: Option<String>,
-    /// What it calls the conversation.
+    /// The agent's own id of the conversation.
     pub agent_session_id: Option<String>,
-    /// Whether another process of it can go on with the conversation.
+    /// True if a new adapter process can resume the conversation.
     pub resumes: bool,
-    /// The mode in which it works.
+    /// The present mode.
     pub mode: Option<String>,
-    /// Its modes: ids and names.
+    /// The available modes: ids and names.
     pub modes: Vec<Named>,
-    /// Its own options and what they are set to, as the protocol has them.
+    /// The agent's options and their values, in the protocol's own form.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub options: Vec<Value>,
 }
 
-/// Something with an id, and a name for people.
+/// An id with a name for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Named {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// What people call it.
+    /// The name.
     pub name: String,
 }
 
-/// Something that happened in a session. One that is under way may be told again under its number, when more has become
-/// of it.
+/// An entry of a session's history. An entry in progress may be sent again under its number with new content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EntryJson {
-    /// Its place in the history; the first is 1.
+    /// The entry's number in the history; the first is 1.
     pub number: u64,
-    /// In which turn.
+    /// The turn.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub turn_id: Option<TurnId>,
-    /// When it began.
+    /// The time when it began.
     pub at_ms: u64,
     /// `user`, `agent`, `thought`, `tool`, `plan`, `permission`, `mode`, `usage` or `note`.
     pub kind: String,
-    /// More of that, in the protocol's own form.
+    /// The content, in the protocol's own form.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub body: Value,
 }
 
-/// A turn: what was said to a session and what came of it.
+/// A turn: a message to a session, and the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnJson {
-    /// What it is called.
+    /// The turn's id.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub turn_id: TurnId,
-    /// Which of its session's turns it is; the first is 1.
+    /// The turn's number in its session; the first is 1.
     pub number: u64,
-    /// How it is.
+    /// The state.
     pub state: TurnState,
-    /// Why it stopped, if an ACP agent carried it out.
+    /// The reason why an ACP agent stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Who asked.
+    /// The sender of the message.
     pub asked_by: String,
-    /// What was said.
+    /// The message.
     pub message: String,
-    /// How many bytes of that are left out after it.
+    /// The number of bytes that are cut off the message.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub message_cut_bytes: u64,
-    /// What the agent said at last.
+    /// The agent's final text.
     pub text: Option<String>,
-    /// How many bytes of that are left out after it.
+    /// The number of bytes that are cut off the text.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub text_cut_bytes: u64,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// The run that carries it out, whose whole output `tenure logs` shows.
+    /// The run of the turn; `tenure logs` shows its whole output.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub run_id: Option<RunId>,
-    /// When it was said.
+    /// The time when the message was sent.
     pub sent_at_ms: u64,
-    /// When the turn began.
+    /// The time when the turn began.
     pub began_at_ms: u64,
-    /// When it ended.
+    /// The time when the turn ended.
     pub ended_at_ms: Option<u64>,
 }
 
-/// What was ended with a session.
+/// The sessions, runs and processes that were ended with a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -434,13 +435,13 @@ pub struct ClosedJson {
     /// The sessions, in the order in which they were closed.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub closed: Vec<SessionKey>,
-    /// The runs that were ended with them.
+    /// The runs that were ended.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub runs: Vec<RunId>,
-    /// The sessions' runs of which not every process is known to be gone, also if they ended before.
+    /// The runs of these sessions of which some process may still be alive, including runs that ended before.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub unconfirmed: Vec<RunId>,
-    /// What names one of them and was left alone.
+    /// The sessions that claim to belong to a closed one, and were left alone.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub left: Vec<LeftAlone>,
     /// The processes of imported sessions: each was ended because it was proven to be the recorded one, or left alone.
@@ -458,15 +459,15 @@ pub struct ClosedProcess {
     pub key: SessionKey,
     /// The recorded pid.
     pub pid: i32,
-    /// What is known of it: `gone`, `pid-reused`, `verified` or `unverified`.
+    /// The evidence about it: `gone`, `pid-reused`, `verified` or `unverified`.
     pub process: LegacyProcess,
-    /// How that is known, for people: the proof of one that was ended.
+    /// The reason for that, for people; for an ended process, the proof.
     pub why: String,
-    /// Everybody of its tree that was told to end.
+    /// The processes of its tree that were signalled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub ended: Vec<ProcessNote>,
-    /// Those of them that are still alive.
+    /// The signalled processes that are still alive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub survivors: Vec<ProcessNote>,

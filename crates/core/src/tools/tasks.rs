@@ -1,82 +1,82 @@
-//! `tasks`: what is asked of tasks, and what is answered.
+//! `tasks`: manages tasks.
 
 use crate::ids::TaskId;
 use crate::session::Visibility;
 use crate::task::{Finding, Kind, NoticeKey, NotifyPolicy, Status, TaskRow};
 use serde::{Deserialize, Serialize};
 
-/// What is to be done.
+/// The action of `tasks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Which tasks there are.
+    /// List the tasks.
     List,
-    /// How one is.
+    /// Show a task.
     Show,
-    /// What of it is told from now on.
+    /// Change the notices that the owner gets.
     Notify,
-    /// End what it tracks.
+    /// Cancel the task's work.
     Cancel,
-    /// Try again to tell its owner.
+    /// Retry the delivery of the task's notice.
     Retry,
-    /// Say that its owner has heard how it ended: for who listens to events.
+    /// Acknowledge the end of the task: for owners who follow the event stream.
     Acknowledge,
-    /// What is wrong with tasks.
+    /// Find problems of tasks.
     Audit,
-    /// Close, tell and forget what is due; only said, unless `apply`.
+    /// Mark lost tasks, repair and remove; only reported, unless `apply`.
     Maintenance,
-    /// Discard all tasks and their notices, and nothing else; only said, unless `apply`.
+    /// Discard all tasks and their notices, and nothing else; only reported, unless `apply`.
     Reset,
 }
 
-/// What `tasks` is asked.
+/// The request of `tasks`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TasksRequest {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// Which task: its id, the id of its run, a unique beginning of either, or a session's key, which means
-    /// the task of that session that is under way, else its newest.
+    /// The task: its id, the id of its run, a unique prefix of either, or a session's key, which means the running
+    /// task of that session, else its newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookup: Option<String>,
-    /// For `list`: only those that are so.
+    /// For `list`: only tasks with one of these statuses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<Status>,
-    /// For `list`: only of this kind.
+    /// For `list`: only tasks of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// For `list`: only those that this session owns.
+    /// For `list`: only tasks that this session owns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// For `list`: the `next` of the page before.
+    /// For `list`: the `next` value of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// For `list`: at most so many.
+    /// For `list`: the maximum number of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// For `notify`: what of it is told.
+    /// For `notify`: the notices that the owner gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<NotifyPolicy>,
-    /// For `maintenance`: whether it is done, not only said.
+    /// For `maintenance` and `reset`: true to act, not only to report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apply: Option<bool>,
-    /// The session that asks. A caller that is bound to a session can name no other.
+    /// The requesting session. A caller that is bound to a session can name no other.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub requester: Option<String>,
-    /// Which sessions it may see; without it, as the settings say.
+    /// The sessions that the requester may see. Default: as the settings say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
-    /// Whether it is shut in; one that is recorded as shut in always is.
+    /// True to treat the requester as sandboxed; a session that is recorded as sandboxed always is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandboxed: Option<bool>,
 }
 
 impl TasksRequest {
-    /// A request that says what to do, and nothing more.
+    /// Makes a request with an action and nothing else.
     pub fn new(action: Action) -> Self {
         Self {
             action,
@@ -95,104 +95,104 @@ impl TasksRequest {
     }
 }
 
-/// What `tasks` answers. What is not asked for is not there.
+/// The reply of `tasks`. Fields that do not belong to the action are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TasksReply {
-    /// The task, as it is now: for `show`, `notify`, `cancel`, `retry` and `acknowledge`.
+    /// For `show`, `notify`, `cancel`, `retry` and `acknowledge`: the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub task: Option<TaskRow>,
-    /// For `show`: what its owner was told of it and is to be told, the oldest first.
+    /// For `show`: the notices to its owner, sent or due, the oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<Vec<TaskNotice>>,
-    /// For `list`: those there are, the newest first.
+    /// For `list`: the tasks, the newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
     pub tasks: Option<Vec<TaskRow>>,
-    /// For `list`: what `after` is to be for the next page, if there is one.
+    /// For `list`: the value of `after` for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// For `audit`: what is wrong; nothing, if it is empty.
+    /// For `audit`: the problems; empty if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<TaskFinding>>,
-    /// For `maintenance`: what is due, or was done.
+    /// For `maintenance`: the work that is due, or was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<Maintenance>,
-    /// For `reset`: what would be discarded, or was.
+    /// For `reset`: the number of items that would be discarded, or were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<TaskReset>,
 }
 
-/// A notice of a task: what became of it, and why.
+/// A notice of a task, with its delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskNotice {
-    /// What it is called.
+    /// The notice's key.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: NoticeKey,
-    /// What it is for: `change`, `terminal` or `correction`.
+    /// The purpose: `change`, `terminal` or `correction`.
     pub purpose: String,
-    /// On which channel; none for one that went to the owner's queue at once.
+    /// The channel; none for a notice that went directly to the owner's queue.
     pub channel: Option<String>,
-    /// What became of it: `due`, `queued`, `delivered`, `taken`, `acknowledged`, `dropped` or `failed`.
+    /// The state: `due`, `queued`, `delivered`, `taken`, `acknowledged`, `dropped` or `failed`.
     pub state: String,
-    /// How often its channel was tried.
+    /// The number of delivery attempts.
     pub attempts: u64,
-    /// When it was made.
+    /// The time when it was created.
     pub created_at_ms: u64,
-    /// When its channel is tried next.
+    /// The time of the next attempt.
     pub next_at_ms: Option<u64>,
-    /// When that became of it.
+    /// The time when it got this state.
     pub settled_at_ms: Option<u64>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<String>,
 }
 
-/// Something that is wrong with a task.
+/// A problem of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskFinding {
-    /// Which task.
+    /// The task.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub task_id: TaskId,
-    /// What.
+    /// The problem.
     #[serde(flatten)]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub finding: Finding,
 }
 
-/// What is due.
+/// The work of a maintenance.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Maintenance {
-    /// Whether it was done.
+    /// True if it was done.
     pub applied: bool,
-    /// Those that are given up, because nothing is behind them any more.
+    /// The tasks that are given up, because nothing backs them any more.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub lost: Vec<TaskId>,
-    /// Those that have ended and would never go: from now on they will.
+    /// The ended tasks that had no time of removal, and get one.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub reconciled: Vec<TaskId>,
-    /// How many are forgotten.
+    /// The number of removed tasks.
     pub pruned: u64,
 }
 
-/// What a reset discards: task state alone.
+/// The task state that a reset discards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TaskReset {
-    /// Whether it was done.
+    /// True if it was done.
     pub applied: bool,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub tasks: u64,
-    /// How many of them are not over: what they track goes on.
+    /// The number of tasks that have not ended. Their work goes on.
     pub active: u64,
-    /// How many notices nobody has got yet.
+    /// The number of undelivered notices.
     pub notices: u64,
 }

@@ -1,15 +1,15 @@
-//! The stop ladder: ask to leave, wait the grace, kill, and after `give_up` ask who is still there. It only
-//! ever goes up, and for the same processes all the way.
+//! The stop ladder: SIGTERM, the grace, SIGKILL, and after `give_up` the names of the survivors. It only climbs,
+//! and for the same processes all the way.
 
 use super::Do;
 use crate::defaults::SETTLE;
 use crate::limits::Limits;
 use std::time::Duration;
 
-/// Whom a stop is for.
+/// The processes that a stop is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Whom {
-    /// Everybody of the boundary.
+    /// All processes of the boundary.
     All,
     /// The run's own session; escapees are spared.
     Session,
@@ -23,15 +23,15 @@ pub(super) struct Ladder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rung {
-    /// Nobody is to leave, or all have left.
+    /// Nothing is being stopped, or all are gone.
     Ground,
-    /// They should be gone without being asked: nobody was seen, or they finish what the root began.
+    /// No signal yet: no process was seen, or the leftovers may finish the root's work.
     Wait { until: Duration },
-    /// Asked to leave.
+    /// SIGTERM was sent.
     Term { until: Duration },
-    /// Being killed.
+    /// SIGKILL is sent, repeatedly.
     Kill { until: Duration },
-    /// Given up: the survivors' names are awaited, for as long as it takes.
+    /// Given up: waits for the survivors' names, without a limit.
     Look,
 }
 
@@ -52,8 +52,8 @@ impl Ladder {
         Do::Nothing
     }
 
-    /// Somebody outlived a root that ended by itself, and may be about to finish: what the root wrote last is
-    /// still on its way through a `tee`.
+    /// Gives leftovers of a root that exited by itself a moment to finish: the root's last output may still be on
+    /// its way through a `tee`.
     pub(super) fn settle(&mut self, limits: &Limits, now: Duration) -> Do {
         if limits.grace.is_zero() {
             return self.kill(limits, now);
@@ -62,7 +62,7 @@ impl Ladder {
         Do::Nothing
     }
 
-    /// A grace of zero skips this rung.
+    /// Sends SIGTERM; a grace of zero skips this rung.
     pub(super) fn term(&mut self, limits: &Limits, now: Duration) -> Do {
         if limits.grace.is_zero() {
             return self.kill(limits, now);
@@ -76,7 +76,7 @@ impl Ladder {
         Do::Kill(self.whom)
     }
 
-    /// The time of this rung is over.
+    /// Climbs to the next rung, because the time of this one has passed.
     pub(super) fn climb(&mut self, limits: &Limits, now: Duration) -> Do {
         match self.rung {
             Rung::Wait { .. } => self.term(limits, now),
@@ -89,7 +89,7 @@ impl Ladder {
         }
     }
 
-    /// Skips what is left of the grace.
+    /// Skips the rest of the grace.
     pub(super) fn hasten(&mut self, limits: &Limits, now: Duration) -> Do {
         match self.rung {
             Rung::Wait { .. } | Rung::Term { .. } => self.kill(limits, now),

@@ -1,12 +1,12 @@
-//! One stretch of silence: when it has lasted too long and, where CPU and I/O count as activity, whether the
-//! tree worked meanwhile. The tree is measured at half the limit and at the limit, and only then.
+//! A stretch of silence: its limit and, if CPU and I/O count as activity, the tree's work during it. The tree is
+//! measured at half the limit and at the limit, and only then.
 
 use super::Alarm;
 use crate::defaults::{ACTIVE_CPU_PERCENT, ACTIVE_IO_BYTES};
 use crate::limits::Activity;
 use std::time::Duration;
 
-/// What the tree has used since it started.
+/// The resources that the tree has used since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time.
@@ -23,7 +23,7 @@ pub(super) struct Silence {
     samples: Samples,
 }
 
-/// How far the measuring is. While an answer is awaited there is no deadline and nothing is asked again.
+/// The progress of the measurements. While a result is awaited there is no deadline, and no other one is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Samples {
     None,
@@ -37,7 +37,7 @@ impl Silence {
         Self { limit, activity, since: now, samples: Samples::None }
     }
 
-    /// Something was heard: what was measured belongs to a silence that is over.
+    /// Restarts the silence after output. Earlier measurements belong to a silence that is over.
     pub(super) fn restart(&mut self, now: Duration) {
         self.since = now;
         self.samples = Samples::None;
@@ -50,7 +50,8 @@ impl Silence {
             (Activity::Cpu, Samples::None) => {
                 Some((self.since.saturating_add(self.limit / 2), Alarm::Sample))
             }
-            // A first answer that came late must not leave too short a time to be judged by.
+            // If the first result came late, the second must not follow so soon that the interval is too short to
+            // judge.
             (Activity::Cpu, Samples::First { at, .. }) => {
                 Some((end.max(at.saturating_add(self.limit / 4)), Alarm::Sample))
             }
@@ -58,7 +59,7 @@ impl Silence {
         }
     }
 
-    /// A measurement was asked for.
+    /// Notes that a measurement was requested.
     pub(super) fn ask(&mut self) {
         self.samples = match self.samples {
             Samples::None | Samples::FirstAsked => Samples::FirstAsked,
@@ -68,10 +69,10 @@ impl Silence {
         };
     }
 
-    /// Takes in a measurement; whether the tree was idle for too long.
+    /// Takes a measurement; returns true if the tree was idle for too long.
     pub(super) fn sampled(&mut self, usage: Usage, now: Duration) -> bool {
         match self.samples {
-            // The answer to a question that output has made pointless.
+            // The result of a request that output has made pointless.
             Samples::None | Samples::First { .. } => false,
             Samples::FirstAsked => {
                 self.samples = Samples::First { usage, at: now };
@@ -86,8 +87,8 @@ impl Silence {
     }
 }
 
-/// Returns true if a tree worked between two measurements. Totals can shrink when a process leaves the tree: that is no
-/// work.
+/// Returns true if a tree worked between two measurements. Totals can shrink when a process leaves the tree: that
+/// is no work.
 pub fn worked(first: Usage, last: Usage, within: Duration) -> bool {
     let cpu = last.cpu.saturating_sub(first.cpu).as_nanos();
     let io = last.io_bytes.saturating_sub(first.io_bytes);

@@ -1,4 +1,4 @@
-//! Scripts for the decider: what is seen and when, against what is due.
+//! Scripts for the decider: sightings with their times, and the steps that must follow.
 
 mod escapes;
 mod limits;
@@ -7,16 +7,16 @@ mod starting;
 mod stopping;
 mod worlds;
 
-use super::{Do, Left, Policy, Seen, Usage, Watch, Whom};
+use super::{Do, Left, Seen, Usage, Watch, Whom};
 use crate::ending::{Cause, Exit, ProcessNote, Reason, SpawnError, Termination};
 use crate::limits::{Activity, Limits};
-use crate::spec::{OnEscape, Orphan};
+use crate::spec::{OnEscape, Orphan, RunOptions};
 use crate::state::State;
 use std::time::Duration;
 
 /// A grace of 5 s, 10 s to give up, an orphan grace of 60 s, no limits.
-fn unlimited() -> Policy {
-    Policy {
+fn unlimited() -> RunOptions {
+    RunOptions {
         limits: Limits {
             overall: None,
             no_output: None,
@@ -25,31 +25,30 @@ fn unlimited() -> Policy {
             give_up: seconds(10),
             orphan_grace: seconds(60),
         },
-        on_escape: OnEscape::Fail,
-        orphan: Orphan::Terminate,
+        ..RunOptions::default()
     }
 }
 
-fn limited(edit: impl FnOnce(&mut Limits)) -> Policy {
-    let mut policy = unlimited();
-    edit(&mut policy.limits);
-    policy
+fn limited(edit: impl FnOnce(&mut Limits)) -> RunOptions {
+    let mut options = unlimited();
+    edit(&mut options.limits);
+    options
 }
 
 fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// Shows a script, each sighting with its time in milliseconds, to a new watch.
-fn play<const N: usize>(policy: Policy, script: [(u64, Seen); N]) -> (Watch, [Do; N]) {
-    let mut watch = Watch::new(policy);
+/// Feeds a script, each sighting with its time in milliseconds, to a new watch.
+fn play<const N: usize>(options: RunOptions, script: [(u64, Seen); N]) -> (Watch, [Do; N]) {
+    let mut watch = Watch::new(options);
     let due = script.map(|(at, seen)| watch.see(seen, Duration::from_millis(at)));
     (watch, due)
 }
 
-/// The ending that a script leads to with its last sighting, and not before.
-fn ending<const N: usize>(policy: Policy, script: [(u64, Seen); N]) -> Termination {
-    let (watch, due) = play(policy, script);
+/// Returns the ending of a script, which must come with its last sighting and not before.
+fn ending<const N: usize>(options: RunOptions, script: [(u64, Seen); N]) -> Termination {
+    let (watch, due) = play(options, script);
     let finishes = due.iter().filter(|due| matches!(due, Do::Finish(_))).count();
     assert_eq!((watch.state(), finishes, watch.wake_at()), (State::Exited, 1, None));
     match due.into_iter().next_back() {
@@ -62,7 +61,7 @@ fn process(pid: i32) -> ProcessNote {
     ProcessNote { pid, exe: None }
 }
 
-/// The root's end with so many leftovers and these escapees.
+/// The exit of the root with so many leftovers and these escapees.
 fn left(leftovers: u32, escapees: &[i32]) -> Seen {
     let escapees = escapees.iter().copied().map(process).collect();
     Seen::RootExited { exit: Exit::Code(0), left: Left { leftovers, escapees, ..Left::default() } }

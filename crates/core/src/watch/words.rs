@@ -1,33 +1,20 @@
-//! What the keeper reports to the decider, and what that answers.
+//! The sightings that the keeper reports to the decider, and the steps that the decider returns.
 
 use super::{Usage, Whom};
 use crate::ending::{Exit, ProcessNote, SpawnError, Termination};
-use crate::limits::Limits;
-use crate::spec::{OnEscape, Orphan};
 
-/// The parts of a spec that decide how its run ends.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Policy {
-    /// How long everything may take.
-    pub limits: Limits,
-    /// What becomes of escapees.
-    pub on_escape: OnEscape,
-    /// What becomes of the run when its owner is lost.
-    pub orphan: Orphan,
-}
-
-/// Who is alive beside a root that has exited.
+/// The processes that are alive when the root has exited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Left {
-    /// How many in the run's own session.
+    /// The number of processes in the run's own session.
     pub leftovers: u32,
-    /// The first of those.
+    /// The first of those processes.
     pub leftover_processes: Vec<ProcessNote>,
-    /// Who is outside it.
+    /// The processes outside the session.
     pub escapees: Vec<ProcessNote>,
 }
 
-/// What the keeper saw.
+/// A sighting of the keeper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// The command executes.
@@ -38,19 +25,19 @@ pub enum Seen {
     Output,
     /// The answer to [`Do::Sample`].
     Sampled(Usage),
-    /// The root is a zombie, not reaped yet. Told before [`Seen::Empty`], or its exit stays unknown.
+    /// The root is a zombie, not reaped yet. Reported before [`Seen::Empty`], or its exit stays unknown.
     RootExited {
-        /// How it ended.
+        /// The root's exit.
         exit: Exit,
-        /// Who is alive beside it.
+        /// The processes that are alive beside it.
         left: Left,
     },
-    /// A client asks for the end.
+    /// A client cancels the run.
     Cancel {
-        /// Without the grace.
+        /// True to skip the grace.
         now: bool,
     },
-    /// A foreground caller is connected: the run is its own until it goes, whoever else does.
+    /// A foreground caller is connected: it owns the run until it disconnects, whatever other connections do.
     CallerHere,
     /// The foreground caller's connection ended.
     CallerGone,
@@ -60,13 +47,13 @@ pub enum Seen {
     HolderBack,
     /// The lease holder leaves on purpose: until one is back, its absence does not count.
     HolderReleased,
-    /// Whoever took the lease from a lost owner ends the run, as it was asked for.
+    /// The daemon that took the lease from a lost owner ends the run, as the run's orphan policy demands.
     Abandoned,
-    /// The run's directory was deleted: nobody can reach the run or learn how it ended.
+    /// The run's directory was deleted: nobody can reach the run or learn its ending.
     DirectoryDeleted,
     /// SIGTERM, SIGHUP or SIGINT reached the keeper itself.
     Told,
-    /// Of [`super::Watch::whom`] nobody is alive.
+    /// No process of [`super::Watch::whom`] is alive.
     Empty,
     /// The answer to [`Do::Look`].
     Alive(Vec<ProcessNote>),
@@ -74,20 +61,20 @@ pub enum Seen {
     Tick,
 }
 
-/// What is due now.
+/// The step that is due.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Do {
-    /// Nothing but to go on watching.
+    /// Continue to watch.
     Nothing,
-    /// Measure the tree and answer with [`Seen::Sampled`].
+    /// Measure the tree and report [`Seen::Sampled`].
     Sample,
-    /// Ask them to leave.
+    /// Send SIGTERM.
     Term(Whom),
-    /// Kill them, again and again until [`Seen::Empty`] or the next word.
+    /// Send SIGKILL, again and again until [`Seen::Empty`] or the next step.
     Kill(Whom),
-    /// Name the survivors with [`Seen::Alive`].
+    /// Report the survivors' names as [`Seen::Alive`].
     Look,
-    /// It has ended: drain the output, write the ending, tell. Said once in a run's life (I3).
+    /// Drain the output, write the ending, tell. Returned once in a run's life (I3).
     Finish(Box<Termination>),
 }

@@ -57,27 +57,27 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<Frame<'_, T>>,
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ask;
+    use super::super::KeeperRequest;
     use super::*;
 
     #[test]
     fn a_frame_reads_back_as_sent() {
-        let ask = Ask::Stdin { offset: 7, eof: true };
+        let ask = KeeperRequest::Stdin { offset: 7, eof: true };
         let frame = encode(&ask, b"bytes");
-        let (head, body, taken) = decode::<Ask>(&frame).unwrap().unwrap();
+        let (head, body, taken) = decode::<KeeperRequest>(&frame).unwrap().unwrap();
         assert_eq!((head, body, taken), (ask, &b"bytes"[..], frame.len()));
     }
 
     #[test]
     fn a_frame_cut_anywhere_waits_for_more() {
-        let frame = encode(&Ask::Status, b"body");
+        let frame = encode(&KeeperRequest::Status, b"body");
         for len in 0..frame.len() {
-            assert!(decode::<Ask>(&frame[..len]).unwrap().is_none(), "{len}");
+            assert!(decode::<KeeperRequest>(&frame[..len]).unwrap().is_none(), "{len}");
         }
     }
 
     #[test]
     fn a_frame_that_claims_too_much_is_refused_before_it_is_stored() {
-        assert!(matches!(decode::<Ask>(&[0xff; 8]), Err(BadFrame::TooLarge { .. })));
+        assert!(matches!(decode::<KeeperRequest>(&[0xff; 8]), Err(BadFrame::TooLarge { .. })));
     }
 }

@@ -1,5 +1,5 @@
-//! The refusals that whoever is refused acts on. On the wire there is only their text, and keepers of every age say it:
-//! each is frozen, and stands beside what recognises it.
+//! The refusals that have a meaning for the refused program. On the wire there is only their text, and keepers of
+//! every version send it: each is frozen, and is beside the function that recognises it.
 
 use super::VERSION;
 
@@ -9,17 +9,17 @@ const OVER: &str = " is over: the lease is at ";
 const NOT_ENTITLED: &str = "this run belongs to another installation";
 const STILL_HELD: &str = "the present holder's lease stands";
 
-/// Said to one who says hello in a version that this keeper does not know. It may try an older one.
+/// The refusal of a hello in a version that this keeper does not know. The client may try an older one.
 pub fn other_version(theirs: u32) -> String {
     format!("{SPEAKS}{VERSION} of its wire, not {theirs}")
 }
 
-/// Whether that was said, by a keeper of any version.
+/// Returns true for that refusal, by a keeper of any version.
 pub fn is_other_version(why: &str) -> bool {
     why.starts_with(SPEAKS)
 }
 
-/// Said to a holder that comes with an older epoch than the lease has (I5).
+/// The refusal of a holder with an older epoch than the lease has (I5).
 pub fn epoch_over(epoch: u64, current: u64) -> String {
     format!("epoch {epoch}{OVER}{current}")
 }
@@ -29,17 +29,17 @@ pub fn current_epoch(why: &str) -> Option<u64> {
     why.strip_prefix("epoch ")?.split_once(OVER)?.1.parse().ok()
 }
 
-/// Said to a holder when another comes with a newer epoch (I5).
+/// The message to a holder when another one comes with a newer epoch (I5).
 pub fn taken_over(epoch: u64) -> String {
     format!("{TAKEN_OVER}{epoch}")
 }
 
-/// Said to a holder that has neither the run's instance nor its registry: a copy, or a stranger.
+/// The refusal of a holder that has neither the run's instance nor its registry: a copy, or a stranger.
 pub fn not_entitled() -> String {
     format!("{NOT_ENTITLED}, and is held only by that one or by a daemon that shares its registry")
 }
 
-/// Said to a daemon that asks for a run that its present holder keeps.
+/// The refusal of a daemon that asks for a run that its present holder keeps.
 pub fn still_held() -> String {
     STILL_HELD.to_owned()
 }
@@ -49,7 +49,7 @@ pub fn is_not_handed_over(why: &str) -> bool {
     why.starts_with(NOT_ENTITLED) || why.starts_with(STILL_HELD)
 }
 
-/// Whether either was said: the lease is another's.
+/// Returns true for a refusal that means that another holder has the lease.
 pub fn is_lease_lost(why: &str) -> bool {
     why.starts_with(TAKEN_OVER) || why.strip_prefix("epoch ").is_some_and(|rest| rest.contains(OVER))
 }

@@ -10,7 +10,7 @@ fn line(words: &[&str]) -> String {
     String::from_utf16(&join(&wide(words[0]), &arguments).expect("a line")).expect("text")
 }
 
-/// The rules as Microsoft documents them ("Parsing C command-line arguments").
+/// Splits a line by the rules that Microsoft documents ("Parsing C command-line arguments").
 fn split(line: &[u16]) -> Vec<Vec<u16>> {
     let mut rest = line.iter().copied().peekable();
     let mut program = Vec::new();
@@ -65,7 +65,7 @@ fn a_line_for_the_command_interpreter_goes_to_it_as_it_was_written() {
         line(&[cmd, "/d", "/s", "/c", r#"echo "a b" & dir C:\"#]),
         r#""C:\Windows\System32\CMD.EXE" /d /s /c "echo "a b" & dir C:\""#
     );
-    // What is said in another way is quoted as for every other program.
+    // Any other form is quoted as for every other program.
     assert_eq!(line(&["cmd", "/c", r#"a "b""#]), r#""cmd" /c "a \"b\"""#);
     assert_eq!(line(&["mycmd", "/d", "/s", "/c", "a b"]), r#""mycmd" /d /s /c "a b""#);
 }
@@ -109,7 +109,7 @@ fn a_batch_file_is_known_under_every_spelling_that_windows_takes() {
     }
 }
 
-/// Words made of what quoting is about, and of everything else.
+/// Generates words with many quotes, backslashes and blanks.
 pub(crate) fn words() -> impl Strategy<Value = Vec<Vec<u16>>> {
     let unit = prop_oneof![
         3 => Just(QUOTE),

@@ -1,11 +1,11 @@
-//! What a process waits for, as the kernel shows it: the system call that each of its threads is in.
+//! The system call that each thread of a process is blocked in, as the kernel shows it.
 
 use crate::linux::stat::{Stat, is_gone};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::{fs, io};
 use tenure_core::wire::BlockedView;
 
-/// Where a run's input comes from, as its processes see it.
+/// The source of a run's input, as its processes see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Input {
     /// The pipe with this inode.
@@ -14,11 +14,11 @@ pub(crate) enum Input {
     Terminal { device: u64, foreground: i32 },
 }
 
-/// What this process is in; `None` if it is gone.
+/// Returns the calls that a process is blocked in; `None` if it is gone.
 pub(crate) fn look(pid: i32, input: Option<Input>) -> Option<BlockedView> {
     let stat = Stat::read(pid).ok()??;
     if matches!(stat.state, 'T' | 't') {
-        // It reads again when it is continued; until then nothing that it is given is taken.
+        // A stopped process reads again when it is continued; until then it takes no input.
         return Some(BlockedView { pid, syscall: "stopped".to_owned(), waits_for_input: Some(false) });
     }
     let mut syscall = String::new();
@@ -36,12 +36,13 @@ pub(crate) fn look(pid: i32, input: Option<Input>) -> Option<BlockedView> {
     Some(BlockedView { pid, syscall, waits_for_input: waits })
 }
 
-/// Judges a thread whose call cannot be read. One that ended between the listing and the reading waits for nothing.
+/// Judges a thread whose call cannot be read. A thread that ended between the listing and the reading waits for
+/// nothing.
 fn unread(error: &io::Error) -> Option<bool> {
     is_gone(error).then_some(false)
 }
 
-/// Somebody waits if one does; it cannot be told if one cannot be told.
+/// Combines two threads: the process waits if one of them does; it is unknown if one of them is.
 pub(crate) fn either(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(true), _) | (_, Some(true)) => Some(true),
@@ -50,7 +51,7 @@ pub(crate) fn either(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     }
 }
 
-/// One thread's call: its name, and whether it waits for the input alone.
+/// Returns the name of a thread's call, and true if it waits for the input alone.
 fn judge(pid: i32, text: &str, input: Option<Input>, stat: &Stat) -> (String, Option<bool>) {
     let mut words = text.split_ascii_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()).filter(|&n| n >= 0) else {
@@ -77,7 +78,7 @@ fn is_input(pid: i32, fd: u64, input: Input, stat: &Stat) -> bool {
     let Ok(found) = fs::metadata(format!("/proc/{pid}/fd/{fd}")) else { return false };
     match input {
         Input::Pipe { inode } => found.ino() == inode,
-        // A terminal opened as /dev/tty is the controlling one, which a run has no other of.
+        // A terminal opened as /dev/tty is the controlling one, and a run has no other.
         Input::Terminal { device, foreground } => {
             let is_tty = found.rdev() == device || found.rdev() == libc::makedev(5, 0);
             is_tty && stat.group == foreground
@@ -85,7 +86,7 @@ fn is_input(pid: i32, fd: u64, input: Input, stat: &Stat) -> bool {
     }
 }
 
-/// The descriptors that a select waits to read from, out of the process's memory.
+/// Reads the descriptors that a select waits to read from out of the process's memory.
 fn selected(pid: i32, args: &[u64]) -> Option<Vec<u64>> {
     let &[count, readable, writable, ..] = args else { return None };
     if readable == 0 || writable != 0 && !read_set(pid, writable, count)?.is_empty() {
@@ -102,13 +103,13 @@ fn read_set(pid: i32, address: u64, count: u64) -> Option<Vec<u64>> {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Waits to take from one descriptor, the first argument.
+    /// Waits to read one descriptor, the first argument.
     Read,
     /// Waits on a set of descriptors in memory.
     Select,
-    /// May wait on many things; what they are is not looked up.
+    /// May wait for many things, which are not looked up.
     Many,
-    /// Waits for something that is no input.
+    /// Waits for something other than input.
     Other,
 }
 

@@ -1,19 +1,20 @@
-//! Listing the children of a process, and keeping one from having more.
+//! Lists the children of a process, and keeps a process from having more.
 
 use super::stat;
 use super::{all_pids, exists};
 use crate::process::Process;
 use rustix::fd::AsFd;
 
-/// Also those that were cloned.
+/// Waits for cloned children as well.
 pub(crate) const ANY_CHILD: libc::c_int = libc::__WALL;
 
-/// The direct children of a process: from the kernel's list, or from everybody's parent where it keeps none.
+/// Returns the direct children of a process: from the kernel's list or, if there is none, from the parents of all
+/// processes.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     children_listed(pid).unwrap_or_else(|| children_scanned(pid))
 }
 
-/// `None`: this kernel has no such list.
+/// Returns the kernel's list of children; `None` if this kernel has no such lists.
 pub(crate) fn children_listed(pid: i32) -> Option<Vec<i32>> {
     let tasks = format!("/proc/{pid}/task");
     let Ok(threads) = std::fs::read_dir(&tasks) else { return Some(Vec::new()) };
@@ -21,7 +22,7 @@ pub(crate) fn children_listed(pid: i32) -> Option<Vec<i32>> {
     for thread in threads.flatten() {
         match std::fs::read_to_string(thread.path().join("children")) {
             Ok(text) => found.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok())),
-            // The thread ended meanwhile, or there is no such list at all.
+            // The thread ended meanwhile, or the kernel has no such list.
             Err(_) if thread.path().exists() => return None,
             Err(_) => {}
         }
@@ -34,7 +35,8 @@ pub(crate) fn children_scanned(parent: i32) -> Vec<i32> {
     all_pids().unwrap_or_default().into_iter().filter(is_child).collect()
 }
 
-/// Sets the soft limit alone: if the number came to mean another process in between, that one gets its own back.
+/// Keeps a process from forking. Only the soft limit is set: if the pid came to mean another process in between,
+/// that one gets its own limit back.
 pub(crate) fn forbid_forking(process: &Process) {
     let pid = process.identity().pid;
     let is_it = || exists(process.as_fd()).unwrap_or(false);
@@ -48,7 +50,7 @@ pub(crate) fn forbid_forking(process: &Process) {
     }
 }
 
-/// How many processes the user of a process may have, before it is set to `new`. A refusal changes nothing.
+/// Returns the limit on processes of a process's user, and then sets it to `new`. A refusal changes nothing.
 fn process_limit(pid: i32, new: Option<libc::rlimit>) -> Option<libc::rlimit> {
     let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

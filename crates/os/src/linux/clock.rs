@@ -1,10 +1,10 @@
-//! The clock that stands still while the machine sleeps, and the one that does not.
+//! The clock that stops while the machine sleeps, and the one that does not.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 pub(crate) fn awake() -> Duration {
-    // Linux's monotonic clock stands still in suspend; the boot-time clock is the one that does not.
+    // Linux's monotonic clock stops in suspend; the boot-time clock does not.
     read(ClockId::Monotonic)
 }
 

@@ -1,14 +1,14 @@
-//! The control files of a run's cgroup: what bounds its tree, and what became of it.
+//! The control files of a run's cgroup, which limit its tree and count its OOM kills.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use tenure_core::resources::{Controller, Resources};
 
-/// The stretch of time that a share of CPU is counted over, in microseconds.
+/// The period over which a share of CPU is measured, in microseconds.
 const PERIOD: u64 = 100_000;
 
-/// Bounds a group before anybody is in it. The error says, for people, what it lacks.
+/// Limits a group before any process is in it. The error says, for people, what the group lacks.
 pub(crate) fn bound(group: &Path, resources: &Resources) -> Result<(), String> {
     for controller in resources.controllers() {
         enable(group, controller).map_err(|why| controller.refusal(&why))?;
@@ -22,13 +22,13 @@ pub(crate) fn bound(group: &Path, resources: &Resources) -> Result<(), String> {
     Ok(())
 }
 
-/// How often the kernel killed somebody in the group, or below, for want of memory.
+/// Returns how often the kernel killed a process in the group, or below, for lack of memory.
 pub(crate) fn oom_kills(group: &Path) -> u64 {
     let events = fs::read_to_string(group.join("memory.events")).unwrap_or_default();
     events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Has the instance's group pass a controller on to its runs, unless it does already.
+/// Makes the instance's group pass a controller on to its runs, unless it already does.
 fn enable(group: &Path, controller: Controller) -> Result<(), String> {
     if lists(group, controller) {
         return Ok(());
@@ -47,12 +47,12 @@ fn lists(group: &Path, controller: Controller) -> bool {
     controllers.split_whitespace().any(|one| one == name)
 }
 
-/// The tree dies as one when it wants more: half a tree is of no use to anybody.
+/// Limits the memory. The whole tree is killed when it needs more, because half a tree is useless.
 fn bound_memory(group: &Path, bytes: Option<u64>) -> io::Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
     write(group, "memory.max", &bytes.to_string())?;
     for (file, value) in [("memory.swap.max", "0"), ("memory.oom.group", "1")] {
-        // A machine without swap, or with an older kernel, has no such file.
+        // A machine without swap, or with an older kernel, does not have this file.
         match write(group, file, value) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
@@ -63,7 +63,7 @@ fn bound_memory(group: &Path, bytes: Option<u64>) -> io::Result<()> {
 
 fn bound_cpu(group: &Path, milli_cpus: Option<u32>) -> io::Result<()> {
     let Some(milli_cpus) = milli_cpus else { return Ok(()) };
-    // The kernel takes no share below a millisecond.
+    // The kernel accepts no share below a millisecond.
     let quota = (u64::from(milli_cpus) * PERIOD / 1000).max(1000);
     write(group, "cpu.max", &format!("{quota} {PERIOD}"))
 }
@@ -73,7 +73,7 @@ fn bound_processes(group: &Path, processes: Option<u32>) -> io::Result<()> {
     write(group, "pids.max", &processes.to_string())
 }
 
-/// In one piece, into a file that is there.
+/// Writes an existing file, in one piece.
 fn write(group: &Path, file: &str, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(group.join(file))?.write_all(value.as_bytes())
 }
@@ -90,7 +90,7 @@ mod tests {
     };
     const FILES: [&str; 5] = ["memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "pids.max"];
 
-    /// An instance's group with these controllers, and a run's group with the files of them all.
+    /// Makes an instance's group with these controllers, and a run's group with all their files.
     fn fake(controllers: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("cgroup.controllers"), controllers).expect("a file");
@@ -110,7 +110,7 @@ mod tests {
         let values = FILES.map(|file| fs::read_to_string(group.join(file)).expect("a file"));
         assert_eq!(values, ["1048576", "0", "1", "150000 100000", "9"]);
         let passed = fs::read_to_string(dir.path().join("cgroup.subtree_control")).expect("a file");
-        // A file that is no control file keeps what was written last, over the start of it.
+        // A plain file, unlike a control file, keeps the last write over the beginning of the one before.
         assert_eq!(passed, "+pidsry");
     }
 

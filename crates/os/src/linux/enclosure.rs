@@ -1,6 +1,6 @@
-//! A control group around one run, in addition to the walk: it sees what the walk cannot after the keeper's
-//! death, and it ends everything at once. It is not the whole boundary, because a process of the superuser can
-//! move itself out of it.
+//! A control group around one run, in addition to the walk. It finds processes that the walk cannot find after the
+//! keeper's death, and kills all at once. It is not the whole boundary, because a process of the superuser can move
+//! itself out of it.
 
 use super::control;
 use super::mountinfo;
@@ -15,28 +15,28 @@ use tenure_core::record::Boundary;
 use tenure_core::resources::Resources;
 use tenure_core::wire::Via;
 
-/// One run's control group.
+/// The control group of one run.
 #[derive(Debug)]
 pub struct Enclosure {
     dir: OwnedFd,
     path: PathBuf,
-    /// The group as `/proc/<pid>/cgroup` spells it.
+    /// The group's name, as `/proc/<pid>/cgroup` spells it.
     name: String,
 }
 
-/// What encloses a run that has none.
+/// Returns the boundary of a run without a control group.
 pub fn without(why: String) -> Boundary {
     Boundary::Subreaper { why: Some(why) }
 }
 
-/// Looks up where control groups are, if anywhere; those who are forked from here know it then.
+/// Finds the mount of control groups, if there is one; processes forked from here inherit the result.
 pub fn look_around() {
-    // Where there are none now, each run looks again and says so.
+    // If there are none now, each run looks again and reports it.
     let _ = mountinfo::unified_mount();
 }
 
-/// Returns the run whose group a process is in, and the run's instance, by the group's name; `None` if it is in none,
-/// or that cannot be read.
+/// Returns the run whose group a process is in, and the run's instance, by the group's name; `None` if it is in
+/// none, or its group cannot be read.
 pub fn run_of(pid: i32) -> Option<(InstanceId, RunId)> {
     named_in(&fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?)
 }
@@ -65,10 +65,11 @@ fn named_in(cgroups: &str) -> Option<(InstanceId, RunId)> {
 }
 
 impl Enclosure {
-    /// What is said of a run that wanted more memory than it may have.
+    /// The detail of a run that needed more memory than its limit.
     pub const OUT_OF_MEMORY: &'static str = "killed by the OOM killer";
 
-    /// Makes a group for a run below this process's own, if it is wanted. The error says, for people, why there is none.
+    /// Makes a group for a run below this process's own, if one is wanted. The error says, for people, why there is
+    /// none.
     pub fn make(wanted: bool, instance: &InstanceId, run: &RunId) -> Result<Self, String> {
         if !wanted {
             return Err("switched off".to_owned());
@@ -81,12 +82,12 @@ impl Enclosure {
         Ok(Self { dir, path, name })
     }
 
-    /// The group that a run would have been given below this process's own; `None` if there is none.
+    /// Finds the group that a run would have below this process's own; `None` if there is none.
     pub fn find(instance: &InstanceId, run: &RunId) -> io::Result<Option<Self>> {
         Self::at(&place(instance, run)?.0)
     }
 
-    /// The group that a record names; `None` if it names none, or it is gone.
+    /// Opens the recorded group; `None` if none is recorded, or it is gone.
     pub fn open(recorded: &Boundary) -> io::Result<Option<Self>> {
         match recorded {
             Boundary::Cgroup { path } => Self::at(Path::new(path)),
@@ -105,39 +106,39 @@ impl Enclosure {
         }
     }
 
-    /// Bounds what those who will be in it may use. The error says, for people, why that cannot be.
+    /// Limits the processes that will be in the group. The error says, for people, why that is impossible.
     pub fn bound(&self, resources: &Resources) -> Result<(), String> {
         control::bound(&self.path, resources)
     }
 
-    /// Whether the kernel killed somebody in it for want of memory.
+    /// Returns true if the kernel killed a process in the group for lack of memory.
     pub fn ran_out_of_memory(&self) -> bool {
         control::oom_kills(&self.path) > 0
     }
 
-    /// As it is recorded.
+    /// Returns the boundary to record.
     pub fn boundary(&self) -> Boundary {
         Boundary::Cgroup { path: self.path.to_string_lossy().into_owned() }
     }
 
-    /// As whoever strikes at it says, and what proves that it may.
+    /// Returns the group as the target of a signal, and the proof that it may be signalled.
     pub fn target(&self) -> (Target, Proof) {
         (Target::Cgroup { path: self.path.to_string_lossy().into_owned() }, Proof::RunCgroup)
     }
 
-    /// The processes in it and in the groups below it, as far as they can be read.
+    /// Returns the processes in the group and in those below it, as far as they can be read.
     pub fn pids(&self) -> io::Result<Vec<i32>> {
         let mut pids = Vec::new();
         collect_pids(&self.path, &mut pids)?;
         Ok(pids)
     }
 
-    /// How those belong to a run who are in its group.
+    /// Returns the way in which a process in the group belongs to the run.
     pub fn via(&self) -> Via {
         Via::Cgroup
     }
 
-    /// Whether a process is in it or below.
+    /// Returns true if a process is in the group or below.
     pub fn holds(&self, pid: i32) -> bool {
         let Ok(text) = fs::read_to_string(format!("/proc/{pid}/cgroup")) else { return false };
         text.lines().filter_map(|line| line.strip_prefix("0::")).any(|name| {
@@ -145,7 +146,7 @@ impl Enclosure {
         })
     }
 
-    /// Whether anybody is in it or below, or that cannot be told (I6). One that was removed was empty.
+    /// Returns true if any process is in the group or below, or if that is unknown (I6). A removed group was empty.
     pub fn is_occupied(&self) -> bool {
         match fs::read_to_string(self.path.join("cgroup.events")) {
             Ok(text) => !text.lines().any(|line| line == "populated 0"),
@@ -153,17 +154,17 @@ impl Enclosure {
         }
     }
 
-    /// Kills everything in it at once; no fork escapes that.
+    /// Kills all processes in the group at once; no fork escapes that.
     pub fn kill(&self) -> io::Result<()> {
         let file = openat(&self.dir, "cgroup.kill", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::io::write(file, b"1").map(drop).map_err(Into::into)
     }
 
-    /// Removes it, and what the run made below it. It must be empty.
+    /// Removes the group, and those that the run made below it. All must be empty.
     pub fn remove(&self) -> io::Result<()> {
         remove_below(&self.path)?;
         if let Some(instance) = self.path.parent() {
-            // The group around it goes with its last run; one that others are in stays.
+            // The group around it is removed with its last run; if it has other runs, it stays.
             let _ = fs::remove_dir(instance);
         }
         Ok(())
@@ -182,14 +183,14 @@ impl AsFd for Enclosure {
     }
 }
 
-/// The directory and the name of a run's group.
+/// Returns the directory and the name of a run's group.
 fn place(instance: &InstanceId, run: &RunId) -> io::Result<(PathBuf, String)> {
     let base = mountinfo::own_cgroup()?;
     let below = format!("tenure-{instance}/{run}");
     Ok((base.directory.join(&below), format!("{}/{below}", base.name.trim_end_matches('/'))))
 }
 
-/// Makes the run's directory and the instance's around it, which may go whenever it is empty.
+/// Creates the run's directory and the instance's around it, which another process may remove while it is empty.
 fn make_both(path: &Path) -> io::Result<()> {
     const TRIES: usize = 16;
     for _ in 0..TRIES {
@@ -207,7 +208,7 @@ fn make_both(path: &Path) -> io::Result<()> {
 
 fn collect_pids(dir: &Path, pids: &mut Vec<i32>) -> io::Result<()> {
     match fs::read_to_string(dir.join("cgroup.procs")) {
-        // Zero stands for a process of a namespace that we cannot see into.
+        // A zero means a process of a namespace that we cannot see into.
         Ok(text) => {
             pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()).filter(|&pid| pid > 1));
         }

@@ -3,9 +3,9 @@
 use rustix::process::{Resource, getrlimit};
 use tenure_core::spec::ExecLimits;
 
-/// Minimum limit for arguments and environment together, whatever the stack.
+/// Minimum limit of arguments and environment together, whatever the stack.
 const LEAST: u64 = 128 << 10;
-/// Maximum limit for both: three quarters of the usual stack.
+/// Maximum limit of both: three quarters of the usual stack.
 const MOST: u64 = 6 << 20;
 
 pub(crate) fn exec_limits() -> ExecLimits {

@@ -1,4 +1,5 @@
-//! What `/proc` tells of a process by its number. Whoever asks holds the process open meanwhile, or asks for hints only.
+//! Facts that `/proc` has about a process, by its pid. The caller holds the process open meanwhile, or takes them
+//! as hints only.
 
 use super::blocked;
 use super::stat::Stat;
@@ -12,13 +13,14 @@ pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Whether a process is of the user that this one acts as.
+/// Returns true if a process belongs to the effective user of this one.
 pub(crate) fn is_of_user(pid: i32) -> bool {
     let own = rustix::process::geteuid().as_raw();
     rustix::fs::stat(format!("/proc/{pid}")).is_ok_and(|stat| stat.st_uid == own)
 }
 
-/// Whether a process was executed with this entry in its environment. An error means that it cannot be read.
+/// Returns true if a process was executed with this entry in its environment. An error means that it cannot be
+/// read.
 pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> io::Result<bool> {
     let all = std::fs::read(format!("/proc/{pid}/environ"))?;
     Ok(all.split(|&b| b == 0).any(|one| one == entry))
@@ -34,13 +36,13 @@ fn value_of(entry: &[u8], name: &str) -> Option<Vec<u8>> {
     entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec)
 }
 
-/// The path of a process's executable, as people are shown it.
+/// Returns the path of a process's executable, for people.
 pub(crate) fn exe(pid: i32) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     Some(path.to_string_lossy().into_owned())
 }
 
-/// How much of a command line people are shown.
+/// Length to which a command line is cut for people.
 const LONGEST_COMMAND: usize = 4096;
 
 pub(crate) fn command_line(pid: i32) -> String {
@@ -49,10 +51,10 @@ pub(crate) fn command_line(pid: i32) -> String {
     words.join(" ").trim_end().chars().take(LONGEST_COMMAND).collect()
 }
 
-/// How much of a command line is compared; nobody records a longer one.
+/// Length from which a command line is not compared; no record has a longer one.
 const LONGEST_COMPARED: u64 = 1 << 20;
 
-/// The words of a command line, exactly; an error if it is not all there, or not text.
+/// Returns the exact words of a command line; an error if it is incomplete, or not UTF-8.
 pub(crate) fn command_words(pid: i32) -> io::Result<Vec<String>> {
     let bad = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("its command line {why}"));
     let mut bytes = Vec::new();
@@ -65,12 +67,12 @@ pub(crate) fn command_words(pid: i32) -> io::Result<Vec<String>> {
     Ok(text.split('\0').map(str::to_owned).collect())
 }
 
-/// The whole path of a process's executable, if it is text.
+/// Returns the whole path of a process's executable, if it is UTF-8.
 pub(crate) fn exe_path(pid: i32) -> Option<String> {
     std::fs::read_link(format!("/proc/{pid}/exe")).ok()?.into_os_string().into_string().ok()
 }
 
-/// Bytes read and written by any call, as far as we may know.
+/// Returns the bytes read and written by any call, as far as we may read them.
 pub(crate) fn io_bytes(pid: i32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let fields = text.lines().filter_map(|line| line.split_once(": "));
@@ -80,7 +82,7 @@ pub(crate) fn io_bytes(pid: i32) -> u64 {
         .sum()
 }
 
-/// How the processes of a run see their input; `None` if that cannot be read.
+/// Returns the input of a run, as its processes see it; `None` if it cannot be read.
 fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
     match end {
         InputEnd::Pipe(sink) => Some(blocked::Input::Pipe { inode: rustix::fs::fstat(sink).ok()?.st_ino }),
@@ -92,13 +94,13 @@ fn input_of(end: InputEnd<'_>) -> Option<blocked::Input> {
     }
 }
 
-/// Whether a process is stopped or dead, and so forks nothing.
+/// Returns true if a process is stopped or dead, so that it forks nothing.
 pub(crate) fn stands_still(pid: i32) -> bool {
     let still = |stat: Option<Stat>| stat.is_none_or(|stat| matches!(stat.state, 'T' | 't' | 'Z' | 'X'));
     Stat::read(pid).is_ok_and(still)
 }
 
-/// What these processes are blocked in, and whether one of them waits for the run's own input.
+/// Returns the calls that these processes are blocked in, and true if one of them waits for the run's own input.
 pub(crate) fn blocked_in(
     pids: &mut dyn Iterator<Item = i32>,
     input: Option<InputEnd<'_>>,

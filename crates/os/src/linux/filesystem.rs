@@ -1,11 +1,11 @@
-//! Which kind of file system a path lies on. Locks and shared memory that several processes of one machine agree
-//! on hold only on local ones.
+//! The kind of file system of a path. Locks and memory shared by the processes of a machine work only on local
+//! ones.
 
 use rustix::fs::{statfs, statvfs};
 use std::io;
 use std::path::Path;
 
-/// The numbers by which the kernel tells file systems of the network from others, and what people call them.
+/// The kernel's numbers of network file systems, with their common names.
 const REMOTE: [(u32, &str); 13] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -22,11 +22,11 @@ const REMOTE: [(u32, &str); 13] = [
     (0x786f_4256, "a shared folder of VirtualBox"),
 ];
 
-/// Every file system in user space has the same number; which one it is stands in the list of mounts.
+/// The number of every FUSE file system; the list of mounts tells which one it is.
 const FUSE: u32 = 0x6573_5546;
 
-/// Those in user space, or of the machine's own host, that are known to be local. Others may reach across the
-/// network, and cannot be asked.
+/// File systems in user space, or of the machine's own host, that are known to be local. Others may reach across
+/// the network, and there is no way to ask.
 const LOCAL_FUSE: [&str; 11] = [
     "fuseblk",
     "virtiofs",
@@ -47,7 +47,7 @@ pub fn space(path: &Path) -> io::Result<(u64, u64)> {
     Ok((told.f_bavail.saturating_mul(told.f_frsize), told.f_blocks.saturating_mul(told.f_frsize)))
 }
 
-/// The name of the network file system that `path` lies on; `None` if it lies on a local one.
+/// Returns the name of the network file system of `path`; `None` if it is local.
 pub fn remote(path: &Path) -> io::Result<Option<String>> {
     // The type's width and sign differ between machines; the number itself has 32 bits.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits are all there is")]
@@ -63,7 +63,7 @@ pub fn remote(path: &Path) -> io::Result<Option<String>> {
     Ok((!LOCAL_FUSE.contains(&name)).then(|| name.to_owned()))
 }
 
-/// The type of the file system at a path: that of the last mount among the longest mount points above it.
+/// Returns the type of the file system at a path: that of the last mount among the longest mount points above it.
 fn type_at<'a>(mounts: &'a str, path: &Path) -> Option<&'a str> {
     let entries = mounts.lines().filter_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;

@@ -1,5 +1,6 @@
-//! What this machine offers, for `tenure doctor` and set-up. It only looks.
+//! The capabilities of this machine, for `tenure doctor` and setup. Nothing is changed.
 
+use crate::host::{Kernel, Lies, OwnGroup};
 use crate::linux::{self, mountinfo};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
@@ -9,17 +10,17 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Whether this process acts as the superuser.
+/// Returns true if this process acts as the superuser.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether systemd manages this machine.
+/// Returns true if systemd manages this machine.
 pub fn has_systemd() -> bool {
     Path::new("/run/systemd/system").is_dir()
 }
 
-/// Whether the user's own systemd answers; the error says why not.
+/// Checks that the user's own systemd answers; the error says why not.
 pub fn user_manager() -> Result<(), String> {
     let uid = rustix::process::geteuid().as_raw();
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
@@ -27,7 +28,7 @@ pub fn user_manager() -> Result<(), String> {
     UnixStream::connect(&socket).map(drop).map_err(|error| format!("{}: {error}", socket.display()))
 }
 
-/// Whether the user's services go on without a session of the user's; `None` if that cannot be told.
+/// Returns true if the user's services outlive the user's sessions; `None` if that is unknown.
 pub fn lingers() -> Option<bool> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -41,53 +42,25 @@ pub fn lingers() -> Option<bool> {
     list.is_dir().then(|| list.join(name).exists()).or(Some(false))
 }
 
-/// The control group that this process is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnGroup {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// Its name.
-    pub name: String,
-}
-
-/// The control group of version 2 that this process is in.
+/// Returns the control group of version 2 that this process is in.
 pub fn own_group() -> io::Result<OwnGroup> {
     let own = mountinfo::own_cgroup()?;
-    // Without the slash that the top has.
+    // Removes the trailing slash that the top group has.
     Ok(OwnGroup { directory: own.directory.components().collect(), name: own.name })
 }
 
-/// What would take a daemon that is started from here along with its own end; `None` if nothing is known to. What
-/// systemd does to a group is told by the group's name.
+/// Returns what would end a daemon that is started from here together with its caller; `None` if nothing is known
+/// to. For systemd, the caller judges by the name of the group.
 pub fn bound_to() -> Option<String> {
     None
 }
 
-/// Whether this process may make something in a directory.
+/// Checks that this process may create files in a directory.
 pub fn may_write(directory: &Path) -> io::Result<()> {
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into)
 }
 
-/// What the kernel offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kernel {
-    /// Its release.
-    pub release: String,
-    /// Whether processes can be held by a descriptor; the error says why not.
-    pub pidfd: Result<(), String>,
-    /// Whether each process has a number of its own that is never used again.
-    pub pidfs: bool,
-    /// Whether orphans can be made to come back to a keeper.
-    pub subreaper: bool,
-    /// Whether it lists the children of a process.
-    pub child_lists: bool,
-    /// How `/proc` hides other users' processes, if it does.
-    pub hidepid: Option<String>,
-    /// The largest pid.
-    pub pid_max: Option<u64>,
-}
-
-/// Looks at the kernel.
+/// Examines the kernel.
 pub fn kernel() -> Kernel {
     let own = crate::process::own();
     let pid = rustix::process::getpid().as_raw_nonzero().get();
@@ -104,7 +77,7 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// How many processes, threads counted, this user has, and how many it may have.
+/// Returns the number of this user's processes, threads included, and its limit.
 pub fn user_processes() -> (u64, Option<u64>) {
     let threads = |pid: i32| fs::read_dir(format!("/proc/{pid}/task")).map_or(1, Iterator::count) as u64;
     let pids = linux::all_pids().unwrap_or_default();
@@ -112,22 +85,7 @@ pub fn user_processes() -> (u64, Option<u64>) {
     (count, getrlimit(Resource::Nproc).current)
 }
 
-/// A file or directory, and what it lies on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lies {
-    /// Whether it is a directory.
-    pub is_dir: bool,
-    /// The permission bits.
-    pub mode: u32,
-    /// Whether it is this user's.
-    pub is_own: bool,
-    /// The network file system that it lies on, if it does.
-    pub network: Option<&'static str>,
-    /// How many bytes may still be written there.
-    pub free: u64,
-}
-
-/// Looks at a file or directory; `None` if there is none.
+/// Examines a file or directory; `None` if there is none.
 pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -145,8 +103,8 @@ pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
     }))
 }
 
-/// The network file systems by their numbers in statfs(2). Neither locks nor a registry are
-/// to be trusted there. FUSE may be a network or a local one, which cannot be told apart here.
+/// Returns the name of a network file system by its number in statfs(2). Locks and a registry are unsafe there.
+/// FUSE may be a network file system or a local one, which cannot be told apart here.
 fn network(kind: i64) -> Option<&'static str> {
     match kind {
         0x6969 => Some("NFS"),

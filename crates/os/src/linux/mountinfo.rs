@@ -1,5 +1,5 @@
-//! Where control groups of version 2 are mounted, and which of them this process is in. In hybrid set-ups they
-//! lie beside the older trees, so the mount is looked up and never assumed.
+//! The mount of version 2 control groups, and the group of this process. In hybrid set-ups they are beside the
+//! older trees, so the mount is looked up and never assumed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 /// This process's own group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnCgroup {
-    /// Its directory.
+    /// The group's directory.
     pub(crate) directory: PathBuf,
-    /// Its name, as `/proc/<pid>/cgroup` spells it.
+    /// The group's name, as `/proc/<pid>/cgroup` spells it.
     pub(crate) name: String,
 }
 
@@ -28,7 +28,8 @@ pub(crate) fn own_cgroup() -> io::Result<OwnCgroup> {
     }
 }
 
-/// Finds the mount of version 2. Once found, it is not looked for again: what is unmounted fails by itself.
+/// Finds the mount of version 2. It is looked up until it is found once; if it is unmounted later, its use fails by
+/// itself.
 pub(crate) fn unified_mount() -> io::Result<&'static Path> {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     if let Some(found) = FOUND.get() {
@@ -40,7 +41,7 @@ pub(crate) fn unified_mount() -> io::Result<&'static Path> {
     Ok(FOUND.get_or_init(|| found))
 }
 
-/// The mount point of one line, if it is of version 2 and shows its tree from the top.
+/// Returns the mount point of a line, if it is of version 2 and shows its tree from the top.
 fn mount_of(line: &str) -> Option<PathBuf> {
     let (mount, kind) = line.split_once(" - ")?;
     if kind.split(' ').next()? != "cgroup2" {
@@ -51,7 +52,7 @@ fn mount_of(line: &str) -> Option<PathBuf> {
     (root == "/").then(|| PathBuf::from(unescape(point)))
 }
 
-/// How `/proc` hides other users' processes, if it does.
+/// Returns the mode in which `/proc` hides other users' processes, if it does.
 pub(crate) fn hidepid(mounts: &str) -> Option<String> {
     let proc_line = mounts
         .lines()
@@ -62,7 +63,7 @@ pub(crate) fn hidepid(mounts: &str) -> Option<String> {
     hides.rfind(|how| !matches!(*how, "0" | "off")).map(str::to_owned)
 }
 
-/// Blanks and backslashes stand as three octal digits.
+/// Decodes blanks and backslashes, which are written as three octal digits.
 pub(crate) fn unescape(text: &str) -> String {
     let mut plain = text.to_owned();
     for (code, sign) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {

@@ -1,4 +1,4 @@
-//! Processes held by descriptor: who they are, whether they live, and the system call that signals them.
+//! Pidfds: processes held by descriptor, their identity and state, and the system call that signals them.
 
 use super::check;
 use crate::process::Sent;
@@ -22,18 +22,18 @@ pub(crate) fn here() -> &'static Place {
     })
 }
 
-/// `None`: no such process.
+/// Opens a pidfd; `None` if there is no such process.
 pub(crate) fn pidfd_open(pid: i32) -> io::Result<Option<OwnedFd>> {
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return Ok(None) };
     match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
         Ok(fd) => Ok(Some(fd)),
-        // EINVAL and ENOENT: the number is a thread's, or its process is on its way out.
+        // EINVAL and ENOENT: the number is a thread's, or its process is just exiting.
         Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The inode that the kernel gives a process for one boot; `None` on kernels that give all the same.
+/// Returns the inode of a process, which is unique for one boot; `None` on kernels that give all the same.
 pub(crate) fn pidfs_inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
     const PID_FS_MAGIC: i64 = 0x5049_4446;
     static HAS: OnceLock<bool> = OnceLock::new();
@@ -48,7 +48,7 @@ fn pidfd_send(pidfd: BorrowedFd<'_>, signal: i32, flags: libc::c_uint) -> io::Re
         .map(drop)
 }
 
-/// Whether the process has not been reaped yet.
+/// Returns true if the process has not been reaped yet.
 pub(crate) fn exists(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     match pidfd_send(pidfd, 0, 0) {
         Ok(()) => Ok(true),
@@ -60,13 +60,13 @@ pub(crate) fn exists(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// Whether the process can still run: a pidfd becomes readable when its process has ended.
+/// Returns true if the process can still run: a pidfd becomes readable when its process has ended.
 pub(crate) fn is_alive(pidfd: BorrowedFd<'_>) -> bool {
     let interest = crate::poll::Interest { on: pidfd, read: true, write: false };
     crate::poll::wait(&[interest], Some(Duration::ZERO)).is_ok_and(|ready| !ready[0].read)
 }
 
-/// How far a signal goes.
+/// The reach of a signal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reach {
     Process,
@@ -81,7 +81,7 @@ pub(crate) fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: Signal, reach: Reach) 
     let result = match reach {
         Reach::Process => pidfd_send(pidfd, signal.0, 0),
         Reach::Group { leader } => match pidfd_send(pidfd, signal.0, PIDFD_SIGNAL_PROCESS_GROUP) {
-            // Kernels before 6.9 know no groups here; the unreaped leader makes the number safe.
+            // Kernels before 6.9 do not signal groups here; the unreaped leader makes the number safe.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => kill_group(leader, signal),
             other => other,
         },

@@ -1,4 +1,4 @@
-//! What `process.rs` promises, kept with pidfds and `/proc`.
+//! Implements `process.rs` with pidfds and `/proc`.
 
 use super::pidfd::{self, Reach};
 use super::stat::Stat;
@@ -12,7 +12,7 @@ pub(crate) type ProcessHandle = OwnedFd;
 pub(crate) type Facts = Stat;
 
 impl Process {
-    /// What its status said when it was opened.
+    /// Returns the process's status when it was opened.
     pub fn stat(&self) -> &Stat {
         &self.facts
     }
@@ -28,14 +28,14 @@ pub(crate) fn open_process(pid: i32) -> io::Result<Option<OwnedFd>> {
     pidfd::pidfd_open(pid)
 }
 
-/// Who is behind a pidfd; `None` if it is gone.
+/// Returns the identity of the process of a pidfd; `None` if it is gone.
 pub(crate) fn identify(process: &OwnedFd, pid: i32) -> io::Result<Option<(Identity, Stat)>> {
     let pidfd = process.as_fd();
     let Some(stat) = Stat::read(pid)? else {
-        // One that lives but shows no status is hidden from us, not gone (I6).
+        // A process that lives but shows no status is hidden from us, not gone (I6).
         return if pidfd::exists(pidfd)? { Err(hidden(pid)) } else { Ok(None) };
     };
-    // The pid still belongs to what we opened, so what we just read was about it and nobody else.
+    // The pid still belongs to the process that we opened, so the status was about it and no other.
     if !pidfd::exists(pidfd)? {
         return Ok(None);
     }
@@ -73,17 +73,17 @@ pub(crate) fn words_of(_: &OwnedFd, pid: i32) -> io::Result<Vec<String>> {
     super::facts::command_words(pid)
 }
 
-/// The whole path, if it is text.
+/// Returns the whole path, if it is UTF-8.
 pub(crate) fn exe_of(_: &OwnedFd, pid: i32) -> Option<String> {
     super::facts::exe_path(pid)
 }
 
-/// The path as people are shown it.
+/// Returns the path for people.
 pub(crate) fn exe_shown(_: &OwnedFd, pid: i32) -> Option<String> {
     super::facts::exe(pid)
 }
 
-/// For hints only: the number may be another's by now.
+/// Returns the parent, as a hint only: the pid may belong to another process by now.
 pub(crate) fn parent_of(pid: i32) -> Option<i32> {
     Stat::read(pid).ok().flatten().map(|stat| stat.parent)
 }

@@ -1,4 +1,4 @@
-//! The two ends of a terminal, as Linux opens them, and how its hang-up is seen once.
+//! The two ends of a pseudo-terminal on Linux, and a descriptor that reports its hang-up once.
 
 use rustix::event::epoll;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ pub(crate) fn open_master() -> io::Result<OwnedFd> {
     openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).map_err(Into::into)
 }
 
-/// The root's end. The root opens it by the master alone.
+/// The root's end. The root opens it through the master.
 #[derive(Debug)]
 pub(crate) struct Slave;
 
@@ -20,14 +20,14 @@ impl Slave {
         Ok(Self)
     }
 
-    /// For the root, between its fork and its execution.
+    /// Opens it for the root, between its fork and its execution.
     #[expect(clippy::unused_self, reason = "elsewhere it was opened before")]
     pub(crate) fn open(&self, master: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
         rustix::pty::ioctl_tiocgptpeer(master, OpenptFlags::RDWR | OpenptFlags::NOCTTY)
     }
 }
 
-/// What becomes readable when something new happens to the master, and not as long as a hang-up lasts.
+/// Returns a descriptor that becomes readable on new events of the master, and not for as long as a hang-up lasts.
 pub(crate) fn edges_of(master: &OwnedFd) -> io::Result<OwnedFd> {
     let edges = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
@@ -39,6 +39,6 @@ pub(crate) fn edges_of(master: &OwnedFd) -> io::Result<OwnedFd> {
 pub(crate) fn take_edge(edges: &OwnedFd) {
     let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    // An interrupted look leaves the edge for the next wait.
+    // An interrupted call leaves the edge for the next wait.
     let _ = epoll::wait(edges, &mut events[..], Some(&now));
 }

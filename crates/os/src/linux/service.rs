@@ -1,4 +1,4 @@
-//! What `service.rs` promises, with systemd.
+//! Implements `service.rs` with systemd.
 
 use crate::service::{Manager, News};
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(crate) fn tell_manager(news: News) {
         News::Stopping => sd_notify::NotifyState::Stopping,
         News::Alive => sd_notify::NotifyState::Watchdog,
     };
-    // Whoever runs us under systemd waits for this; elsewhere nobody listens.
+    // A systemd unit waits for this; without systemd, nobody listens.
     let _ = sd_notify::notify(&[state]);
 }
 

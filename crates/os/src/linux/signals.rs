@@ -12,7 +12,7 @@ pub(crate) fn close_range(from: u32, to: u32) -> io::Result<()> {
 }
 
 pub(crate) fn close_on_exec() -> Result<(), Errno> {
-    // SAFETY: marks descriptors; nothing is closed before the program that does not know them begins.
+    // SAFETY: marks descriptors; nothing is closed before a program that does not know them executes.
     match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
         0 => Ok(()),
         _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)),
@@ -39,16 +39,17 @@ pub(crate) fn next_signal(queue: BorrowedFd<'_>) -> Option<i32> {
     }
 }
 
-/// Puts every signal on its default but those that are ignored while Tenure runs.
+/// Resets every signal to its default, except those that are ignored while Tenure runs.
 pub(crate) fn default_signals() {
     for number in 1..=64 {
         dispose(number, if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL });
     }
 }
 
-/// Asks the kernel itself: the C library refuses to set its own two signals, which its `posix_spawn` leaves ignored.
+/// Sets a signal's disposition with the kernel's own call: the C library refuses to set its own two signals, which
+/// its `posix_spawn` leaves ignored.
 fn dispose(number: libc::c_int, disposition: libc::sighandler_t) {
-    // The kernel's structure begins with the disposition; flags, restorer and mask are none.
+    // The kernel's structure begins with the disposition; flags, restorer and mask are zero.
     let action: [usize; 4] = [disposition, 0, 0, 0];
     let none = ptr::null_mut::<usize>();
     // SAFETY: the structure is at least as long as the kernel's, with a mask of eight bytes, and is only read;

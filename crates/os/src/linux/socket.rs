@@ -1,4 +1,4 @@
-//! Local sockets, as Linux makes them, and who is at the other end.
+//! Local sockets on Linux, and the process at their other end.
 
 use super::is_alive;
 use crate::file::Dir;
@@ -9,9 +9,9 @@ use std::io;
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// A gone reader is an error, never a signal.
+/// A send to a closed reader is an error, never a signal.
 pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL;
-/// What is received is not passed on to what is executed.
+/// A received descriptor is closed on exec.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 
 pub(crate) fn socket() -> Result<OwnedFd, Errno> {
@@ -26,7 +26,7 @@ pub(crate) fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
     net::accept_with(listener, FLAGS)
 }
 
-/// Keeps a received descriptor from what is executed; it came so.
+/// Closes a received descriptor on exec; here it already is.
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
 pub(crate) fn for_us_alone(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
@@ -37,7 +37,7 @@ pub(crate) fn take_over(fd: &OwnedFd) -> Result<(), Errno> {
     rustix::io::ioctl_fionbio(fd, true)
 }
 
-/// Does something at the address of `name` in a directory, however long the directory's own path is.
+/// Calls `act` with the address of `name` in a directory, however long the directory's own path is.
 pub(crate) fn at_address<T>(
     dir: &Dir,
     name: &str,
@@ -53,7 +53,7 @@ pub(crate) const UNSEEN_PEER: &str = "is in another pid namespace, so the daemon
 /// Reads an option of a socket.
 ///
 /// # Safety
-/// `T` is the option's own type, and any bytes are one.
+/// `T` is the option's own type, and any bytes are a valid value.
 unsafe fn option<T>(socket: BorrowedFd<'_>, name: libc::c_int) -> Result<T, Errno> {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
     let mut length = libc::socklen_t::try_from(size_of::<T>()).map_err(|_| Errno::INVAL)?;
@@ -85,12 +85,13 @@ impl PeerProcess {
     }
 }
 
-/// The process at the other end of a local connection; `None` where the kernel cannot tell, or it is gone.
+/// Holds the process at the other end of a local connection open; `None` if the kernel cannot, or the process is
+/// gone.
 pub(crate) fn peer_process(socket: BorrowedFd<'_>, _: i32) -> Option<PeerProcess> {
-    /// Not in the C library's headers everywhere yet.
+    /// The option's number, which not every C library has yet.
     const SO_PEERPIDFD: libc::c_int = 77;
     // SAFETY: the option is one number.
     let fd: libc::c_int = unsafe { option(socket, SO_PEERPIDFD) }.ok()?;
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
     (fd >= 0).then(|| PeerProcess(unsafe { OwnedFd::from_raw_fd(fd) }))
 }

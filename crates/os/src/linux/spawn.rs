@@ -1,4 +1,4 @@
-//! The root's birth: into its cgroup, with a pidfd, by one call.
+//! Forks the root into its cgroup, with a pidfd, in one call.
 
 use crate::enclosure::Enclosure;
 use crate::fork::Alone;
@@ -10,15 +10,16 @@ use rustix::io::Errno;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Puts a forked process into a cgroup; the constant of the libc crate is 32 bits wide and so becomes zero.
+/// The flag that puts a forked process into a cgroup. The libc crate's constant is 32 bits wide and so becomes
+/// zero.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// From now on this process is killed when its parent dies.
+/// Has this process killed when its parent dies.
 pub(crate) fn die_with_parent() -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
 }
 
-/// From now on, whoever below this process loses its parent becomes a child of this process.
+/// Makes this process a subreaper: a process below it that loses its parent becomes its child.
 pub(crate) fn become_subreaper() -> Result<(), Errno> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
 }

@@ -1,13 +1,13 @@
-//! `/proc/<pid>/stat`, read from behind the last parenthesis: a program may call itself anything.
+//! `/proc/<pid>/stat`, parsed after the last parenthesis: a program may have any name.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::OnceLock;
 
-/// What a process's status line says.
+/// The status line of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// One letter: `R`, `S`, `D`, `T`, `Z`…
+    /// The state letter: `R`, `S`, `D`, `T`, `Z`…
     pub state: char,
     /// The parent's pid.
     pub parent: i32,
@@ -15,9 +15,9 @@ pub struct Stat {
     pub group: i32,
     /// The session.
     pub session: i32,
-    /// When it started, in ticks since boot.
+    /// The start time, in ticks since boot.
     pub start_time: u64,
-    /// Memory that it holds now.
+    /// The memory in use.
     pub rss_bytes: u64,
     own_ticks: u64,
     children_ticks: u64,
@@ -38,7 +38,7 @@ impl Stat {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let after_name = bytes.iter().rposition(|&b| b == b')')? + 1;
         let text = std::str::from_utf8(&bytes[after_name..]).ok()?;
-        // The field that proc(5) numbers 3 comes first here.
+        // The first field here is number 3 in proc(5).
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3).copied();
         let number = |at: usize| field(at)?.parse::<i64>().ok();
@@ -57,25 +57,25 @@ impl Stat {
         })
     }
 
-    /// The CPU time it has used itself.
+    /// Returns the CPU time that the process has used itself.
     pub fn cpu_ms(&self) -> u64 {
         self.own_ticks * 1000 / ticks_per_second()
     }
 
-    /// The CPU time that it and the children it waited for have used.
+    /// Returns the CPU time of the process and of the children that it waited for.
     pub fn cpu_with_children_ms(&self) -> u64 {
         (self.own_ticks + self.children_ticks) * 1000 / ticks_per_second()
     }
 }
 
-/// The whole file in one piece: it has no size that would tell how much there is to read.
+/// Reads the whole file in one piece: its size is not known before.
 fn read(path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1024);
     File::open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A process can vanish between the opening of its file and the reading.
+/// Returns true for the errors of a process that vanished before or during the read.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
@@ -84,7 +84,7 @@ fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// A start time in ticks since boot as Unix milliseconds.
+/// Converts a start time in ticks since boot to Unix milliseconds.
 pub(crate) fn started_at_ms(start_time: u64) -> u64 {
     static BOOT_MS: OnceLock<u64> = OnceLock::new();
     let boot_ms = *BOOT_MS.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! This process, and what its system calls are given.
+//! Facts about this process, and settings of it.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RawMode, ResolveFlags, openat2};
@@ -7,12 +7,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many threads this process has.
+/// Returns the number of this process's threads.
 pub(crate) fn thread_count() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// This program's file, also if another has taken its name meanwhile.
+/// Returns the path of this program's file, even if another file has its name by now.
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it is looked up")]
 pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/proc/self/exe"))
@@ -24,18 +24,18 @@ pub(crate) fn lasting_path(dir: &OwnedFd) -> Option<PathBuf> {
     Some(PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd())))
 }
 
-/// Freed memory is joined at once instead of being kept in small pieces all over the heap: a fork pays for each page
-/// that it touches.
+/// Makes glibc join freed memory at once instead of keeping small pieces all over the heap: a fork pays for each
+/// page that it touches.
 pub(crate) const TUNABLES: Option<(&str, &str)> =
     Some(("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"));
 
-/// The name under which this process is listed.
+/// Sets the name under which this process is listed.
 pub(crate) fn set_name(name: &std::ffi::CStr) {
-    // A name is for people; one that cannot be set is no reason to fail.
+    // The name is for people only; a failure is ignored.
     let _ = rustix::thread::set_name(name);
 }
 
-/// Returns true if a process has the name of keepers or nurseries. For hints only: anybody may take such a name.
+/// Returns true if a process has the name of keepers or nurseries. A hint only: any process may take such a name.
 pub(crate) fn is_keeper_or_nursery(pid: i32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     matches!(name.trim_end(), "tenure-keeper" | "tenure-nursery")
@@ -60,7 +60,7 @@ pub(crate) fn sees_all_ancestors() -> bool {
         && top.is_some_and(|top| super::process::parent_of(top).is_some())
 }
 
-/// How many descriptors this process may have at most, where the hard limit is this.
+/// Returns the maximum number of descriptors of this process for this hard limit.
 pub(crate) fn most_descriptors(hard: u64) -> u64 {
     hard
 }
@@ -69,22 +69,22 @@ pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     pipe_with(PipeFlags::CLOEXEC)
 }
 
-/// Lets a pipe hold more. A refusal changes nothing.
+/// Raises the capacity of a pipe. A refusal changes nothing.
 pub(crate) fn widen_pipe(pipe: &OwnedFd, bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
 }
 
-/// Permission bits as the system has them.
+/// Converts permission bits to the system's type.
 pub(crate) fn mode(bits: u32) -> RawMode {
     bits
 }
 
-/// And as everybody has them.
+/// Converts permission bits from the system's type.
 pub(crate) fn bits(mode: RawMode) -> u32 {
     mode
 }
 
-/// Opens what is below a directory; no link is followed.
+/// Opens a path below a directory; no link is followed.
 pub(crate) fn open_beneath(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)

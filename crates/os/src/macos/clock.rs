@@ -1,4 +1,4 @@
-//! The clock that stands still while the machine sleeps, and the one that does not.
+//! The clock that stops while the machine sleeps, and the one that does not.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(crate) fn since_boot() -> Duration {
 
 fn read(clock: libc::clockid_t) -> Duration {
     let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the place is ours, and all zeroes are a valid value of it. These clocks are always there.
+    // SAFETY: the place is ours, and all zeroes are a valid value of it. These clocks always exist.
     let now = unsafe {
         libc::clock_gettime(clock, now.as_mut_ptr());
         now.assume_init()

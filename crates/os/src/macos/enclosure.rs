@@ -1,5 +1,5 @@
-//! What would enclose a run: macOS has nothing like it, so there never is one. A run is the root's session and group, and
-//! whoever carries its lease.
+//! The enclosure of a run, which macOS does not have. A run is the root's session and group, and every process that
+//! has its lease.
 
 use std::io;
 use tenure_core::ids::{InstanceId, RunId};
@@ -8,16 +8,16 @@ use tenure_core::record::Boundary;
 use tenure_core::resources::Resources;
 use tenure_core::wire::Via;
 
-/// An enclosure, of which there is none.
+/// An enclosure; there is never one.
 #[derive(Debug)]
 pub enum Enclosure {}
 
-/// What encloses a run that has none.
+/// Returns the boundary of a run.
 pub fn without(_: String) -> Boundary {
     Boundary::Group
 }
 
-/// There is nothing to look up.
+/// Does nothing: there is nothing to find.
 pub fn look_around() {}
 
 /// Returns no groups: nothing that encloses a run outlives it here.
@@ -31,65 +31,65 @@ pub fn run_of(_: i32) -> Option<(InstanceId, RunId)> {
 }
 
 impl Enclosure {
-    /// What is said of a run that wanted more memory than it may have.
+    /// The detail of a run that needed more memory than its limit.
     pub const OUT_OF_MEMORY: &'static str = "the memory that it may have was used up";
 
-    /// There is none.
+    /// Fails: there are none.
     pub fn make(_: bool, _: &InstanceId, _: &RunId) -> Result<Self, String> {
         Err("macOS has no control groups".to_owned())
     }
 
-    /// There is none.
+    /// Returns `None`.
     pub fn find(_: &InstanceId, _: &RunId) -> io::Result<Option<Self>> {
         Ok(None)
     }
 
-    /// There is none.
+    /// Returns `None`.
     pub fn open(_: &Boundary) -> io::Result<Option<Self>> {
         Ok(None)
     }
 
-    /// Bounds what those who will be in it may use.
+    /// Limits the processes that will be in it.
     pub fn bound(&self, _: &Resources) -> Result<(), String> {
         match *self {}
     }
 
-    /// Whether somebody in it was killed for want of memory.
+    /// Returns true if a process in it was killed for lack of memory.
     pub fn ran_out_of_memory(&self) -> bool {
         match *self {}
     }
 
-    /// As it is recorded.
+    /// Returns the boundary to record.
     pub fn boundary(&self) -> Boundary {
         match *self {}
     }
 
-    /// As whoever strikes at it says, and what proves that it may.
+    /// Returns the target of a signal, and the proof that it may be signalled.
     pub fn target(&self) -> (Target, Proof) {
         match *self {}
     }
 
-    /// The processes in it.
+    /// Returns the processes in it.
     pub fn pids(&self) -> io::Result<Vec<i32>> {
         match *self {}
     }
 
-    /// How those belong to a run who are in it.
+    /// Returns the way in which a process in it belongs to the run.
     pub fn via(&self) -> Via {
         match *self {}
     }
 
-    /// Whether a process is in it.
+    /// Returns true if a process is in it.
     pub fn holds(&self, _: i32) -> bool {
         match *self {}
     }
 
-    /// Whether anybody is in it.
+    /// Returns true if any process is in it.
     pub fn is_occupied(&self) -> bool {
         match *self {}
     }
 
-    /// Kills everything in it at once.
+    /// Kills all processes in it at once.
     pub fn kill(&self) -> io::Result<()> {
         match *self {}
     }

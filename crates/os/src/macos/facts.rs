@@ -1,4 +1,4 @@
-//! What is told of processes by their numbers, for lists and for people.
+//! Facts about a process by its pid, for lists and for people.
 
 use super::info::{self, Which};
 use crate::process::Process;
@@ -7,21 +7,21 @@ use crate::unix::arguments;
 use std::io;
 use tenure_core::wire::BlockedView;
 
-/// Children are of one kind here.
+/// There is only one kind of children.
 pub(crate) const ANY_CHILD: libc::c_int = 0;
 
 pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
     info::list(Which::All)
 }
 
-/// Whether a process is of the user that this one acts as.
+/// Returns true if a process belongs to the effective user of this one.
 pub(crate) fn is_of_user(pid: i32) -> bool {
     let own = rustix::process::geteuid().as_raw();
     info::in_short(pid).is_ok_and(|told| told.is_some_and(|told| told.pbsi_uid == own))
 }
 
-/// Whether a process was executed with this entry in its environment, as far as it is told: that of a program that the
-/// system protects is not. An error means that it cannot be read.
+/// Returns true if a process was executed with this entry in its environment; the system hides that of a program
+/// that it protects. An error means that it cannot be read.
 pub(crate) fn environment_has(pid: i32, entry: &[u8]) -> io::Result<bool> {
     let bytes = info::arguments(pid)?;
     let told = arguments::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
@@ -36,7 +36,7 @@ pub(crate) fn environment_value(pid: i32, name: &str) -> Option<Vec<u8>> {
     told.environment.into_iter().find_map(value)
 }
 
-/// How much of a command line people are shown.
+/// Length to which a command line is cut for people.
 const LONGEST_COMMAND: usize = 4096;
 
 pub(crate) fn command_line(pid: i32) -> String {
@@ -46,7 +46,7 @@ pub(crate) fn command_line(pid: i32) -> String {
     words.join(" ").trim_end().chars().take(LONGEST_COMMAND).collect()
 }
 
-/// The words of a command line, exactly; an error if it is not all there, or not text.
+/// Returns the exact words of a command line; an error if it is incomplete, or not UTF-8.
 pub(crate) fn command_words(pid: i32) -> io::Result<Vec<String>> {
     let bad = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("its command line {why}"));
     let bytes = info::arguments(pid)?;
@@ -55,26 +55,26 @@ pub(crate) fn command_words(pid: i32) -> io::Result<Vec<String>> {
     told.words.into_iter().map(text).collect()
 }
 
-/// The direct children of a process, zombies included.
+/// Returns the direct children of a process, zombies included.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     info::list(Which::ChildrenOf(pid)).unwrap_or_default()
 }
 
-/// Bytes read from and written to disks: other reading and writing is not counted here.
+/// Returns the bytes read from and written to disks; the system counts no other I/O.
 pub(crate) fn io_bytes(pid: i32) -> u64 {
     info::used(pid).map_or(0, |used| used.ri_diskio_bytesread + used.ri_diskio_byteswritten)
 }
 
-/// Whether a process is stopped or dead, and so forks nothing.
+/// Returns true if a process is stopped or dead, so that it forks nothing.
 pub(crate) fn stands_still(pid: i32) -> bool {
     let still = |told: libc::proc_bsdshortinfo| matches!(told.pbsi_status, libc::SSTOP | libc::SZOMB);
     info::in_short(pid).is_ok_and(|told| told.is_none_or(still))
 }
 
-/// Nobody's limits but one's own can be set here.
+/// Does nothing: a process can only set its own limits here.
 pub(crate) fn forbid_forking(_: &Process) {}
 
-/// What a process is blocked in is not told here.
+/// Returns nothing: the system does not tell what a process is blocked in.
 pub(crate) fn blocked_in(
     _: &mut dyn Iterator<Item = i32>,
     _: Option<InputEnd<'_>>,

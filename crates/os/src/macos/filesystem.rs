@@ -1,5 +1,5 @@
-//! Which kind of file system a path lies on. Locks and shared memory that several processes of one machine agree
-//! on hold only on local ones.
+//! The kind of file system of a path. Locks and memory shared by the processes of a machine work only on local
+//! ones.
 
 use rustix::fs::{statfs, statvfs};
 use std::io;
@@ -11,7 +11,7 @@ pub fn space(path: &Path) -> io::Result<(u64, u64)> {
     Ok((told.f_bavail.saturating_mul(told.f_frsize), told.f_blocks.saturating_mul(told.f_frsize)))
 }
 
-/// The name of the network file system that `path` lies on; `None` if it lies on a local one.
+/// Returns the name of the network file system of `path`; `None` if it is local.
 pub fn remote(path: &Path) -> io::Result<Option<String>> {
     let told = statfs(path)?;
     if told.f_flags & libc::MNT_LOCAL.cast_unsigned() != 0 {

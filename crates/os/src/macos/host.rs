@@ -1,81 +1,55 @@
-//! What this machine offers, for `tenure doctor` and set-up. It only looks.
+//! The capabilities of this machine, for `tenure doctor` and setup. Nothing is changed.
 
 use super::filesystem;
 use super::info::{self, Which};
+use crate::host::{Kernel, Lies, OwnGroup};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Whether this process acts as the superuser.
+/// Returns true if this process acts as the superuser.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// There is no systemd here.
+/// Returns false: there is no systemd here.
 pub fn has_systemd() -> bool {
     false
 }
 
-/// There is no systemd here.
+/// Fails: there is no systemd here.
 pub fn user_manager() -> Result<(), String> {
     Err("macOS has launchd".to_owned())
 }
 
-/// An agent of launchd is there while its user is logged in.
+/// Returns `None`: a launchd agent lives while its user is logged in.
 pub fn lingers() -> Option<bool> {
     None
 }
 
-/// The control group that this process is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnGroup {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// Its name.
-    pub name: String,
-}
-
-/// There are no control groups here.
+/// Fails: there are no control groups here.
 pub fn own_group() -> io::Result<OwnGroup> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "macOS has no control groups"))
 }
 
-/// What would take a daemon that is started from here along with its own end; `None` if nothing is known to.
+/// Returns what would end a daemon that is started from here together with its caller; `None` if nothing is known
+/// to.
 pub fn bound_to() -> Option<String> {
     None
 }
 
-/// Whether this process may make something in a directory.
+/// Checks that this process may create files in a directory.
 pub fn may_write(directory: &Path) -> io::Result<()> {
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into)
 }
 
-/// What the kernel offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kernel {
-    /// Its release.
-    pub release: String,
-    /// Whether processes can be held; the error says why not.
-    pub pidfd: Result<(), String>,
-    /// Whether each process has a number of its own that is never used again.
-    pub pidfs: bool,
-    /// Whether orphans can be made to come back to a keeper: not here.
-    pub subreaper: bool,
-    /// Whether it lists the children of a process.
-    pub child_lists: bool,
-    /// How other users' processes are hidden, if they are.
-    pub hidepid: Option<String>,
-    /// The largest pid.
-    pub pid_max: Option<u64>,
-}
-
-/// The largest number that a process is given (`PID_MAX`).
+/// The largest pid (`PID_MAX`).
 const PID_MAX: u64 = 99_999;
 
-/// Looks at the kernel.
+/// Examines the kernel.
 pub fn kernel() -> Kernel {
     let own = crate::process::own();
     Kernel {
@@ -89,28 +63,13 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// How many processes this user has, and how many it may have.
+/// Returns the number of this user's processes, and its limit.
 pub fn user_processes() -> (u64, Option<u64>) {
     let count = super::all_pids().map_or(0, |pids| pids.len()) as u64;
     (count, getrlimit(Resource::Nproc).current)
 }
 
-/// A file or directory, and what it lies on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lies {
-    /// Whether it is a directory.
-    pub is_dir: bool,
-    /// The permission bits.
-    pub mode: u32,
-    /// Whether it is this user's.
-    pub is_own: bool,
-    /// The network file system that it lies on, if it does.
-    pub network: Option<&'static str>,
-    /// How many bytes may still be written there.
-    pub free: u64,
-}
-
-/// Looks at a file or directory; `None` if there is none.
+/// Examines a file or directory; `None` if there is none.
 pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -127,7 +86,7 @@ pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
     }))
 }
 
-/// What people call the network file systems.
+/// Returns the common name of a network file system.
 fn known(name: &str) -> &'static str {
     match name {
         "nfs" => "NFS",

@@ -1,24 +1,24 @@
-//! What the system tells of a process by its number (`libproc`). Whoever asks holds the process meanwhile, or asks for
-//! hints only.
+//! Facts about a process from `libproc`, by its pid. The caller holds the process meanwhile, or takes them as hints
+//! only.
 
 use super::length_of;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// A zombie is looked for as well.
+/// Includes zombies in the search.
 const ALSO_DEAD: u64 = 1;
 
-/// What `proc_pidinfo` tells; `None` if there is no such process.
+/// Calls `proc_pidinfo`; `None` if there is no such process.
 ///
 /// # Safety
-/// All zeroes must be a valid `T`, and it must be what this flavour is told in.
+/// All zeroes must be a valid `T`, and `T` must be the structure of this flavour.
 unsafe fn told<T>(pid: i32, flavor: libc::c_int, arg: u64) -> io::Result<Option<T>> {
     let mut place = MaybeUninit::<T>::zeroed();
     let length = length_of::<T>();
     // SAFETY: the place is ours and as long as we say.
     let got = unsafe { libc::proc_pidinfo(pid, flavor, arg, place.as_mut_ptr().cast(), length) };
     if got == length {
-        // SAFETY: as the caller promises, it is all there.
+        // SAFETY: as the caller promises, the structure is complete.
         return Ok(Some(unsafe { place.assume_init() }));
     }
     let error = io::Error::last_os_error();
@@ -28,13 +28,13 @@ unsafe fn told<T>(pid: i32, flavor: libc::c_int, arg: u64) -> io::Result<Option<
     }
 }
 
-/// Who it is, alive or dead. Of another user's process it is an error.
+/// Returns the facts about a process, alive or dead. For another user's process this is an error.
 pub(crate) fn about(pid: i32) -> io::Result<Option<libc::proc_bsdinfo>> {
     // SAFETY: the structure is the flavour's, of numbers only.
     unsafe { told(pid, libc::PROC_PIDTBSDINFO, ALSO_DEAD) }
 }
 
-/// The little that is told of everybody's processes, alive or dead.
+/// Returns the few facts that are open to everybody, about a process alive or dead.
 pub(crate) fn in_short(pid: i32) -> io::Result<Option<libc::proc_bsdshortinfo>> {
     // SAFETY: the structure is the flavour's, of numbers only.
     unsafe { told(pid, libc::PROC_PIDT_SHORTBSDINFO, ALSO_DEAD) }
@@ -45,7 +45,7 @@ pub(crate) fn task(pid: i32) -> io::Result<Option<libc::proc_taskinfo>> {
     unsafe { told(pid, libc::PROC_PIDTASKINFO, 0) }
 }
 
-/// As the kernel's `proc_uniqidentifierinfo`, which it says is fixed.
+/// The kernel's `proc_uniqidentifierinfo`, which is documented as fixed.
 #[repr(C)]
 struct Unique {
     executable: [u8; 16],
@@ -58,15 +58,15 @@ struct Unique {
 
 const PROC_PIDUNIQIDENTIFIERINFO: libc::c_int = 17;
 
-/// The number that the kernel gives a process for one boot, and never to another; `None` where it cannot be had. It stays
-/// the same when the process executes something.
+/// Returns the number of a process, which is unique for one boot; `None` if it cannot be read. It stays the same
+/// when the process executes a program.
 pub(crate) fn unique_number(pid: i32) -> Option<u64> {
     // SAFETY: the structure is the flavour's, of numbers only.
     let found: Option<Unique> = unsafe { told(pid, PROC_PIDUNIQIDENTIFIERINFO, ALSO_DEAD) }.ok()?;
     found.map(|unique| unique.number)
 }
 
-/// What it has used; nothing of one that may not be asked about.
+/// Returns the resources that a process has used; `None` if they may not be read.
 pub(crate) fn used(pid: i32) -> Option<libc::rusage_info_v2> {
     let mut place = MaybeUninit::<libc::rusage_info_v2>::zeroed();
     // SAFETY: the place is ours, and of the flavour's structure; all zeroes are a valid value of it.
@@ -77,7 +77,7 @@ pub(crate) fn used(pid: i32) -> Option<libc::rusage_info_v2> {
     (result == 0).then_some(used)
 }
 
-/// Which processes to list; the numbers are those of `sys/proc_info.h`.
+/// The processes to list; the numbers are those of `sys/proc_info.h`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
     All,
@@ -85,7 +85,7 @@ pub(crate) enum Which {
     ChildrenOf(i32),
 }
 
-/// The numbers of processes, zombies included, as they were at one moment.
+/// Returns the pids of processes, zombies included, as of one moment.
 pub(crate) fn list(which: Which) -> io::Result<Vec<i32>> {
     let (kind, about) = match which {
         Which::All => (1, 0),
@@ -101,7 +101,7 @@ pub(crate) fn list(which: Which) -> io::Result<Vec<i32>> {
         // SAFETY: the list is ours and as long as we say.
         let got = unsafe { libc::proc_listpids(kind, about, pids.as_mut_ptr().cast(), length) };
         let error = io::Error::last_os_error();
-        // Nobody and a failure are both told as zero.
+        // An empty list and a failure both return zero.
         if got <= 0 && error.raw_os_error() != Some(0) {
             return Err(error);
         }
@@ -114,14 +114,14 @@ pub(crate) fn list(which: Which) -> io::Result<Vec<i32>> {
     }
 }
 
-/// The arguments and the environment that a process was executed with, as they are told, not taken apart.
+/// Returns the arguments and the environment that a process was executed with, unparsed.
 pub(crate) fn arguments(pid: i32) -> io::Result<Vec<u8>> {
-    /// As long as arguments and environment may be, and the count before them.
+    /// The maximum length of arguments and environment, and the count before them.
     const MOST: usize = (1 << 20) + size_of::<libc::c_int>();
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
     let mut length = 0;
     let mut bytes = Vec::new();
-    // The first call asks how much there is.
+    // The first call asks for the length.
     for place in [false, true] {
         if place {
             bytes = vec![0; length.min(MOST)];
@@ -137,7 +137,7 @@ pub(crate) fn arguments(pid: i32) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The path of a process's executable.
+/// Returns the path of a process's executable.
 pub(crate) fn path(pid: i32) -> Option<Vec<u8>> {
     let mut bytes = vec![0u8; usize::try_from(libc::PROC_PIDPATHINFO_MAXSIZE).ok()?];
     let length = u32::try_from(bytes.len()).ok()?;
@@ -147,7 +147,7 @@ pub(crate) fn path(pid: i32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A text that the system has under a name.
+/// Returns a text of the system by its name.
 pub(crate) fn text(name: &std::ffi::CStr) -> Option<String> {
     let mut bytes = [0u8; 256];
     let mut length = bytes.len();

@@ -1,10 +1,10 @@
-//! What `process.rs` promises. A process is held by a kernel queue that its end is told to: as long as that is silent the
-//! process has not ended, so its number is its own.
+//! Implements `process.rs` with kernel queues. A queue that reports a process's end holds the process: as long as
+//! it is silent the process has not ended, so its pid is its own.
 //!
-//! What is weaker than on Linux: a signal goes to a number. Right before it is sent the number is looked up once more and
-//! the queue is looked at, and only then may the process end, be waited for by its parent, and its number go to another.
-//! Numbers are given in turn, so that takes some hundred thousand forks within those few instructions. For a child that is
-//! not reaped it cannot happen at all.
+//! This is weaker than on Linux, because a signal goes to a pid. Right before it is sent, the pid is looked up once
+//! more and the queue is checked. Only after that may the process end, be reaped by its parent, and its pid go to
+//! another process. Pids are given in turn, so that takes some hundred thousand forks within those few
+//! instructions. For a child that is not reaped it cannot happen at all.
 
 use super::info::{self, Which};
 use super::queue::Queue;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tenure_core::identity::{Identity, Place};
 use tenure_core::signal::Signal;
 
-/// A process, held by the news of its end.
+/// A process, held by a queue that reports its end.
 #[derive(Debug)]
 pub(crate) struct ProcessHandle {
     queue: Queue,
@@ -25,18 +25,18 @@ pub(crate) struct ProcessHandle {
 
 pub(crate) type Facts = Stat;
 
-/// What was told of a process when it was opened.
+/// The facts about a process when it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// The parent's pid.
     pub parent: i32,
     /// The group.
     pub group: i32,
-    /// The session; none of one that has ended.
+    /// The session; none if the process has ended.
     pub session: i32,
-    /// When it started, in microseconds since 1970.
+    /// The start time, in microseconds since 1970.
     pub start_time: u64,
-    /// Memory that it holds now.
+    /// The memory in use.
     pub rss_bytes: u64,
     own_cpu: Duration,
     children_cpu: Duration,
@@ -58,18 +58,18 @@ impl Stat {
         }
     }
 
-    /// The CPU time it has used itself.
+    /// Returns the CPU time that the process has used itself.
     pub fn cpu_ms(&self) -> u64 {
         u64::try_from(self.own_cpu.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The CPU time that it and the children it waited for have used.
+    /// Returns the CPU time of the process and of the children that it waited for.
     pub fn cpu_with_children_ms(&self) -> u64 {
         u64::try_from((self.own_cpu + self.children_cpu).as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-/// Zero of one that has ended.
+/// Returns the session; zero if the process has ended.
 fn session_of(pid: i32) -> i32 {
     let pid = rustix::process::Pid::from_raw(pid);
     rustix::process::getsid(pid).map_or(0, |session| session.as_raw_nonzero().get())
@@ -82,7 +82,7 @@ struct Timebase {
 }
 
 unsafe extern "C" {
-    /// How many nanoseconds a tick is: not one, on Apple's own processors.
+    /// Returns the nanoseconds per tick: not one, on Apple's own processors.
     fn mach_timebase_info(info: *mut Timebase) -> libc::c_int;
 }
 
@@ -98,7 +98,7 @@ fn in_time(ticks: u64) -> Duration {
 }
 
 impl Process {
-    /// What was told of it when it was opened.
+    /// Returns the facts about the process when it was opened.
     pub fn stat(&self) -> &Stat {
         &self.facts
     }
@@ -127,7 +127,7 @@ fn machine_id() -> Option<String> {
     (result == 0).then(|| id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// `None`: no such process. One that has ended, and is not reaped, is held as ended.
+/// Opens a process; `None` if there is none. A process that has ended and is not reaped is held as ended.
 pub(crate) fn open_process(pid: i32) -> io::Result<Option<ProcessHandle>> {
     let queue = Queue::new()?;
     let number = usize::try_from(pid).map_err(io::Error::other)?;
@@ -144,13 +144,13 @@ pub(crate) fn open_process(pid: i32) -> io::Result<Option<ProcessHandle>> {
     Ok(Some(ProcessHandle { queue, pid }))
 }
 
-/// Who is held; `None` if it is gone.
+/// Returns the identity of the held process; `None` if it is gone.
 pub(crate) fn identify(handle: &ProcessHandle, pid: i32) -> io::Result<Option<(Identity, Stat)>> {
     let Some(told) = info::about(pid)? else { return Ok(None) };
     let stat = Stat::new(&told);
     let pidfs_inode = info::unique_number(pid);
-    // Unless it has ended, what was told was about it and nobody else. The number of one that has ended is its own as long
-    // as it is dying or a zombie; otherwise it is gone, or another has it.
+    // If the process has not ended, the facts were about it and no other. If it has, its pid is still its own while
+    // it is dying or a zombie; otherwise it is gone, or another process has the pid.
     if handle.queue.has_fired()? && !info::about(pid)?.is_some_and(|told| is_dead(&told)) {
         return Ok(None);
     }
@@ -158,19 +158,19 @@ pub(crate) fn identify(handle: &ProcessHandle, pid: i32) -> io::Result<Option<(I
     Ok(Some((identity, stat)))
 }
 
-/// Whether it is a zombie, or about to be one: its end is told some time before.
+/// Returns true for a zombie, or a process about to be one: its end is reported some time before.
 fn is_dead(told: &libc::proc_bsdinfo) -> bool {
-    /// As in `sys/proc_info.h`.
+    /// The flag of `sys/proc_info.h`.
     const PROC_FLAG_INEXIT: u32 = 4;
     told.pbi_status == libc::SZOMB || told.pbi_flags & PROC_FLAG_INEXIT != 0
 }
 
-/// One of which that cannot be told is not taken for dead (I6).
+/// Returns true if the process lives. Unknown is not taken for dead (I6).
 pub(crate) fn lives(handle: &ProcessHandle) -> bool {
     !handle.queue.has_fired().unwrap_or(false)
 }
 
-/// The caller has judged who it is; that it has not ended since is looked at last.
+/// Signals a process whose identity the caller has judged; the last check is that it has not ended since.
 pub(crate) fn signal_process(handle: &ProcessHandle, signal: Signal) -> Sent {
     match handle.queue.has_fired() {
         Ok(false) if handle.pid > 1 => kill(handle.pid, signal),
@@ -188,7 +188,8 @@ pub(crate) fn signal_group(_: &ProcessHandle, leader: i32, signal: Signal) -> Se
     }
 }
 
-/// Whether nobody in a group is alive: a signal to the dead is denied. One that cannot be looked at may be alive.
+/// Returns true if no process of a group is alive: a signal to the dead is denied. A process that cannot be read
+/// may be alive.
 fn is_dead_group(leader: i32) -> bool {
     let dead =
         |told: Option<libc::proc_bsdshortinfo>| told.is_none_or(|told| told.pbsi_status == libc::SZOMB);
@@ -215,17 +216,17 @@ pub(crate) fn words_of(_: &ProcessHandle, pid: i32) -> io::Result<Vec<String>> {
     super::facts::command_words(pid)
 }
 
-/// The whole path, if it is text.
+/// Returns the whole path, if it is UTF-8.
 pub(crate) fn exe_of(_: &ProcessHandle, pid: i32) -> Option<String> {
     String::from_utf8(info::path(pid)?).ok()
 }
 
-/// The path as people are shown it.
+/// Returns the path for people.
 pub(crate) fn exe_shown(_: &ProcessHandle, pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(&info::path(pid)?).into_owned())
 }
 
-/// For hints only: the number may be another's by now.
+/// Returns the parent, as a hint only: the pid may belong to another process by now.
 pub(crate) fn parent_of(pid: i32) -> Option<i32> {
     info::in_short(pid).ok().flatten().map(|told| told.pbsi_ppid.cast_signed())
 }

@@ -1,4 +1,4 @@
-//! The two ends of a terminal, as macOS opens them, and how its hang-up is seen once.
+//! The two ends of a pseudo-terminal on macOS, and a descriptor that reports its hang-up once.
 
 use super::queue::{Queue, take_event};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,8 +13,8 @@ pub(crate) fn open_master() -> io::Result<OwnedFd> {
     Ok(master)
 }
 
-/// The root's end. It is opened before the root is there, because a terminal whose slave nobody has opened has no size; the
-/// root inherits it.
+/// The root's end. It is opened before the root exists, because a terminal whose slave was never opened has no
+/// size; the root inherits it.
 #[derive(Debug)]
 pub(crate) struct Slave(OwnedFd);
 
@@ -24,13 +24,13 @@ impl Slave {
         Ok(Self(open(path, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// For the root, between its fork and its execution.
+    /// Opens it for the root, between its fork and its execution.
     pub(crate) fn open(&self, _: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
         rustix::io::fcntl_dupfd_cloexec(&self.0, 3)
     }
 }
 
-/// What becomes readable when something new happens to the master, and not as long as a hang-up lasts.
+/// Returns a descriptor that becomes readable on new events of the master, and not for as long as a hang-up lasts.
 pub(crate) fn edges_of(master: &OwnedFd) -> io::Result<OwnedFd> {
     let edges = Queue::new()?;
     let number = usize::try_from(master.as_raw_fd()).map_err(io::Error::other)?;
@@ -40,6 +40,6 @@ pub(crate) fn edges_of(master: &OwnedFd) -> io::Result<OwnedFd> {
 
 /// Consumes the pending edge.
 pub(crate) fn take_edge(edges: &OwnedFd) {
-    // An interrupted look leaves the edge for the next wait.
+    // An interrupted call leaves the edge for the next wait.
     let _ = take_event(edges.as_fd());
 }

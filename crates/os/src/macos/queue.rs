@@ -1,5 +1,5 @@
-//! Kernel queues: what becomes readable when a process ends, a signal comes, or a terminal has something new. They are
-//! not inherited by whoever is forked.
+//! Kernel queues: descriptors that become readable when a process ends, a signal comes, or a terminal has new
+//! output. Forked children do not inherit them.
 
 use super::check;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -21,7 +21,8 @@ impl Queue {
         Ok(Self(queue))
     }
 
-    /// From now on this is queued. What cannot be is the call's error, since there is no room for it in an answer.
+    /// Adds an event to watch. An event that cannot be watched is the call's error, since there is no room for it
+    /// in a result.
     pub(crate) fn add(&self, ident: usize, filter: i16, flags: u16, what: u32) -> io::Result<()> {
         let change = libc::kevent {
             ident,
@@ -38,19 +39,19 @@ impl Queue {
         check(done.into()).map(drop)
     }
 
-    /// Makes it readable for good.
+    /// Makes the queue readable for good.
     pub(crate) fn fire(&self) -> io::Result<()> {
         self.add(0, libc::EVFILT_USER, 0, 0)?;
         self.add(0, libc::EVFILT_USER, 0, libc::NOTE_TRIGGER)
     }
 
-    /// Queues an event about this, to be taken once.
+    /// Queues an event about `ident`, to be taken once.
     pub(crate) fn tell_once(&self, ident: usize) -> io::Result<()> {
         self.add(ident, libc::EVFILT_USER, libc::EV_ONESHOT, 0)?;
         self.add(ident, libc::EVFILT_USER, libc::EV_ONESHOT, libc::NOTE_TRIGGER)
     }
 
-    /// Whether it is readable, which this does not change.
+    /// Returns true if the queue is readable, and leaves it so.
     pub(crate) fn has_fired(&self) -> io::Result<bool> {
         let interest = crate::poll::Interest { on: self.0.as_fd(), read: true, write: false };
         Ok(crate::poll::wait(&[interest], Some(std::time::Duration::ZERO))?[0].read)
@@ -67,7 +68,7 @@ impl AsFd for Queue {
     }
 }
 
-/// Takes the next event off a queue, without waiting; says what it was about.
+/// Takes the next event off a queue without waiting, and returns its `ident`.
 pub(crate) fn take_event(queue: BorrowedFd<'_>) -> Option<usize> {
     let mut event =
         libc::kevent { ident: 0, filter: 0, flags: 0, fflags: 0, data: 0, udata: ptr::null_mut() };

@@ -3,7 +3,7 @@
 use super::check;
 use std::io;
 
-/// How much the system gives at once.
+/// Maximum number of bytes per call.
 const AT_ONCE: usize = 256;
 
 pub(crate) fn fill_random(bytes: &mut [u8]) -> io::Result<()> {

@@ -6,10 +6,10 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
 
-/// How many descriptors are listed at once: a list that the root makes must not need memory.
+/// Number of descriptors listed at once: the root cannot allocate memory for the list.
 const AT_ONCE: usize = 512;
 
-/// More than this no process can have by default (`OPEN_MAX`).
+/// Maximum number of descriptors of a process by default (`OPEN_MAX`).
 pub(crate) const MOST: i32 = 10_240;
 
 /// Calls `each` with this process's open descriptors, as many as are listed at once; `false` if there may be more.
@@ -47,7 +47,7 @@ pub(crate) fn close_range(from: u32, to: u32) -> io::Result<()> {
 pub(crate) fn close_on_exec() -> Result<(), Errno> {
     let mut failed = None;
     let mut mark = |fd: libc::c_int| {
-        // SAFETY: marks a descriptor; nothing is closed before the program that does not know it begins.
+        // SAFETY: marks a descriptor; nothing is closed before a program that does not know it executes.
         if fd > 2 && unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
             failed = Errno::from_io_error(&io::Error::last_os_error());
         }
@@ -55,13 +55,14 @@ pub(crate) fn close_on_exec() -> Result<(), Errno> {
     if each_open(&mut mark) {
         return failed.map_or(Ok(()), Err);
     }
-    // Those that are not open are refused.
+    // Calls on descriptors that are not open just fail.
     (3..MOST).for_each(mark);
     Ok(())
 }
 
-/// A signal that is blocked, or ignored by default, is still told to a queue; a child's end only if it is not ignored. What
-/// came before the queue, to one that was born with it blocked, is told as well.
+/// Makes a queue of signals. A queue also gets signals that are blocked, or ignored by default; a child's end only
+/// if it is not ignored. Signals that were pending before the queue was made, because the process was started with
+/// them blocked, are queued as well.
 pub(crate) fn signal_queue(numbers: &[i32]) -> io::Result<OwnedFd> {
     let queue = Queue::new()?;
     for &number in numbers {
@@ -78,7 +79,7 @@ fn ident(number: i32) -> io::Result<usize> {
     usize::try_from(number).map_err(io::Error::other)
 }
 
-/// The signals that are blocked and have come.
+/// Returns the signals that are blocked and pending.
 fn pending() -> libc::sigset_t {
     let mut set = signal_set(&[]);
     // SAFETY: the set is ours and initialised; a call that fails leaves it empty.
@@ -95,7 +96,7 @@ pub(crate) fn next_signal(queue: BorrowedFd<'_>) -> Option<i32> {
     take_event(queue).and_then(|number| i32::try_from(number).ok())
 }
 
-/// Puts every signal on its default but those that are ignored while Tenure runs.
+/// Resets every signal to its default, except those that are ignored while Tenure runs.
 pub(crate) fn default_signals() {
     for number in 1..=31 {
         let disposition = if IGNORED.contains(&number) { libc::SIG_IGN } else { libc::SIG_DFL };
@@ -104,7 +105,7 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// The soft limit that a process may have where the hard one is this.
+/// Returns the soft limit that a process may have under this hard limit.
 pub(crate) fn most_descriptors(hard: u64) -> u64 {
     hard.min(MOST.unsigned_abs().into())
 }

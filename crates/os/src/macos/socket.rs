@@ -1,4 +1,4 @@
-//! Local sockets, as macOS makes them, and who is at the other end.
+//! Local sockets on macOS, and the process at their other end.
 
 use super::{ProcessHandle, lives, open_process};
 use crate::file::Dir;
@@ -8,12 +8,12 @@ use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, Soc
 use std::io;
 use std::mem::MaybeUninit;
 
-/// That a gone reader is an error, and never a signal, is set for each socket.
+/// No flag: each socket is set so that a send to a closed reader is an error, never a signal.
 pub(crate) const SEND: SendFlags = SendFlags::empty();
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
 
-/// What elsewhere is said when a socket is made. In between, another thread of this process may fork: whoever it starts
-/// closes what it does not know.
+/// Sets the flags that other systems set when a socket is made. In between, another thread of this process may
+/// fork; the child closes descriptors that it does not know.
 fn prepared(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
     take_over(&fd)?;
@@ -24,7 +24,7 @@ fn prepared(fd: OwnedFd) -> Result<OwnedFd, Errno> {
 pub(crate) fn take_over(fd: &OwnedFd) -> Result<(), Errno> {
     rustix::io::ioctl_fionbio(fd, true)?;
     match net::sockopt::set_socket_nosigpipe(fd, true) {
-        // So it answers when the other end is gone already.
+        // The result for a connection whose other end is already gone.
         Ok(()) | Err(Errno::INVAL) => Ok(()),
         Err(error) => Err(error),
     }
@@ -43,19 +43,19 @@ pub(crate) fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
     prepared(net::accept(listener)?)
 }
 
-/// Keeps a received descriptor from what is executed.
+/// Closes a received descriptor on exec.
 pub(crate) fn for_us_alone(fd: OwnedFd) -> io::Result<OwnedFd> {
     fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
     Ok(fd)
 }
 
 unsafe extern "C" {
-    /// Gives the calling thread a working directory of its own; minus one takes it away again.
+    /// Gives the calling thread a working directory of its own; minus one removes it.
     fn pthread_fchdir_np(fd: libc::c_int) -> libc::c_int;
 }
 
-/// Does something at the address of `name` in a directory, however long the directory's own path is: for that moment it is
-/// this thread's working directory.
+/// Calls `act` with the address of `name` in a directory, however long the directory's own path is: meanwhile the
+/// directory is this thread's working directory.
 pub(crate) fn at_address<T>(
     dir: &Dir,
     name: &str,
@@ -72,14 +72,14 @@ pub(crate) fn at_address<T>(
     done
 }
 
-/// An option of a local socket.
+/// Reads an option of a local socket.
 ///
 /// # Safety
-/// All zeroes must be a valid `T`, and it must be what this option is told in.
+/// All zeroes must be a valid `T`, and `T` must be the type of this option.
 unsafe fn option<T>(socket: BorrowedFd<'_>, name: libc::c_int) -> Result<T, Errno> {
     let mut place = MaybeUninit::<T>::zeroed();
     let mut length = libc::socklen_t::try_from(size_of::<T>()).map_err(|_| Errno::INVAL)?;
-    // SAFETY: the place is ours and as long as we say; what it holds is valid then, as the caller promises.
+    // SAFETY: the place is ours and as long as we say; its value is valid then, as the caller promises.
     unsafe {
         let into = place.as_mut_ptr().cast();
         match libc::getsockopt(socket.as_raw_fd(), libc::SOL_LOCAL, name, into, &raw mut length) {
@@ -92,8 +92,8 @@ unsafe fn option<T>(socket: BorrowedFd<'_>, name: libc::c_int) -> Result<T, Errn
 /// Error text for a process at the other end that has no pid here.
 pub(crate) const UNSEEN_PEER: &str = "exited before the daemon could identify it: connect again";
 
-/// The user at the other end, as it was when the connection was made, and the process that used it last; zero if there is
-/// none any more.
+/// Returns the user at the other end, as of the connection, and the process that used the other end last; zero if
+/// there is none any more.
 pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> Result<(u32, i32), Errno> {
     // SAFETY: the structure is the option's, of numbers only.
     let credentials: libc::xucred = unsafe { option(socket, libc::LOCAL_PEERCRED)? };
@@ -112,8 +112,8 @@ impl PeerProcess {
     }
 }
 
-/// The process at the other end of a local connection; `None` if it cannot be told, or it is gone. That it is still the one
-/// is asked once it is held.
+/// Holds the process at the other end of a local connection open; `None` if it is unknown, or gone. Once held, it
+/// is checked to be still the peer.
 pub(crate) fn peer_process(socket: BorrowedFd<'_>, pid: i32) -> Option<PeerProcess> {
     let held = open_process(pid).ok().flatten()?;
     let (_, again) = peer_of(socket).ok()?;

@@ -1,4 +1,4 @@
-//! Where this user has no cgroup to make, there is nothing to try: then the reason is a sentence.
+//! Tests of control groups. A user who may not create one has nothing to test: then the reason must be a sentence.
 
 use super::{Shell, eventually, shell};
 use crate::enclosure::Enclosure;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::record::Boundary;
 
-/// A group of a run that is none, removed with everybody in it when this is dropped.
+/// A group of a run that does not exist; dropping it kills its processes and removes it.
 struct Group {
     held: Enclosure,
     instance: InstanceId,
@@ -33,7 +33,7 @@ impl Group {
         PathBuf::from(self.held.to_string())
     }
 
-    /// A shell that has moved itself into the group, or into one below.
+    /// Starts a shell that moves itself into the group, or into one below.
     fn member(&self, below: &str) -> Shell {
         let path = self.path().join(below);
         let mut member = shell(&format!("echo $$ > {}/cgroup.procs && echo in; read x", path.display()));

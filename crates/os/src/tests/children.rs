@@ -1,4 +1,4 @@
-//! What Windows has instead of signals.
+//! Tests of the Windows replacements of signals.
 
 use super::role;
 use crate::fork::{self, Alone, Errand};
@@ -44,7 +44,7 @@ fn the_end_of_a_child_is_a_signal_and_it_is_taken_once() {
     player.child.wait().unwrap();
 }
 
-/// Everything that comes until the other side is gone.
+/// Reads everything until the other side is gone.
 fn all(conn: &Conn) -> Vec<u8> {
     let (mut got, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -70,7 +70,7 @@ fn code_of(pid: i32, signals: &Signals) -> u32 {
     }
 }
 
-/// What a child that was born does: it says on its second connection what was in the letter.
+/// Plays a new child: it reports the letter on its second connection.
 pub(crate) fn do_errand() {
     let (_alone, letter, conns) = fork::errand().expect("an errand");
     assert_eq!(conns.len(), 2);
@@ -98,7 +98,7 @@ fn a_child_is_born_with_its_letter_and_its_connections_and_nothing_else_of_ours(
     assert!(!program::is_inside_a_run(), "we are not");
 }
 
-/// What a started program does: it answers on the connection that it got, and on the one that it is then passed.
+/// Plays a started program: it answers on its first connection, and on the one that it is then passed.
 pub(crate) fn answer() {
     let passing = Passing::from(program::inherited_conn().expect("a connection"));
     loop {
@@ -130,6 +130,6 @@ fn this_program_is_started_with_a_connection_and_others_are_passed_to_it() {
     drop(far);
     assert_eq!(all(&near), b"told");
     assert_eq!(code_of(pid, &signals), 0);
-    // Its console may have had a copy, and leaves after it.
+    // Its console may have had a copy, and exits after it.
     assert_eq!(all(passing.conn()), b"");
 }

@@ -9,20 +9,20 @@ use std::io::{BufRead, BufReader, Write};
 use tenure_core::ending::Exit;
 use tenure_core::spec::Size;
 
-/// Shows something, reads a line, shows that. Wine gives a console's programs no standard handles, so the console is asked
-/// for by its names, which is as good on Windows.
+/// Prints something, reads a line, prints that. Wine gives a console's programs no standard handles, so the console
+/// is opened by its names, which works on Windows too.
 pub(super) fn show() {
     let mut console = OpenOptions::new().read(true).write(true).open("CONOUT$").expect("a console");
     console.write_all(b"shown:something\n").expect("a console");
     let keys = OpenOptions::new().read(true).write(true).open("CONIN$").expect("a console");
     let mut line = String::new();
     BufReader::new(keys).read_line(&mut line).expect("a line");
-    // In one piece: what comes in pieces may be shown with moves of the cursor between them.
+    // Written in one piece: separate pieces may be shown with cursor moves between them.
     console.write_all(format!("heard:{}\n", line.trim_end()).as_bytes()).expect("a console");
     leave(5);
 }
 
-/// Reads keys as they are typed, and shows each by its number, until the key that would end a line of others.
+/// Reads keys as they are typed and prints each by its number, until the key that ends a line.
 pub(super) fn type_keys() {
     use crate::terminal::{Raw, stdin, stdout};
     crate::system::terminal::use_console().expect("a console");
@@ -42,7 +42,7 @@ pub(super) fn type_keys() {
     leave(6);
 }
 
-/// Reads until this was shown; what was shown before it is in the message if it never is.
+/// Reads until this text was shown; if it never is, the message has the text before it.
 fn see(pty: &Pty, what: &str) {
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
     let deadline = crate::clock::awake() + SOON;
@@ -95,7 +95,7 @@ fn keys_come_as_they_are_typed_and_wait_for_no_line() {
     let (root, _) = start(&own_plan("type"), &stdio, &job).expect("a root").release().expect("it runs");
     let Ours::Pty(pty) = stdio.into_ours() else { unreachable!() };
     see(&pty, "raw:80x25");
-    // Wine takes Ctrl-C for itself, whatever the console is told.
+    // Wine handles Ctrl-C itself, whatever the console's mode.
     super::eventually("it is typed", || (pty.write(b"a\x02\x1a") == Put::Bytes(3)).then_some(()));
     see(&pty, "keys:[97, 2, 26]");
     assert_eq!(end_of(&root), Exit::Code(6));

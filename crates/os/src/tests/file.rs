@@ -78,7 +78,7 @@ fn a_deleted_directory_is_told_from_one_that_is_there() {
     let path = parent.path().join("it");
     let dir = Dir::make(&path).expect("made");
     assert!(!dir.is_deleted().expect("readable"));
-    // Elsewhere a directory with open files is not moved.
+    // Other systems do not move a directory with open files.
     #[cfg(unix)]
     {
         let moved = parent.path().join("moved");
@@ -88,7 +88,7 @@ fn a_deleted_directory_is_told_from_one_that_is_there() {
     }
     std::fs::remove_dir(&path).expect("removed");
     assert!(dir.is_deleted().expect("readable"));
-    // Another one at the same path is not it.
+    // Another directory at the same path is not the same.
     #[cfg(unix)]
     {
         std::fs::create_dir(&path).expect("made");

@@ -23,7 +23,7 @@ struct Run {
 }
 
 impl Run {
-    /// Waits until somebody in it has said this; the answer is the speaker's pid.
+    /// Waits until a process in the job has printed this; returns its pid.
     fn hear(&mut self, what: &str) -> i32 {
         let said = format!("role: {what} ");
         let deadline = crate::clock::awake() + SOON;
@@ -68,12 +68,12 @@ fn plan(program: &str, role: &str) -> Plan {
     Plan::new(argv, environment(role), cwd.to_str().expect("text").as_bytes().to_vec()).expect("a plan")
 }
 
-/// This program in a role.
+/// Returns the plan that runs this program in a role.
 pub(super) fn own_plan(role: &str) -> Plan {
     plan(std::env::current_exe().expect("this program").to_str().expect("text"), role)
 }
 
-/// A root with these ends in this job.
+/// Starts a root with these streams in this job.
 pub(super) fn start(plan: &Plan, stdio: &Stdio, job: &Enclosure) -> Result<Gated, NoRoot> {
     start_root(&Alone::check().expect("a proof"), plan, stdio, Some(job))
 }
@@ -83,7 +83,7 @@ pub(super) fn end_of(root: &Root) -> Exit {
     super::eventually("its end", || root.exit())
 }
 
-/// Waits until nobody is in a job.
+/// Waits until a job is empty.
 pub(super) fn emptied(job: &Enclosure) {
     super::eventually("an empty job", || (!job.is_occupied()).then_some(()));
 }
@@ -143,7 +143,7 @@ fn exit_codes_are_true_and_259_is_one_of_them() {
     );
 }
 
-/// Three processes, one under the other, all of which are up.
+/// Starts three processes, each a child of the one before, all of them ready.
 fn tree() -> (Root, Run, Vec<Process>) {
     let (root, mut run) = started("tree 2");
     let pids: Vec<_> = (0..3).map(|_| run.hear("up")).collect();
@@ -175,7 +175,7 @@ fn with_the_last_handle_of_a_job_goes_everything_in_it() {
     super::eventually("all are gone", || processes.iter().all(|one| !one.is_alive()).then_some(()));
 }
 
-/// What a keeper does: it holds the only handle of a job with a tree in it, and tells the tree's numbers.
+/// Plays a keeper: it holds the only handle of a job with a tree in it, and prints the tree's pids.
 pub(super) fn keep() {
     let (_root, mut run) = started("tree 2");
     for _ in 0..3 {

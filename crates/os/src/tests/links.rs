@@ -1,4 +1,4 @@
-//! What links make of a path. Windows lets few people make any.
+//! Tests of paths with links. Windows lets few users create links.
 
 use super::beneath::kind;
 use crate::beneath::Beneath;

@@ -5,7 +5,7 @@ use crate::root::Root;
 use crate::stdio::{Ours, Sink, Source, Stdio};
 use tenure_core::ending::Exit;
 
-/// Reads what there is now; `false` at its end.
+/// Reads what is available; `false` at the end.
 fn drain(from: &Source, into: &mut Vec<u8>) -> bool {
     let mut buffer = vec![0; 10_000];
     loop {
@@ -17,7 +17,7 @@ fn drain(from: &Source, into: &mut Vec<u8>) -> bool {
     }
 }
 
-/// A role, and our ends of its pipes.
+/// Starts a role, and returns our ends of its pipes.
 fn play(role: &str, fed: bool) -> (Root, Option<Sink>, Source, Source) {
     let stdio = Stdio::pipes(fed).expect("pipes");
     let (job, plan) = (unbounded(), own_plan(role));

@@ -1,4 +1,4 @@
-//! One wait for several things. That a connection wakes it is tried with the connections.
+//! Tests of one wait for several things. The connections' tests have the wait for a connection.
 
 use super::role;
 use crate::poll::{self, Interest, Ready};

@@ -1,4 +1,4 @@
-//! What Unix says of a file's owner and kind, and of whose a connection is.
+//! Tests of a file's owner and kind on Unix, and of a connection's user.
 
 use crate::file::{Dir, Regular};
 use crate::socket::{Conn, Passing};

@@ -10,7 +10,7 @@ use tenure_core::signal::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Says something to whoever started it, lets go of the connection, and goes on.
+/// Writes something to its starter, closes the connection, and goes on.
 pub(crate) fn let_go() {
     let conn = program::inherited_conn().expect("a connection");
     assert_eq!(conn.write(b"here").expect("it fits"), 4);

@@ -19,7 +19,7 @@ fn wakes(pty: &Pty, patience: Duration) -> bool {
     poll::wait(&[interest], Some(patience)).unwrap()[0].read
 }
 
-/// Everything there is to read now, and whether that was the end.
+/// Reads all available output; the flag tells if the end was reached.
 fn drain(pty: &Pty) -> (Vec<u8>, bool) {
     let mut all = Vec::new();
     let mut buffer = [0; 256];

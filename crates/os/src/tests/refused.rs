@@ -6,7 +6,7 @@ use crate::root::Root;
 use tenure_core::identity::{Evidence, Held};
 use tenure_core::signal::Signal;
 
-/// A signal that would do nothing to anybody.
+/// A signal that has no effect on any process.
 const HARMLESS: Signal = Signal(0);
 
 fn held(process: &Process) -> Held {
@@ -71,7 +71,7 @@ fn our_own_group_is_never_signalled() {
     let group = rustix::process::getpgrp().as_raw_nonzero().get();
     match Process::open(group).unwrap() {
         Some(leader) => Root::new(leader).signal_group(HARMLESS),
-        // Its leader is outside of what we can see, so there is nothing to make a root of.
+        // The leader is invisible from here, so no root can be made.
         None => panic!("group {group} is never signalled"),
     };
 }

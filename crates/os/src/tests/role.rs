@@ -1,13 +1,13 @@
-//! This test program, started again as a process to look at. It is the same on every system, where a shell is not.
+//! This test program, started again as a test process. It is the same on every system, unlike a shell.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The variable that says what to play.
+/// The variable that names the role.
 pub(crate) const ROLE: &str = "TENURE_OS_ROLE";
 
-/// The arguments that make this program play it.
+/// The arguments with which this program plays a role.
 pub(crate) const ARGUMENTS: [&str; 4] = ["tests::role::play", "--exact", "--ignored", "--nocapture"];
 
 #[test]
@@ -22,6 +22,7 @@ fn play() {
             say("ready");
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::stderr());
         }
+        "call" => drop(call(role.trim_start_matches("call "))),
         "exit" => leave(number),
         "hold" => hold(role.trim_start_matches("hold ")),
         #[cfg(unix)]
@@ -48,7 +49,7 @@ fn play() {
     }
 }
 
-/// The arguments that make this program do the errand that it was born for.
+/// The arguments with which this program does the errand of a new child.
 #[cfg(windows)]
 pub(crate) const BORN: [&str; 4] = ["tests::role::do_errand", "--exact", "--ignored", "--nocapture"];
 
@@ -59,7 +60,7 @@ fn do_errand() {
     super::children::do_errand();
 }
 
-/// The arguments that make this program speak to who started it.
+/// The arguments with which this program answers its starter.
 #[cfg(windows)]
 pub(crate) const STARTED: [&str; 4] = ["tests::role::answer", "--exact", "--ignored", "--nocapture"];
 
@@ -75,7 +76,7 @@ pub(crate) fn leave(code: i32) {
     std::process::exit(code);
 }
 
-/// A line of its own, whatever the test framework has left on the last one.
+/// Prints a line of its own, whatever the test framework has left on the last one.
 pub(crate) fn say(what: &str) {
     let mut out = std::io::stdout();
     out.write_all(format!("\nrole: {what} {}\n", std::process::id()).as_bytes()).expect("somebody reads");
@@ -91,7 +92,14 @@ fn hold(directory: &str) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-/// A process with so many below it, one under the other, none of which ends by itself in a test's time.
+/// Connects to the socket `s` of a directory.
+fn call(directory: &str) -> crate::socket::Conn {
+    let dir = crate::file::Dir::open(std::path::Path::new(directory)).expect("a directory");
+    crate::socket::Conn::connect(&dir, "s").expect("somebody listens")
+}
+
+/// Plays a process with so many descendants, each a child of the one before, none of which exits by itself within a
+/// test's time.
 fn tree(below: i32) {
     let _child = (below > 0).then(|| again(&format!("tree {}", below - 1)).spawn().expect("a child"));
     say("up");
@@ -99,7 +107,7 @@ fn tree(below: i32) {
     let _ = never.recv_timeout(Duration::from_secs(120));
 }
 
-/// Tries to start a process outside of its own job.
+/// Tries to start a process outside its own job.
 #[cfg(windows)]
 fn flee() {
     use std::os::windows::process::CommandExt;
@@ -115,7 +123,7 @@ fn again(role: &str) -> Command {
     command
 }
 
-/// Starts a role, killed when this is dropped.
+/// Starts a role; dropping it kills the process.
 pub(crate) fn start(role: &str) -> Player {
     let mut child = again(role).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let out = child.stdout.take().expect("piped");
@@ -132,7 +140,7 @@ impl Player {
         self.child.id().cast_signed()
     }
 
-    /// Waits until it, or one below it, has said this; the answer is the speaker's pid.
+    /// Waits until the role, or a process below it, has printed this; returns that process's pid.
     pub(crate) fn hear(&mut self, what: &str) -> i32 {
         hear(&mut self.out, what)
     }
@@ -145,7 +153,7 @@ impl Drop for Player {
     }
 }
 
-/// Waits until somebody has said this there; the answer is the speaker's pid.
+/// Waits until a process has printed this; returns its pid.
 pub(crate) fn hear(from: &mut impl BufRead, what: &str) -> i32 {
     let said = format!("role: {what} ");
     loop {

@@ -1,6 +1,6 @@
 use std::process::{Child, Command, Stdio};
 
-/// Starts a shell command, killed when this is dropped.
+/// Starts a shell command; dropping it kills the shell.
 #[expect(clippy::disallowed_methods, reason = "a test starts a process to look at")]
 pub(super) fn shell(script: &str) -> Shell {
     let mut command = Command::new("/bin/sh");
@@ -8,7 +8,7 @@ pub(super) fn shell(script: &str) -> Shell {
     Shell(command.spawn().expect("sh starts"))
 }
 
-/// Makes a pipe that has a name.
+/// Creates a named pipe.
 pub(super) fn make_pipe(path: &std::path::Path) {
     assert!(shell(&format!("mkfifo '{}'", path.display())).0.wait().expect("it ends").success());
 }
@@ -20,7 +20,7 @@ impl Shell {
         self.0.id().cast_signed()
     }
 
-    /// Waits until it has printed a line.
+    /// Waits until the shell has printed a line.
     #[cfg(target_os = "linux")]
     pub(super) fn line(&mut self) -> String {
         use std::io::Read;

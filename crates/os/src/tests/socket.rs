@@ -87,11 +87,11 @@ fn reading_and_writing_never_wait_and_a_gone_reader_is_an_error() {
     assert!(sent > 0);
     drop(b);
     assert!(a.write(b"x").is_err());
-    // What was never read makes the end a reset, which is an end all the same.
+    // Unread data turns the end into a reset, which is an end all the same.
     assert_eq!(a.read(&mut [0; 8]).unwrap(), Got::End);
 }
 
-/// Whether there is something to read, after at most so long.
+/// Returns true if there is something to read within this time.
 fn readable(conn: &Conn, patience: Option<Duration>) -> bool {
     poll::wait(&[Interest::reading(conn)], patience).unwrap()[0].read
 }
@@ -173,6 +173,18 @@ fn a_caller_wakes_the_listener_and_is_who_it_says() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_caller_that_exited_before_it_was_identified_has_no_ancestors_to_be_judged_by() {
+    let base = tempfile::tempdir().unwrap();
+    let listener = Listener::bind(&Dir::open(base.path()).unwrap(), "s").unwrap();
+    let mut caller = super::role::start(&format!("call {}", base.path().display()));
+    caller.child.wait().expect("it exits by itself");
+    let ours = listener.accept().unwrap().expect("a caller");
+    let why = peer_of(&ours).ancestors().unwrap_err();
+    assert!(why.contains("exited before the daemon could identify it"), "{why}");
+}
+
+#[cfg(unix)]
 fn peer_of(conn: &Conn) -> crate::socket::Peer {
     use rustix::fd::AsFd;
     crate::socket::peer(conn.as_fd()).unwrap()
@@ -232,7 +244,7 @@ fn what_does_not_fit_is_passed_once_when_it_is_sent_again() {
             n => sent += n,
         }
     }
-    // What is on its way is sent again as it was, and then comes the connection.
+    // The unsent rest is sent again unchanged, and then the connection follows.
     let (near, far) = Conn::pair().unwrap();
     let (mut got, mut passed, mut buffer) = (0, Vec::new(), vec![0; 1 << 13]);
     let mut rest: Vec<(&[u8], Option<&Conn>)> = vec![(&chunk, None), (b"x", Some(&far))];

@@ -1,9 +1,10 @@
 use super::{eventually, role};
 use crate::kin::Kin;
 use crate::process::Process;
-use crate::unix::strays::{Looked, look_at_foreign, search};
+use crate::unix::strays::{look_at_foreign, search};
 use std::collections::HashSet;
 use tenure_core::identity::{Evidence, Identity};
+use tenure_core::reconcile::members::Membership;
 use tenure_core::signal::Signal;
 use tenure_core::wire::Via;
 
@@ -89,10 +90,11 @@ fn another_users_process_is_known_by_the_pinned_session_alone() {
     let (pid, identity) = (root.pid(), open(root.pid()).identity().clone());
     let mark = format!("{}=lead 0", role::ROLE);
     let by_mark = Kin { mark: Some(mark.as_bytes()), ..Kin::default() };
-    assert!(matches!(look_at_foreign(pid, &by_mark, false), Looked::Stranger));
+    let look = |kin: &Kin<'_>, pinned| look_at_foreign(pid, kin, pinned).0;
+    assert_eq!(look(&by_mark, false), Membership::Stranger);
     let kin = Kin { root: Some(&identity), ..by_mark };
-    assert!(matches!(look_at_foreign(pid, &kin, true), Looked::Member(one) if one.via() == Via::Session));
-    assert!(matches!(look_at_foreign(pid, &kin, false), Looked::Doubtful), "the number may be another's");
+    assert_eq!(look(&kin, true), Membership::Member(Via::Session));
+    assert_eq!(look(&kin, false), Membership::Doubtful, "the number may be another's");
     root.child.kill().unwrap();
-    eventually("it is dead", || matches!(look_at_foreign(pid, &kin, true), Looked::Vanished).then_some(()));
+    eventually("it is dead", || (look(&kin, true) == Membership::Vanished).then_some(()));
 }

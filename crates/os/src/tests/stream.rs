@@ -1,13 +1,12 @@
-//! Connections and listeners, waited for by tasks.
+//! Tests of asynchronous connections and listeners.
 
 use crate::file::Dir;
 use crate::socket::{Conn, Listener};
 use crate::stream::{Door, Stream};
-use bytes::BytesMut;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Runs it on several threads, and never for ever.
+/// Runs a future on several threads, with a deadline.
 fn run<T>(what: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let within = async { tokio::time::timeout(Duration::from_secs(30), what).await };
@@ -52,7 +51,7 @@ fn a_full_connection_holds_the_writer_up_until_it_is_read() {
             a.write_all(&vec![7; 1_000_000]).await.unwrap();
             a.shutdown().await.unwrap();
         });
-        let mut got = BytesMut::new();
+        let mut got = Vec::new();
         while b.read_onto(&mut got).await.unwrap() {}
         writer.await.unwrap();
         assert!(got.len() == 1_000_000 && got.iter().all(|&byte| byte == 7));

@@ -4,7 +4,7 @@ use crate::terminal::{stdin, stdout};
 use std::io::Write;
 use std::time::Duration;
 
-/// Says what it reads, and at last that there is no more.
+/// Prints all that it reads, and at last that there is no more.
 pub(crate) fn pass() {
     role::say("ready");
     assert!(!stdin().is_terminal() && !stdin().in_foreground() && stdin().size().is_none());

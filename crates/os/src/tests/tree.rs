@@ -23,7 +23,7 @@ fn children_by_list_and_by_scan_agree() {
             (sorted(linux::children_listed(below)?) == sorted(linux::children_scanned(below))).then_some(())
         });
     }
-    // What the shell leaves behind is ours to end.
+    // The shell's leftovers are ours to end.
     let everybody = [top.pid()].into_iter().chain(tree::children(top.pid()));
     let below: Vec<i32> = everybody.flat_map(tree::children).collect();
     for pid in below {

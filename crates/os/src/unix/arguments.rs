@@ -1,16 +1,17 @@
-//! What macOS tells of a process's arguments and environment (`KERN_PROCARGS2`), taken apart. It is a number, the path of
-//! the executable, zeroes up to a word's boundary, so many words, and the environment, each with a closing zero. A program
-//! that gives itself a title writes it over the words and fills up with zeroes, so there may be more of those than words.
+//! Parses macOS's record of a process's arguments and environment (`KERN_PROCARGS2`): a number, the path of the
+//! executable, zeroes up to a word's boundary, that many words, and the environment, each with a closing zero. A
+//! program that sets its title writes it over the words and fills up with zeroes, so there may be more zeroes than
+//! words.
 
-/// The words and the environment.
+/// The words and the environment of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arguments<'a> {
     pub(crate) words: Vec<&'a [u8]>,
-    /// What the system itself added comes last. It is empty of a process that the system protects.
+    /// The environment. The system's own additions come last. Empty if the system protects the process.
     pub(crate) environment: Vec<&'a [u8]>,
 }
 
-/// `None` if that is not what this is.
+/// Parses the record; `None` if it is malformed.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Arguments<'_>> {
     let (count, rest) = bytes.split_first_chunk()?;
     let count = usize::try_from(i32::from_ne_bytes(*count)).ok()?;

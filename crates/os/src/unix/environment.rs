@@ -1,6 +1,6 @@
-//! The variables that a process is given.
+//! The environment variables of a process.
 
-/// Those that programs count on, wherever they are started from.
+/// Variables that programs expect, wherever they are started.
 pub const EVERYDAY: &[&str] = &[
     "PATH",
     "HOME",
@@ -16,15 +16,15 @@ pub const EVERYDAY: &[&str] = &[
     "HOSTNAME",
 ];
 
-/// Where programs are looked for by whoever has no PATH.
+/// The search path of a process without PATH.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Whether two names mean the same variable.
+/// Returns true if two names mean the same variable.
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one == other
 }
 
-/// The user that this process acts as, as the system's own tools want to be told.
+/// Returns the effective user of this process, in the form that the system's own tools expect.
 pub fn user() -> String {
     rustix::process::geteuid().as_raw().to_string()
 }

@@ -1,19 +1,19 @@
-//! Forking without executing: how a nursery makes keepers. It is sound only in a process of one thread, so it
-//! asks for the proof.
+//! Forks without exec, which is how a nursery makes keepers. That is sound only in a process with one thread, so it
+//! requires the proof.
 
 use crate::complaint::complain;
+use crate::fork::Errand;
 use crate::socket::Conn;
 use crate::{descriptors, system};
-use std::ffi::OsStr;
 use std::io;
 use std::marker::PhantomData;
 
-/// The proof that this process has one thread. It cannot be sent to another.
+/// The proof that this process has one thread. It cannot be sent to another thread.
 #[derive(Debug)]
 pub struct Alone(PhantomData<*const ()>);
 
 impl Alone {
-    /// Looks how many threads this process has.
+    /// Counts the threads of this process.
     pub fn check() -> io::Result<Self> {
         match system::thread_count()? {
             1 => Ok(Self(PhantomData)),
@@ -26,8 +26,8 @@ impl Alone {
         system::fork(self, work)
     }
 
-    /// Makes a child that does `work` with these connections, and has no other of our descriptors. Here it is forked,
-    /// so what a program of its own would have to be told is not looked at.
+    /// Makes a child that does `work` with these connections, and has no other descriptor of ours. The child is
+    /// forked here, so the errand's words, letter and environment are not needed.
     pub fn bear(&self, errand: &Errand<'_>, work: impl FnOnce(Vec<Conn>) -> u8) -> io::Result<i32> {
         self.fork(|| match descriptors::take_only(errand.conns) {
             Ok(conns) => work(conns),
@@ -39,20 +39,7 @@ impl Alone {
     }
 }
 
-/// What a child is made for.
-#[derive(Clone, Copy)]
-pub struct Errand<'a> {
-    /// The words that this program is started with again, where there is no fork.
-    pub words: &'a [&'a OsStr],
-    /// What it reads then.
-    pub letter: &'a dyn Fn() -> Vec<u8>,
-    /// What it is connected to.
-    pub conns: &'a [Conn],
-    /// Whether it has our environment, where there is no fork.
-    pub knows_environment: bool,
-}
-
-/// The letter and the connections of a child that was not forked. Here there is none.
+/// Returns the letter and connections of a child that was not forked. Fails here, because all are forked.
 pub fn errand() -> io::Result<(Alone, Vec<u8>, Vec<Conn>)> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "on this system children are forked"))
 }

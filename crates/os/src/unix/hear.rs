@@ -1,11 +1,10 @@
-//! What the system tells a daemon, for whoever waits for many things at once.
+//! Signals to a daemon, for asynchronous code.
 
 use crate::reaper;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits until somebody asks this process politely to leave. That its terminal has gone is no such thing: a daemon has
-/// none of its own.
+/// Waits for a request to exit. A hang-up is none, because a daemon has no terminal of its own.
 pub async fn leave() -> io::Result<()> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hangups = signal(SignalKind::hangup())?;
@@ -18,7 +17,7 @@ pub async fn leave() -> io::Result<()> {
     }
 }
 
-/// Takes the children that have ended off the system's list, for ever.
+/// Reaps the children that have ended, for ever.
 pub async fn bury_children() -> io::Result<()> {
     let mut children = signal(SignalKind::child())?;
     while children.recv().await.is_some() {
@@ -27,17 +26,17 @@ pub async fn bury_children() -> io::Result<()> {
     Ok(())
 }
 
-/// The interrupts that somebody types.
+/// Typed interrupts (Ctrl-C).
 #[derive(Debug)]
 pub struct Interrupts(Signal);
 
 impl Interrupts {
-    /// From now on they do not end this process.
+    /// Takes interrupts over: from now on they do not end this process.
     pub fn take() -> io::Result<Self> {
         signal(SignalKind::interrupt()).map(Self)
     }
 
-    /// Waits for the next.
+    /// Waits for the next interrupt.
     pub async fn next(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;

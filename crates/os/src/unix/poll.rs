@@ -1,16 +1,17 @@
-//! Waiting for the first of several things: one wait, one deadline.
+//! Waits for the first of several things: one wait, one deadline.
 
+use crate::poll::{Interest, Ready};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::time::Duration;
 
-/// What can be waited for.
+/// The handle of something that can be waited for.
 pub type Waitable<'a> = BorrowedFd<'a>;
 
 /// Something that can be waited for.
 pub trait Awaited {
-    /// What to wait on.
+    /// Returns the handle to wait on.
     fn waitable(&self) -> Waitable<'_>;
 }
 
@@ -20,45 +21,13 @@ impl<T: AsFd> Awaited for T {
     }
 }
 
-/// How many connections one wait has room for, beside all else.
+/// Maximum number of connections in one wait, besides all else.
 pub const MOST_CONNECTIONS: usize = 500;
-
-/// What is waited for on one of them.
-#[derive(Debug, Clone, Copy)]
-pub struct Interest<'a> {
-    /// Which.
-    pub on: Waitable<'a>,
-    /// Whether to wake when it can be read.
-    pub read: bool,
-    /// Whether to wake when it can be written.
-    pub write: bool,
-}
-
-impl<'a> Interest<'a> {
-    /// Until it can be read.
-    pub fn reading(on: &'a impl Awaited) -> Self {
-        Self { on: on.waitable(), read: true, write: false }
-    }
-
-    /// Until it can be written.
-    pub fn writing(on: &'a impl Awaited) -> Self {
-        Self { on: on.waitable(), read: false, write: true }
-    }
-}
-
-/// What came of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ready {
-    /// It can be read: bytes, an end or an error.
-    pub read: bool,
-    /// It can be written, or writing will fail.
-    pub write: bool,
-}
 
 /// The longest single wait: macOS counts milliseconds in 31 bits and refuses more.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// Waits until something is ready or the time is up; no `timeout` is for ever. A signal ends the wait early,
+/// Waits until something is ready or the timeout passes; without a timeout, for ever. A signal ends the wait early,
 /// with nothing ready, and so does a whole day.
 pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
     let mut fds: Vec<PollFd<'_>> = interests

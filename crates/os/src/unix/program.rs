@@ -1,4 +1,4 @@
-//! This program's own file, executed again.
+//! Executes this program's own file again.
 
 use crate::socket::Conn;
 use crate::system;
@@ -11,13 +11,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tenure_core::ids::LeaseId;
 
-/// Executes this program again with these arguments, no environment of ours, the connection as its standard
-/// input and a log file as its standard error. Returns the pid of the new child.
+/// Starts this program again with these arguments, none of our environment, the connection as its standard input
+/// and a log file as its standard error. Returns the pid of the new child.
 pub fn start_self(arguments: &[&OsStr], conn: Conn, log: &Path) -> io::Result<i32> {
     start(arguments, system::TUNABLES.map(|(name, value)| (name.into(), value.into())), conn, log)
 }
 
-/// The same with an environment.
+/// Starts it in the same way, but with an environment.
 #[expect(clippy::disallowed_methods, reason = "the one program that Tenure starts is itself")]
 pub fn start(
     arguments: &[&OsStr],
@@ -35,15 +35,15 @@ pub fn start(
     i32::try_from(child.id()).map_err(io::Error::other)
 }
 
-/// The connection that this program was started with, out of its standard input's place.
+/// Returns the connection that this program was started with, and takes it off the place of standard input.
 pub fn inherited_conn() -> io::Result<Conn> {
     let copy = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     Conn::from_fd(copy)
 }
 
-/// Returns true if this process belongs to a run: a keeper or a nursery is above it, it is in a run's control group, or
-/// it carries a run's lease where its ancestors cannot be seen. Processes that are started here may end with that run.
-/// A hint: nothing is signalled by it, and a process that fakes it only does without a daemon.
+/// Returns true if this process belongs to a run: a keeper or a nursery is above it, it is in a run's control
+/// group, or it has a run's lease and its ancestors are hidden. Processes that are started here may end with that
+/// run. A hint only: no signal depends on it, and a process that fakes it only has to do without a daemon.
 pub fn is_inside_a_run() -> bool {
     let own = system::own_pid_in_proc();
     crate::process::ancestors(own).into_iter().any(system::is_keeper_or_nursery)
@@ -55,7 +55,7 @@ fn carries_a_lease() -> bool {
     std::env::var("TENURE_LEASE_ID").is_ok_and(|lease| lease.parse::<LeaseId>().is_ok())
 }
 
-/// The name under which this process is listed.
+/// Sets the name under which this process is listed.
 pub fn set_name(name: &std::ffi::CStr) {
     system::set_name(name);
 }

@@ -1,5 +1,5 @@
-//! A pseudo-terminal. The keeper holds the master only: a slave end of its own would keep the terminal alive
-//! for ever after the last process of the run is gone.
+//! A pseudo-terminal. The keeper holds the master only: a slave end of its own would keep the terminal alive for
+//! ever after the last process of the run is gone.
 
 use crate::poll::Waitable;
 use crate::socket::Got;
@@ -17,12 +17,13 @@ use tenure_core::spec::Size;
 #[derive(Debug)]
 pub struct Pty {
     master: OwnedFd,
-    /// The root's end, as far as it has to be there before the root is.
+    /// The root's end, if it must exist before the root does.
     slave: Option<system::Slave>,
-    /// Made once the last slave was closed while the run lives: a level-triggered wait would spin on the hang-up.
+    /// Reports only new events. Made when the last slave is closed while the run lives: a level-triggered wait
+    /// would spin on the hang-up.
     edges: OnceCell<OwnedFd>,
-    /// Whether nobody had it open when it was last read, so that only something new is to wake us. As long as somebody has,
-    /// what is left unread is.
+    /// True if the terminal had no slave at the last read, so that only something new may wake us. While there is a
+    /// slave, unread output wakes us.
     hung_up: Cell<bool>,
 }
 
@@ -39,32 +40,32 @@ impl Pty {
         Ok(pty)
     }
 
-    /// The master end.
+    /// Returns the master end.
     pub(crate) fn master(&self) -> BorrowedFd<'_> {
         self.master.as_fd()
     }
 
-    /// The root's end, for the root, between its fork and its execution.
+    /// Opens the slave for the root, between its fork and its execution.
     pub(crate) fn open_slave(&self) -> Result<OwnedFd, Errno> {
         self.slave.as_ref().ok_or(Errno::BADF)?.open(self.master())
     }
 
-    /// The root has its end: what we have of it is given up.
+    /// Closes our copy of the slave, once the root has its own.
     pub(crate) fn leave_to_root(&mut self) {
         self.slave = None;
     }
 
-    /// What to wait on until something can be typed.
+    /// Returns the handle to wait on until input is accepted.
     pub fn keyboard(&self) -> Waitable<'_> {
         self.master.as_fd()
     }
 
-    /// What to wait on for output.
+    /// Returns the handle to wait on for output.
     pub fn shown(&self) -> Waitable<'_> {
         self.edges.get().filter(|_| self.hung_up.get()).unwrap_or(&self.master).as_fd()
     }
 
-    /// Reads what the run's processes wrote.
+    /// Reads the output of the run's processes.
     pub fn read(&self, buffer: &mut [u8]) -> Got {
         let got = stdio::read(&self.master, buffer);
         if got != Got::End {
@@ -73,22 +74,22 @@ impl Pty {
         got
     }
 
-    /// Types what fits now.
+    /// Writes as much input as is accepted now.
     pub fn write(&self, bytes: &[u8]) -> Put {
         stdio::write(&self.master, bytes)
     }
 
-    /// Gives the terminal another size; its foreground group is told by the kernel.
+    /// Resizes the terminal; the kernel tells its foreground group.
     pub fn resize(&self, size: Size) -> io::Result<()> {
         let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.master, size).map_err(Into::into)
     }
 
-    /// The run's processes are gone. Here the system sees that by itself.
+    /// Reports that the run's processes are gone. Does nothing here: the system sees that by itself.
     pub fn hang_up(&self) {}
 
-    /// The keys that mean end-of-file to a program reading lines. In the middle of a line the key only ends the waiting for
-    /// the line's end, and has to be typed again.
+    /// Returns the keys that mean end of file to a program that reads lines. In the middle of a line the key only
+    /// ends the wait for the line's end, so it is typed twice.
     pub fn end_of_input(&self, within_line: bool) -> Vec<u8> {
         let Ok(termios) = tcgetattr(&self.master) else { return vec![4] };
         let reads_lines = termios.local_modes.contains(LocalModes::ICANON);
@@ -96,12 +97,12 @@ impl Pty {
         vec![termios.special_codes[SpecialCodeIndex::VEOF]; times]
     }
 
-    /// The last slave was closed, but somebody may open the terminal again: from now on wake only when
-    /// something new happens. Read once more after this.
+    /// Switches to waking on new events only: the last slave was closed, but a process may open the terminal again.
+    /// Read once more after this.
     pub fn wait_for_reopening(&self) -> io::Result<()> {
         if self.edges.get().is_none() {
             let edges = system::edges_of(&self.master)?;
-            // Nobody else can have set it: there is one thread.
+            // There is one thread, so it cannot have been set meanwhile.
             let _ = self.edges.set(edges);
         }
         self.edges.get().into_iter().for_each(system::take_edge);

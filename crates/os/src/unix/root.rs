@@ -1,5 +1,5 @@
-//! The root of a run, from its fork to its reaping. As long as this value lives the root is not reaped, so its
-//! pid, its group and its session cannot come to mean anybody else: that is the proof for a group signal (I1).
+//! The root of a run, from its fork to its reaping. As long as this value lives the root is not reaped, so its pid,
+//! its group and its session cannot come to mean anything else: that is the proof for a group signal (I1).
 
 use crate::poll::{self, Interest};
 use crate::process::{Process, Sent};
@@ -10,12 +10,13 @@ use tenure_core::ending::Exit;
 use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
 
-/// How long a killed process may take to be gone.
+/// Time that a killed process may take to be gone.
 const DYING: Duration = Duration::from_secs(1);
-/// How long between two tries to reap one that has ended.
+/// Pause between two attempts to reap a process that has ended.
 const ALMOST: Duration = Duration::from_millis(1);
 
-/// An unreaped child: the root of a run. It was forked here or came back to us, and is made of nothing else:
+/// An unreaped child: the root of a run. It was forked here or reparented to us, and cannot be made in any other
+/// way:
 ///
 /// ```compile_fail,E0624
 /// use tenure_os::{process::Process, root::Root};
@@ -31,39 +32,39 @@ pub struct Root {
 
 impl Root {
     pub(crate) fn new(process: Process) -> Self {
-        // It makes itself the leader before it does anything else.
+        // The root makes itself the leader before it does anything else.
         Self { process, leads: true }
     }
 
-    /// A process that came back to us as the root of a run of its own. It must be our child.
+    /// Adopts a process that was reparented to us as the root of a run of its own. It must be our child.
     pub(crate) fn adopt(process: Process) -> Option<Self> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let leads = process.stat().group == process.identity().pid;
         (process.stat().parent == own).then_some(Self { process, leads })
     }
 
-    /// Who it is.
+    /// Returns the root's identity.
     pub fn identity(&self) -> &Identity {
         self.process.identity()
     }
 
-    /// Its pid.
+    /// Returns the root's pid.
     pub fn pid(&self) -> i32 {
         self.identity().pid
     }
 
-    /// Its process group.
+    /// Returns the root's process group.
     pub fn group(&self) -> i32 {
         if self.leads { self.pid() } else { self.process.stat().group }
     }
 
-    /// How it ended, if it has; it stays unreaped.
+    /// Returns the root's exit, if it has ended; it stays unreaped.
     pub fn exit(&self) -> Option<Exit> {
         reaper::peek(self.pid())
     }
 
-    /// Signals the group that the root leads in one stroke, which no fork can outrun. One that leads none is
-    /// left to the list.
+    /// Signals the group that the root leads in one call, which no fork can outrun. A root that leads no group is
+    /// signalled with the listed processes instead.
     pub fn signal_group(&self, signal: Signal) -> Sent {
         if !self.leads {
             return Sent::Gone;
@@ -79,11 +80,11 @@ impl Root {
             self.process.signal(&held, Signal::KILL);
         }
         let interest = Interest { on: self.process.as_fd(), read: true, write: false };
-        // One that cannot die now is reaped by whoever inherits it.
+        // If it cannot die now, the process that inherits it reaps it.
         let until = clock::awake() + DYING;
         let _ = poll::wait(&[interest], Some(DYING));
         let mut dying = self.reap();
-        // On macOS a process is seen to end a moment before it can be reaped.
+        // On macOS, a process's end is visible a moment before it can be reaped.
         while let Err(root) = dying
             && clock::awake() < until
         {
@@ -92,8 +93,7 @@ impl Root {
         }
     }
 
-    /// Takes the ended root off the list of children and frees its number. One that has not ended is
-    /// given back.
+    /// Reaps the ended root and frees its pid. A root that has not ended is given back.
     pub fn reap(self) -> Result<Exit, Box<Self>> {
         match system::wait_one(self.pid(), system::Reap::Take) {
             Some(ended) => Ok(ended.exit),

@@ -1,5 +1,5 @@
-//! Local sockets: between processes of one user on one machine. Addresses are names in an open directory, so
-//! the length of the directory's path does not matter.
+//! Local sockets, between processes of one user on one machine. Addresses are names in an open directory, so the
+//! length of the directory's path does not matter.
 
 use crate::file::Dir;
 pub use crate::flow::Got;
@@ -11,21 +11,21 @@ use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::net::{self, RecvFlags};
 use std::{fmt, io};
 
-/// One end of a connection. Reading and writing never wait.
+/// An end of a connection. Reads and writes never block.
 #[derive(Debug)]
 pub struct Conn {
     fd: OwnedFd,
 }
 
 impl Conn {
-    /// Two connected ends.
+    /// Makes two connected ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = system::socket_pair()?;
         Ok((Self { fd: a }, Self { fd: b }))
     }
 
-    /// Connects to the socket `name` in `dir`. This does not wait either: a listener that has too many callers
-    /// waiting is an error of the kind `WouldBlock`.
+    /// Connects to the socket `name` in `dir`. This does not block either: a listener with a full queue is an error
+    /// of the kind `WouldBlock`.
     pub fn connect(dir: &Dir, name: &str) -> io::Result<Self> {
         let fd = system::socket()?;
         match system::at_address(dir, name, |address| net::connect(&fd, address)) {
@@ -38,13 +38,13 @@ impl Conn {
         }
     }
 
-    /// A connection that was inherited or received.
+    /// Takes a connection that was inherited or received.
     pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
         system::take_over(&fd)?;
         Ok(Self { fd })
     }
 
-    /// Reads what is there, up to the buffer's length.
+    /// Reads what is available, up to the buffer's length.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
         match net::recv(&self.fd, buffer, RecvFlags::empty()) {
             Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(Got::End),
@@ -54,7 +54,7 @@ impl Conn {
         }
     }
 
-    /// Writes what fits now; zero is "nothing fits". A gone reader is an error, never a signal.
+    /// Writes what fits now; zero is "nothing fits". A closed reader is an error, never a signal.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match net::send(&self.fd, bytes, system::SEND) {
             Ok(n) => Ok(n),
@@ -63,24 +63,24 @@ impl Conn {
         }
     }
 
-    /// Writes what fits now, and passes a copy of standard input along with the first byte. Zero is "nothing fits": both
-    /// are to be sent again.
+    /// Writes what fits now, and passes a copy of standard input along with the first byte. Zero is "nothing fits":
+    /// then send both again.
     pub fn write_with_input(&self, bytes: &[u8], input: Standard) -> io::Result<usize> {
         system::send_with_fd(self.fd.as_fd(), bytes, input.as_fd())
     }
 
-    /// Reads what is there, and the input that came along, if one did.
+    /// Reads what is available, and the input that was passed along, if any.
     pub fn read_with_input(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<PassedInput>)> {
         let (got, passed) = system::receive_with_fd(self.fd.as_fd(), buffer)?;
         Ok((got, passed.map(PassedInput::new)))
     }
 
-    /// The user on the other side.
+    /// Returns the user on the other side.
     pub fn peer_uid(&self) -> io::Result<u32> {
         Ok(system::peer_of(self.fd.as_fd())?.0)
     }
 
-    /// Gives up the connection's descriptor.
+    /// Returns the connection's descriptor.
     pub fn into_fd(self) -> OwnedFd {
         self.fd
     }
@@ -92,30 +92,30 @@ impl AsFd for Conn {
     }
 }
 
-/// A connection on which connections are passed along.
+/// A connection over which connections are passed.
 #[derive(Debug)]
 pub struct Passing {
     conn: Conn,
 }
 
 impl Passing {
-    /// To the process at the other end, which has this number.
+    /// Passes connections to the process at the other end, which has this pid.
     pub fn to(conn: Conn, _: i32) -> Self {
         Self { conn }
     }
 
-    /// From whoever is at the other end.
+    /// Receives connections from the other end.
     pub fn from(conn: Conn) -> Self {
         Self { conn }
     }
 
-    /// What the bytes go over.
+    /// Returns the underlying connection.
     pub fn conn(&self) -> &Conn {
         &self.conn
     }
 
-    /// Writes what fits now, and passes a connection along with the first byte. What did not fit is to be sent again as
-    /// it was, and the connection with it as long as nothing fitted.
+    /// Writes what fits now, and passes a connection along with the first byte. Send the rest again unchanged, with
+    /// the connection as long as nothing fitted.
     pub fn send(&self, bytes: &[u8], passed: Option<&Conn>) -> io::Result<usize> {
         match passed {
             Some(passed) => system::send_with_fd(self.conn.as_fd(), bytes, passed.as_fd()),
@@ -123,7 +123,7 @@ impl Passing {
         }
     }
 
-    /// Reads what is there, and the connection that came along, if one did.
+    /// Reads what is available, and the connection that was passed along, if any.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<Conn>)> {
         let (got, passed) = system::receive_with_fd(self.conn.as_fd(), buffer)?;
         Ok((got, passed.map(Conn::from_fd).transpose()?))
@@ -134,11 +134,11 @@ impl Passing {
 const RESTLESS_PEER: &str = "got other parents while the daemon identified it: connect again";
 const GONE_PEER: &str = "exited before the daemon could identify it: connect again";
 
-/// Who is at the other end of a local connection, as it was when the connection was made.
+/// The process at the other end of a local connection, as of the moment of connecting.
 #[derive(Debug)]
 pub struct Peer {
     uid: u32,
-    /// Its process, where that is in our sight.
+    /// The pid, if the process is visible from here.
     pub pid: Option<i32>,
     process: Option<system::PeerProcess>,
 }
@@ -151,18 +151,18 @@ impl fmt::Display for Peer {
 }
 
 impl Peer {
-    /// Its user, by the name that this system has for users.
+    /// Returns the user, in the form that this system has for users.
     pub fn user(&self) -> String {
         self.uid.to_string()
     }
 
-    /// Whether it is neither this user's nor the superuser's.
+    /// Returns true if the peer belongs neither to this user nor to the superuser.
     pub fn is_foreign(&self) -> bool {
         self.uid != 0 && self.uid != rustix::process::geteuid().as_raw()
     }
 
-    /// Returns the peer's process and those above it. The error says why they are unknown: the process cannot be seen
-    /// from here, or it is gone, so that its pid may be another's by now.
+    /// Returns the peer's process and those above it. The error says why they are unknown: the process is invisible
+    /// from here, or it is gone, so that another process may have its pid.
     pub fn ancestors(&self) -> Result<Vec<i32>, &'static str> {
         let pid = self.pid.ok_or(system::UNSEEN_PEER)?;
         let above = process::settled_ancestors(pid).ok_or(RESTLESS_PEER)?;
@@ -174,7 +174,7 @@ impl Peer {
     }
 }
 
-/// Who is at the other end.
+/// Returns the process at the other end.
 pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
     let (uid, pid) = system::peer_of(conn)?;
     Ok(Peer { uid, pid: (pid > 0).then_some(pid), process: system::peer_process(conn, pid) })
@@ -183,14 +183,14 @@ pub fn peer(conn: BorrowedFd<'_>) -> io::Result<Peer> {
 /// Maximum number of connections that wait to be accepted; the kernel's own limit may be lower (`somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// A socket that others connect to.
+/// A socket that accepts connections.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
 }
 
 impl Listener {
-    /// Makes the socket `name` in `dir`, for its owner alone.
+    /// Creates the socket `name` in `dir`, for its owner alone.
     pub fn bind(dir: &Dir, name: &str) -> io::Result<Self> {
         let fd = system::socket()?;
         system::at_address(dir, name, |address| net::bind(&fd, address))?;
@@ -199,12 +199,12 @@ impl Listener {
         Ok(Self { fd })
     }
 
-    /// As the standard library's.
+    /// Converts to the standard library's listener.
     pub fn into_std(self) -> std::os::unix::net::UnixListener {
         self.fd.into()
     }
 
-    /// The next waiting connection of this user (or of root); others are turned away.
+    /// Accepts the next waiting connection of this user or root; others are refused.
     pub fn accept(&self) -> io::Result<Option<Conn>> {
         loop {
             match system::accept(&self.fd) {

@@ -1,9 +1,10 @@
-//! Starting the root of a run: it is forked, recorded, and only then let through the gate to execute (I2).
+//! Starts the root of a run: it is forked, recorded, and only then let through the gate to execute (I2).
 
 use super::calls::exec::Child;
 use crate::enclosure::Enclosure;
 use crate::fork::Alone;
 use crate::root::Root;
+use crate::spawn::{NoRoot, Outcome};
 use crate::stdio::Stdio;
 use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use tenure_core::ending::SpawnError;
 use tenure_core::resources::Rlimit;
 
-/// What the root executes.
+/// The program to execute, with its arguments, environment and limits.
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) argv: Vec<CString>,
@@ -31,7 +32,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Prepares everything that needs memory: after the fork there is no allocating.
+    /// Prepares everything that needs memory, because nothing can be allocated after the fork.
     pub fn new(argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>) -> io::Result<Self> {
         let argv = c_strings(argv)?;
         let env = c_strings(env)?;
@@ -47,20 +48,20 @@ impl Plan {
         })
     }
 
-    /// The same plan with the caller's file mode creation mask and limits of open descriptors.
+    /// Returns the plan with the caller's file mode creation mask and limits of open descriptors.
     #[must_use]
     pub fn with(self, umask: u32, nofile: (u64, u64)) -> Self {
         Self { umask, nofile, ..self }
     }
 
-    /// The same plan with limits of its own for each process.
+    /// Returns the plan with limits for each process.
     #[must_use]
     pub fn bounded(self, rlimits: &[(Rlimit, u64)]) -> Self {
         let rlimits = rlimits.iter().map(|&(limit, value)| (resource(limit), value)).collect();
         Self { rlimits, ..self }
     }
 
-    /// The file that will be executed, by its absolute path, as a look beforehand finds it; `None` if that finds none.
+    /// Returns the absolute path of the file that will probably be executed; `None` if none is found now.
     pub fn executable(&self) -> Option<String> {
         use rustix::fs::{Access, access};
         let is_executable = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
@@ -68,7 +69,7 @@ impl Plan {
         found.is_absolute().then(|| found.to_string_lossy().into_owned())
     }
 
-    /// What a failed step means to a person.
+    /// Explains a failed step to people.
     fn explain(&self, failure: Failure) -> SpawnError {
         let Failure { step, errno } = failure;
         let program = String::from_utf8_lossy(self.argv[0].as_bytes());
@@ -115,7 +116,7 @@ impl Plan {
     }
 }
 
-/// The system's word for an error, without its number.
+/// Returns the system's text of an error, without its number.
 fn bare(error: &io::Error) -> String {
     let text = error.to_string();
     let bare = text.split(" (os error").next().unwrap_or(&text);
@@ -130,7 +131,7 @@ fn c_strings(list: Vec<Vec<u8>>) -> io::Result<Vec<CString>> {
     list.into_iter().map(c_string).collect()
 }
 
-/// The files that a program's name may mean: itself if it has a slash, else one for each directory of the
+/// Returns the files that a program's name may mean: itself if it has a slash, else one for each directory of the
 /// run's own `PATH`.
 fn candidates(program: &[u8], env: &[CString]) -> io::Result<Vec<CString>> {
     if program.contains(&b'/') {
@@ -201,17 +202,6 @@ impl Failure {
     }
 }
 
-/// Why there is no root. Here it is never the command: whether that can be executed shows behind the gate.
-#[derive(Debug, thiserror::Error)]
-pub enum NoRoot {
-    /// The command cannot be executed.
-    #[error("{}", .0.detail)]
-    Command(SpawnError),
-    /// The system failed us.
-    #[error(transparent)]
-    System(#[from] io::Error),
-}
-
 impl From<rustix::io::Errno> for NoRoot {
     fn from(error: rustix::io::Errno) -> Self {
         Self::System(error.into())
@@ -226,21 +216,10 @@ pub struct Gated {
     report: OwnedFd,
 }
 
-/// The report of a root that was let through: it ends when the command executes.
+/// The report of a root that was let through the gate: it ends when the command executes.
 #[derive(Debug)]
 pub struct Report {
     pipe: OwnedFd,
-}
-
-/// What the report says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing yet.
-    Pending,
-    /// The command executes.
-    Executes,
-    /// It does not.
-    Failed(SpawnError),
 }
 
 /// Forks the root into its own session and group, inside the enclosure if there is one. It waits at the gate.
@@ -259,12 +238,12 @@ pub fn start_root(
 }
 
 impl Gated {
-    /// The root, which has not executed anything yet.
+    /// Returns the root, which has not executed anything yet.
     pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// Ends the root before it executes anything, and frees its number.
+    /// Ends the root before it executes anything, and frees its pid.
     pub fn abandon(self) {
         drop(self.gate);
         self.root.end();
@@ -278,13 +257,13 @@ impl Gated {
 }
 
 impl Report {
-    /// Whether the command executes yet.
+    /// Reads the report, without blocking.
     pub fn read(&self, plan: &Plan) -> Outcome {
         let mut bytes = [0; 8];
         match rustix::io::read(&self.pipe, &mut bytes) {
             Ok(8) => Outcome::Failed(plan.explain(Failure::decode(bytes))),
             Err(Errno::AGAIN | Errno::INTR) => Outcome::Pending,
-            // End of file: execution closed the pipe, or the root died first, which its exit will tell.
+            // End of file: the execution closed the pipe, or the root died first, which its exit will tell.
             Ok(_) | Err(_) => Outcome::Executes,
         }
     }

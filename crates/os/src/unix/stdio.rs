@@ -1,8 +1,9 @@
-//! What a run's command is connected to, both ends: the root's, which it gets, and ours, which never wait.
+//! The standard streams of a run's command, both ends: the root's, and ours, which never block.
 
 use crate::flow::Got;
 pub use crate::flow::Put;
 use crate::pty::Pty;
+use crate::stdio::Ours;
 use crate::system;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -14,35 +15,19 @@ use tenure_core::spec::Size;
 pub enum Stdio {
     /// Three pipes.
     Pipes {
-        /// The root reads here and we write there, or nobody does; `None` is an empty input.
+        /// The root reads the first end; we write the second, if it is ours. `None` is an empty input.
         stdin: Option<(OwnedFd, Option<Sink>)>,
-        /// The root writes here and we read there.
+        /// The root writes the first end; we read the second.
         stdout: (OwnedFd, Source),
-        /// The root writes here and we read there.
+        /// The root writes the first end; we read the second.
         stderr: (OwnedFd, Source),
     },
     /// A terminal, which becomes the controlling one of the root's session.
     Pty(Pty),
 }
 
-/// Our ends, once the root has its own.
-#[derive(Debug)]
-pub enum Ours {
-    /// Of three pipes.
-    Pipes {
-        /// To write to.
-        stdin: Option<Sink>,
-        /// To read from.
-        stdout: Source,
-        /// To read from.
-        stderr: Source,
-    },
-    /// Of a terminal.
-    Pty(Pty),
-}
-
-/// The standard input of another process, which was passed to this one. Nothing is changed about it, because whoever
-/// passed it shares its offset and its flags.
+/// The standard input of another process, passed to this one. Its flags are never changed, because that process
+/// shares them, as it does the offset.
 #[derive(Debug)]
 pub struct PassedInput(OwnedFd);
 
@@ -53,7 +38,7 @@ impl PassedInput {
 }
 
 impl Stdio {
-    /// Pipes, with or without an input that can be written.
+    /// Makes pipes, with or without an input that can be written.
     pub fn pipes(stdin: bool) -> io::Result<Self> {
         let stdin = if stdin {
             let (theirs, ours) = system::pipe()?;
@@ -64,17 +49,17 @@ impl Stdio {
         Ok(Self::Pipes { stdin, stdout: output()?, stderr: output()? })
     }
 
-    /// Pipes for the output alone: the input is somebody else's, and is left as it is.
+    /// Makes pipes for the output alone: the input belongs to another process and is left as it is.
     pub fn reading(input: PassedInput) -> io::Result<Self> {
         Ok(Self::Pipes { stdin: Some((input.0, None)), stdout: output()?, stderr: output()? })
     }
 
-    /// A terminal of this size.
+    /// Opens a terminal of this size.
     pub fn pty(size: Size) -> io::Result<Self> {
         Ok(Self::Pty(Pty::open(size)?))
     }
 
-    /// Gives up the root's ends: from now on an end of file is seen when the run lets go of its own.
+    /// Closes the root's ends, so that we see an end of file when the run closes its own.
     pub fn into_ours(self) -> Ours {
         match self {
             Stdio::Pipes { stdin, stdout, stderr } => {
@@ -98,17 +83,17 @@ fn never_waiting(fd: OwnedFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// The end of a pipe that we read from.
+/// The end of a pipe that we read.
 #[derive(Debug)]
 pub struct Source(OwnedFd);
 
 impl Source {
-    /// Reads what is there.
+    /// Reads what is available.
     pub fn read(&self, buffer: &mut [u8]) -> Got {
         read(&self.0, buffer)
     }
 
-    /// Lets the pipe hold more, for a command that fills it. A refusal changes nothing.
+    /// Raises the pipe's capacity, for a command that fills it. A refusal changes nothing.
     pub fn widen(&self, bytes: usize) {
         system::widen_pipe(&self.0, bytes);
     }
@@ -120,7 +105,7 @@ impl AsFd for Source {
     }
 }
 
-/// The end of a pipe that we write to.
+/// The end of a pipe that we write.
 #[derive(Debug)]
 pub struct Sink(OwnedFd);
 
@@ -137,7 +122,7 @@ impl AsFd for Sink {
     }
 }
 
-/// A terminal reports the closing of its last slave as an error, which is its end of file.
+/// Reads what is available. A terminal reports the closing of its last slave as an error, which is its end of file.
 pub(crate) fn read(fd: impl AsFd, buffer: &mut [u8]) -> Got {
     if buffer.is_empty() {
         return Got::Nothing;

@@ -1,11 +1,12 @@
-//! Opening what is below a directory, one name after the other: for systems that have no call that does it at once.
+//! Opens a path below a directory, one name after the other: for systems without one call for it.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::path::{Component, Path};
 
-/// No link is followed, and no step leads up, so that nothing outside is reached, whatever is moved meanwhile.
+/// Opens a path below `dir`. No link is followed and no step leads up, so nothing outside is reached, whatever is
+/// moved meanwhile.
 pub(crate) fn open(dir: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let below = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut at = openat(&dir, ".", below, Mode::empty())?;

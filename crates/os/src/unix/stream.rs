@@ -1,7 +1,6 @@
-//! Local connections for whoever waits for many at once.
+//! Local connections for asynchronous code.
 
 use crate::socket::{self, Conn, Listener, Peer};
-use bytes::BytesMut;
 use rustix::fd::AsFd;
 use std::io;
 use std::pin::Pin;
@@ -10,33 +9,38 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
 
-/// How often an end that has said something already is looked at.
+/// Polling interval for an end that has sent data already.
 const LOOK: Duration = Duration::from_millis(50);
-/// What there is room for, at least, when something is read; and how much is made if there is less.
+/// Minimum free capacity for a read; with less, more is reserved.
 const LEAST: usize = 512;
 const ROOM: usize = 4096;
 
-/// One end of a connection.
+/// An end of a connection.
 #[derive(Debug)]
 pub struct Stream(UnixStream);
 
 impl Stream {
-    /// Takes a connection over.
+    /// Takes over a connection.
     pub fn new(conn: Conn) -> io::Result<Self> {
         UnixStream::from_std(conn.into_fd().into()).map(Self)
     }
 
-    /// A second handle of the same connection, to be passed to another process.
+    /// Gives the connection back.
+    pub fn into_conn(self) -> io::Result<Conn> {
+        Conn::from_fd(self.0.into_std()?.into())
+    }
+
+    /// Returns a second handle of the same connection, to pass to another process.
     pub fn copy(&self) -> io::Result<Conn> {
         Conn::from_fd(self.0.as_fd().try_clone_to_owned()?)
     }
 
-    /// Who is at the other end.
+    /// Returns the process at the other end.
     pub fn peer(&self) -> io::Result<Peer> {
         socket::peer(self.0.as_fd())
     }
 
-    /// Waits until the other end has hung up. Nothing of what it says is read.
+    /// Waits until the other end has hung up. Nothing is read.
     pub async fn gone(&self) {
         while let Ok(ready) = self.0.ready(Interest::READABLE).await {
             if ready.is_read_closed() {
@@ -46,9 +50,9 @@ impl Stream {
         }
     }
 
-    /// Waits for something to read and adds it to `into`; `false` once the other end is gone. Room is made when there is
-    /// something to read, and not while waiting for it. Nothing is lost if the wait is given up.
-    pub async fn read_onto(&mut self, into: &mut BytesMut) -> io::Result<bool> {
+    /// Waits for data and appends it to `into`; `false` once the other end is gone. Capacity is reserved when there
+    /// is data, not while waiting for it. Nothing is lost if the wait is cancelled.
+    pub async fn read_onto(&mut self, into: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             self.0.readable().await?;
             if into.capacity() - into.len() < LEAST {
@@ -59,7 +63,7 @@ impl Stream {
                 Ok(_) => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if into.is_empty() {
-                        *into = BytesMut::new();
+                        *into = Vec::new();
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
@@ -105,20 +109,20 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// How long threads that wait for streams have to stay: as long as they like.
+/// Time that threads waiting for streams must stay alive: they may end at any time.
 pub const THREADS_STAY: Option<Duration> = None;
 
-/// What others connect to.
+/// A listening socket for asynchronous code.
 #[derive(Debug)]
 pub struct Door(UnixListener);
 
 impl Door {
-    /// Takes a listener over.
+    /// Takes over a listener.
     pub fn new(listener: Listener) -> io::Result<Self> {
         UnixListener::from_std(listener.into_std()).map(Self)
     }
 
-    /// The next caller, whoever it is: [`Stream::peer`] says who.
+    /// Accepts the next connection of any user; [`Stream::peer`] identifies it.
     pub async fn accept(&self) -> io::Result<Stream> {
         self.0.accept().await.map(|(stream, _)| Stream(stream))
     }

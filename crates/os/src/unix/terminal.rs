@@ -1,4 +1,4 @@
-//! The terminal that a person sits at, and the other things that standard input, output and error can be.
+//! The terminal of a person, and the other things that standard input, output and error can be.
 
 use crate::poll::{self, Interest};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -6,26 +6,27 @@ use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use std::io;
 use tenure_core::spec::Size;
 
-/// One of the three that every process has. It can be waited for.
+/// A standard stream of this process. It can be waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Standard(BorrowedFd<'static>);
 
-/// Standard input.
+/// Returns standard input.
 pub fn stdin() -> Standard {
     Standard(rustix::stdio::stdin())
 }
 
-/// Standard output.
+/// Returns standard output.
 pub fn stdout() -> Standard {
     Standard(rustix::stdio::stdout())
 }
 
-/// Standard error.
+/// Returns standard error.
 pub fn stderr() -> Standard {
     Standard(rustix::stdio::stderr())
 }
 
-/// Puts standard input on `/dev/null`: whoever writes to it hears when those to whom it was passed are gone.
+/// Puts standard input on `/dev/null`, so that its writer notices when the processes to which it was passed are
+/// gone.
 pub fn release_stdin() -> io::Result<()> {
     use rustix::fs::{Mode, OFlags, open};
     let null = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -39,35 +40,36 @@ impl AsFd for Standard {
 }
 
 impl Standard {
-    /// Until it can be read.
+    /// Waits until it is readable.
     pub fn reading(self) -> Interest<'static> {
         Interest { on: self.0, read: true, write: false }
     }
 
-    /// Whether this is a terminal.
+    /// Returns true for a terminal.
     pub fn is_terminal(self) -> bool {
         termios::isatty(self.0)
     }
 
-    /// Whether it can be passed to another process and read there. A terminal cannot: only its own session reads it.
+    /// Returns true if it can be passed to another process and read there. A terminal cannot: only its own session
+    /// may read it.
     pub fn is_passable(self) -> bool {
         !self.is_terminal()
     }
 
-    /// The terminal's size; `None` where there is none or it has none.
+    /// Returns the terminal's size; `None` if it is no terminal, or has no size.
     pub fn size(self) -> Option<Size> {
         let size = termios::tcgetwinsize(self.0).ok()?;
         Size::new(size.ws_col, size.ws_row).ok()
     }
 
-    /// Whether this process may read from the terminal without being stopped for it.
+    /// Returns true if this process may read from the terminal without being stopped for it.
     pub fn in_foreground(self) -> bool {
         termios::tcgetpgrp(self.0).is_ok_and(|group| group == rustix::process::getpgrp())
     }
 
-    /// Forgets what was typed and not read.
+    /// Discards typed input that was not read.
     pub fn forget_typed(self) {
-        // A terminal that is gone has nothing to forget.
+        // A terminal that is gone has nothing to discard.
         let _ = termios::tcflush(self.0, QueueSelector::IFlush);
     }
 
@@ -76,14 +78,14 @@ impl Standard {
         rustix::io::read(self.0, buffer).map_err(Into::into)
     }
 
-    /// Writes everything, unbuffered, waiting for the reader as long as that takes.
+    /// Writes everything, unbuffered, however long the reader takes.
     pub fn write_all(self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
             match rustix::io::write(self.0, rest) {
                 Ok(n) => rest = &rest[n..],
                 Err(rustix::io::Errno::INTR) => {}
-                // Somebody made the descriptor, which others share, return at once: wait for room instead.
+                // Another process has made the shared descriptor non-blocking: wait for room instead.
                 Err(rustix::io::Errno::AGAIN) => drop(poll::wait(&[Interest::writing(&self.0)], None)?),
                 Err(error) => return Err(error.into()),
             }
@@ -92,7 +94,7 @@ impl Standard {
     }
 }
 
-/// A terminal in raw mode; it is put back when this is dropped.
+/// A terminal in raw mode; dropping this restores its mode.
 #[derive(Debug)]
 pub struct Raw {
     terminal: Standard,
@@ -100,7 +102,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Every key goes through as it is, the terminal's own signals included.
+    /// Passes every key through unchanged, including those that would send a signal.
     pub fn enter(terminal: Standard) -> io::Result<Self> {
         let before = termios::tcgetattr(terminal.0)?;
         let mut raw = before.clone();
@@ -112,7 +114,7 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // A terminal that is gone needs no putting back.
+        // A terminal that is gone needs no restoring.
         let _ = termios::tcsetattr(self.terminal.0, OptionalActions::Drain, &self.before);
     }
 }

@@ -1,110 +1,72 @@
-//! The processes of a run: everything below its keeper, and everything in its enclosure. A list is only ever a
-//! list of targets: that nobody is left is known when the system says that there is no child any more.
+//! The processes of a run: everything below its keeper, and everything in its enclosure. A list only provides
+//! targets; the run is empty only when the system says that there is no child any more.
 
 pub use super::strays::{carriers, may_have_strayed, strays};
 use crate::clock;
 use crate::enclosure::Enclosure;
 use crate::kin::Kin;
 use crate::process::{self, Process, Sent};
-use crate::pty::Pty;
 use crate::root::Root;
-use crate::stdio::Sink;
 use crate::system;
+use crate::tree::{InputEnd, Member, Usage};
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
-use tenure_core::ending::ProcessNote;
 use tenure_core::identity::{Evidence, Identity};
 use tenure_core::signal::Signal;
 use tenure_core::wire::{BlockedView, ProcessView, Via};
-
-/// A live process of the run, held open.
-#[derive(Debug)]
-pub struct Member {
-    process: Process,
-    via: Via,
-}
 
 impl Member {
     pub(crate) fn new(process: Process, via: Via) -> Self {
         Self { process, via }
     }
 
-    /// Its pid.
-    pub fn pid(&self) -> i32 {
-        self.process.identity().pid
+    /// Its parent's pid, as it was when it was listed.
+    pub fn parent(&self) -> i32 {
+        self.process.stat().parent
     }
 
-    /// Who it is.
-    pub fn identity(&self) -> &Identity {
-        self.process.identity()
-    }
-
-    /// How it belongs to its run.
-    pub fn via(&self) -> Via {
-        self.via
-    }
-
-    /// Its group.
+    /// Returns the process group.
     pub fn group(&self) -> i32 {
         self.process.stat().group
     }
 
-    /// Its session.
+    /// Returns the session.
     pub fn session(&self) -> i32 {
         self.process.stat().session
     }
 
-    /// Whether it has stayed in this session.
+    /// Returns true if the process is in this session.
     pub fn is_of(&self, session: i32) -> bool {
         self.session() == session
     }
 
-    /// Whether it was executed with `mark` in its environment; one that cannot be read was not, as far as is known.
+    /// Returns true if it was executed with `mark` in its environment; if that cannot be read, it counts as not.
     pub fn carries(&self, mark: &[u8]) -> bool {
         system::environment_has(self.pid(), mark).unwrap_or(false)
     }
 
-    /// Its command line, for people.
+    /// Returns the command line, for people.
     pub fn command(&self) -> String {
         system::command_line(self.pid())
     }
 
-    /// The words of its command line; all of it as one word where they cannot be told apart.
-    pub fn words(&self) -> Vec<String> {
-        self.process.words().unwrap_or_else(|_| vec![self.command()])
-    }
-
-    /// Its pid and executable, for people.
-    pub fn note(&self) -> ProcessNote {
-        self.process.note()
-    }
-
-    /// Signals it. Membership was proven when it was listed; this proves that it is still the same process.
-    pub fn signal(&self, signal: Signal) -> Sent {
-        match self.process.judge(self.process.identity()) {
-            Evidence::Same(held) => self.process.signal(&held, signal),
-            Evidence::Other | Evidence::Gone => Sent::Gone,
-            Evidence::Unreadable(_) => Sent::Denied,
-        }
-    }
-
-    /// Makes it the root of a run of its own, if it is a child of this process.
+    /// Makes the process the root of a run of its own, if it is a child of this process.
     pub fn into_root(self) -> Option<Root> {
         Root::adopt(self.process)
     }
 
-    /// Whether it is stopped or dead, and so forks nothing.
+    /// Returns true if it is stopped or dead, so that it forks nothing.
     fn stands_still(&self) -> bool {
         !self.process.is_alive() || system::stands_still(self.pid())
     }
 
-    /// Keeps it from forking, where the system lets us; a process of the superuser is not bound by it.
+    /// Keeps it from forking, where the system permits that; a process of the superuser is exempt.
     pub fn forbid_forking(&self) {
         system::forbid_forking(&self.process);
     }
 
-    /// All there is to show of it; `root` is the run's root, which was never anybody else's child.
+    /// Returns all facts to show; `root` is the run's root, which never had another parent.
     pub fn view(&self, root: i32) -> ProcessView {
         let stat = self.process.stat();
         ProcessView {
@@ -121,8 +83,8 @@ impl Member {
     }
 }
 
-/// The live processes below this one, parents first, but for those in `spared` and what is below them, and
-/// those in the enclosure. As many as can be read, held open and looked at in time: who is left out is still a child.
+/// Returns the live processes below this one, parents first, except those in `spared` and below them, and those in
+/// the enclosure. Only those that can be read, held open and examined in time: the others are still children.
 pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
     let mut found = Vec::new();
     let mut seen = with_own(spared);
@@ -130,7 +92,7 @@ pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
     if let Some(enclosure) = kin.enclosure {
         found.extend(in_enclosure(enclosure, &seen));
     }
-    // Where they cannot be told, there may be some: that is for who asks whether nobody is left.
+    // If strays cannot be read, there may be some; `is_bare` takes that into account.
     let strayed = strays(kin, &seen).unwrap_or_default();
     let tops: Vec<i32> = strayed.iter().map(Member::pid).collect();
     seen.extend(&tops);
@@ -139,27 +101,27 @@ pub fn members(spared: &HashSet<i32>, kin: &Kin<'_>) -> Vec<Member> {
     found
 }
 
-/// Whether whoever loses its parent is still found below its keeper. Elsewhere who is to be ended is looked for before
-/// their parents are.
+/// Returns true if a process that loses its parent is still found below its keeper. Elsewhere, processes must be
+/// found before their parents are ended.
 pub fn orphans_come_back() -> bool {
     system::ORPHANS_COME_BACK
 }
 
-/// Whether nobody is left of a run but perhaps `kept`: this process has no other child, dead or alive. Where orphans come
-/// back to it, its own children are enough to know of everybody below.
+/// Returns true if no process of a run is left except perhaps `kept`: this process has no other child, dead or
+/// alive. Where orphans come back, its own children prove that nothing is below it.
 pub fn is_bare(kept: Option<i32>, kin: &Kin<'_>) -> bool {
     own_children().into_iter().all(|pid| Some(pid) == kept)
         && (system::ORPHANS_COME_BACK || super::strays::all_are_among(&kept.into_iter().collect(), kin))
 }
 
-/// This process's children, dead or alive.
+/// Returns this process's children, dead or alive.
 pub fn own_children() -> Vec<i32> {
     children(own())
 }
 
-/// Stops everything below this process, and who strayed from these runs, so that nothing forks any more, and lists it. What a process forks until
-/// the stop reaches it is looked for again, and once it stands still there will be no more: so this outruns what
-/// forks. Gives up when the time is over. Tells `stopped` what came of each stop.
+/// Stops everything below this process, and the strays of these runs, so that nothing forks any more, and lists it.
+/// Children that a process forks until the stop arrives are found in the next round, and a stopped process has no
+/// more: so this outruns forks. Gives up at `until`. Calls `stopped` with the result of each stop.
 pub fn freeze(
     spared: &HashSet<i32>,
     kin: &[Kin<'_>],
@@ -168,10 +130,10 @@ pub fn freeze(
 ) -> Vec<Member> {
     let mut frozen: Vec<Member> = Vec::new();
     let mut seen = with_own(spared);
-    // Those whom we may not stop are waited for in vain.
+    // Processes that we may not stop are not waited for.
     let mut beyond = HashSet::new();
     loop {
-        // Somebody new who is dead already may have left a child behind who is on no list yet.
+        // A new process that is already dead may have left a child that is on no list yet.
         let before = seen.len();
         let still = frozen.iter().all(|member| beyond.contains(&member.pid()) || member.stands_still());
         let tops = [own()].into_iter().chain(frozen.iter().map(Member::pid)).collect();
@@ -197,16 +159,16 @@ pub fn freeze(
             return frozen;
         }
         if nobody_new {
-            // The stop has yet to arrive; spinning would only keep it from that. A failed wait is a shorter one.
+            // The stop has yet to arrive; spinning would only delay it. A failed wait is a shorter one.
             let _ = crate::poll::wait(&[], Some(STOPPING));
         }
     }
 }
 
-/// How long a stop takes to arrive.
+/// Time that a stop takes to arrive.
 const STOPPING: Duration = Duration::from_micros(200);
 
-/// How long one list may take: behind a bomb that goes off, the dead alone are thousands.
+/// Time limit of one list: a fork bomb leaves thousands of dead processes alone.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) fn own() -> i32 {
@@ -217,8 +179,8 @@ fn with_own(spared: &HashSet<i32>) -> HashSet<i32> {
     spared.iter().copied().chain([own()]).collect()
 }
 
-/// Adds the live processes below `parents` that were not seen yet. Each is met before its children are listed.
-/// Returns whether there was time and room for all of them.
+/// Adds the live processes below `parents` that were not seen yet. Calls `meet` for each before its children are
+/// listed. Returns true if there was time and room for all of them.
 fn descend(
     mut parents: Vec<i32>,
     seen: &mut HashSet<i32>,
@@ -229,7 +191,7 @@ fn descend(
     let until = clock::awake() + LOOK;
     let mut whole = true;
     while let Some(parent) = parents.pop() {
-        // The youngest come last in the list, and behind what forks fast all others are dead.
+        // The youngest come last in the list, and of a fast fork bomb all older ones are dead.
         for pid in children(parent).into_iter().rev() {
             if seen.contains(&pid) {
                 continue;
@@ -241,13 +203,14 @@ fn descend(
             let process = match Process::open(pid) {
                 Ok(Some(process)) => process,
                 Ok(None) => continue,
-                // It may not be read, or there are no more descriptors.
+                // The process may not be read, or there are no descriptors left.
                 Err(_) => {
                     whole = false;
                     continue;
                 }
             };
-            // It is a child of what we walked down from, or has come back to us meanwhile.
+            // The process must be a child of the one that we walked down from, or have been reparented to us
+            // meanwhile.
             let its_parent = process.stat().parent;
             if its_parent != parent && its_parent != own {
                 seen.remove(&pid);
@@ -256,7 +219,7 @@ fn descend(
             }
             if process.is_alive() {
                 let via = if its_parent == own { Via::Adopted } else { Via::Child };
-                let member = Member { process, via };
+                let member = Member::new(process, via);
                 meet(&member);
                 found.push(member);
             }
@@ -266,8 +229,9 @@ fn descend(
     whole
 }
 
-/// A recorded process, if it is alive and the same, and the live processes below it: who descends from a proven
-/// member by living parents is one. `None` if it is not the same, or gone; an error means that it cannot be told (I6).
+/// Returns a recorded process, if it is alive and the same, and the live processes below it: a descendant of a
+/// proven member by living parents is a member. `None` if it is not the same, or gone; an error if that is unknown
+/// (I6).
 pub fn below(recorded: &Identity) -> io::Result<Option<Vec<Member>>> {
     let process = match process::look(recorded) {
         (Evidence::Same(_), Some(process)) => process,
@@ -276,14 +240,14 @@ pub fn below(recorded: &Identity) -> io::Result<Option<Vec<Member>>> {
     };
     let pid = recorded.pid;
     let mut seen = HashSet::from([own(), pid]);
-    let mut found = vec![Member { process, via: Via::Child }];
+    let mut found = vec![Member::new(process, Via::Child)];
     descend(vec![pid], &mut seen, &mut found, &mut |_| {});
-    // While it was the same at the end, its children were its own all the time.
+    // The process was still the same at the end, so its children were its own all the time.
     let still = found[0].process.is_alive();
     Ok(still.then_some(found))
 }
 
-/// The live processes in an enclosure, but for those that were seen already.
+/// Returns the live processes in an enclosure, except those that were seen already.
 pub fn in_enclosure(enclosure: &Enclosure, seen: &HashSet<i32>) -> Vec<Member> {
     let mut found = Vec::new();
     let listed = enclosure.pids().unwrap_or_default();
@@ -292,27 +256,18 @@ pub fn in_enclosure(enclosure: &Enclosure, seen: &HashSet<i32>) -> Vec<Member> {
             && enclosure.holds(pid)
             && process.is_alive()
         {
-            found.push(Member { process, via: enclosure.via() });
+            found.push(Member::new(process, enclosure.via()));
         }
     }
     found
 }
 
-/// The direct children of a process, zombies included.
+/// Returns the direct children of a process, zombies included.
 pub fn children(pid: i32) -> Vec<i32> {
     system::children(pid)
 }
 
-/// What a tree has used of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// CPU time, of the living and of those that were waited for.
-    pub cpu: Duration,
-    /// Bytes read and written, by any call.
-    pub io_bytes: u64,
-}
-
-/// What these processes, and the children that this process has reaped, have used.
+/// Returns the resources used by these processes, and by the children that this process has reaped.
 pub fn usage(members: &[Member]) -> Usage {
     let mut total = Usage { cpu: system::reaped_cpu(), io_bytes: 0 };
     for member in members {
@@ -322,21 +277,12 @@ pub fn usage(members: &[Member]) -> Usage {
     total
 }
 
-/// Where a run's input comes from.
-#[derive(Debug, Clone, Copy)]
-pub enum InputEnd<'a> {
-    /// The end of a pipe that we write to.
-    Pipe(&'a Sink),
-    /// A terminal.
-    Pty(&'a Pty),
-}
-
-/// What these processes are blocked in, and whether one of them waits for the run's own input.
+/// Returns the calls that these processes are blocked in, and true if one of them waits for the run's own input.
 pub fn blocked(members: &[Member], input: Option<InputEnd<'_>>) -> (Vec<BlockedView>, Option<bool>) {
     system::blocked_in(&mut members.iter().map(Member::pid), input)
 }
 
-/// Runs this process ahead of others while it hunts what forks, where the system lets us.
+/// Raises this process's priority while it chases forks, if the system permits it.
 pub fn hurry() {
     system::hurry();
 }

@@ -1,5 +1,5 @@
-//! This program, started once more: with exactly the handles that are meant, none of our environment but what Windows
-//! itself needs, and a console of its own that nobody sees.
+//! Starts this program once more, with exactly the intended handles, none of our environment except what Windows
+//! itself needs, and an invisible console of its own.
 
 use super::{Attributes, check, children, length_of, own, wide};
 use crate::command_line;
@@ -17,7 +17,7 @@ use windows_sys::Win32::System::Threading::{
     STARTF_USESTDHANDLES, STARTUPINFOEXW,
 };
 
-/// What programs do not start without, or not as this user's.
+/// Variables without which programs do not start, or not as this user's.
 const NEEDED: [&str; 11] = [
     "SystemRoot",
     "SystemDrive",
@@ -32,8 +32,8 @@ const NEEDED: [&str; 11] = [
     "ComSpec",
 ];
 
-/// A copy of a handle that a child inherits. It is open for as short as can be: what is inherited by list is inherited
-/// by nobody else of ours, but other parts of a program may start children without a list.
+/// Makes a copy of a handle that a child inherits. It must be open as briefly as possible: no child with a list of
+/// handles inherits others, but other parts of a program may start children without a list.
 pub(crate) fn inheritable(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle> {
     let mut copy = null_mut();
     let raw = handle.as_raw_handle();
@@ -45,25 +45,25 @@ pub(crate) fn inheritable(handle: BorrowedHandle<'_>) -> io::Result<OwnedHandle>
     own(copy)
 }
 
-/// Where what is written goes nowhere.
+/// Opens the null device.
 pub(crate) fn nowhere() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("NUL")
 }
 
-/// How this program is to be started.
+/// The start of this program.
 pub(crate) struct Again<'a> {
     pub(crate) words: &'a [&'a OsStr],
-    /// Beside what Windows needs.
+    /// Variables in addition to those that Windows needs.
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// Standard input, output and error: each an [`inheritable`] one.
+    /// Standard input, output and error, each from [`inheritable`].
     pub(crate) stdio: [&'a OwnedHandle; 3],
 }
 
 impl Again<'_> {
-    /// Starts it. Its end is a signal, and it stays a child of this process's until it is taken off the list.
+    /// Starts the program. Its end is a signal, and it stays a child of this process until it is reaped.
     pub(crate) fn start(&self) -> io::Result<i32> {
-        // Whoever started us may have put us into a job that ends with its last handle: who comes of us leaves it, if that
-        // is allowed.
+        // Our parent may have put us into a job that ends with its last handle: a child leaves it, if that is
+        // allowed.
         match self.create(CREATE_BREAKAWAY_FROM_JOB) {
             Err(error) if super::number(&error) == ERROR_ACCESS_DENIED => self.create(0),
             other => other,
@@ -132,12 +132,12 @@ impl Again<'_> {
     }
 }
 
-/// A directory that is always there, and that nobody wants to remove.
+/// Returns a directory that always exists, and that nobody wants to remove.
 fn root_directory() -> PathBuf {
     std::env::var_os("SystemRoot").map_or_else(|| PathBuf::from("C:\\"), PathBuf::from)
 }
 
-/// This process's standard error, for its children; nowhere if it has none.
+/// Returns this process's standard error for its children; the null device if there is none.
 pub(crate) fn own_stderr() -> io::Result<OwnedHandle> {
     let stderr = std::io::stderr();
     let handle = stderr.as_handle();

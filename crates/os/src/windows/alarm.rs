@@ -1,4 +1,4 @@
-//! Waking a task when an event is set.
+//! Wakes a task when an event is set.
 
 use super::check;
 use std::ffi::c_void;
@@ -12,12 +12,13 @@ use windows_sys::Win32::System::Threading::{
     INFINITE, RegisterWaitForSingleObject, UnregisterWaitEx, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE,
 };
 
-/// Wakes whoever asked last, once. Whoever is woken looks, and asks again if there was nothing.
+/// Wakes the task that asked last, once. A woken task checks, and asks again if there was nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm(Mutex<Option<Set>>);
 
 impl Alarm {
-    /// Wakes this task once the event is set; at once if it is. The event must outlive this, and be always the same.
+    /// Wakes this task once the event is set; at once if it is. The event must outlive this, and always be the
+    /// same.
     pub(crate) fn set(&self, event: BorrowedHandle<'_>, task: &Context<'_>) -> io::Result<()> {
         let mut set = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(set) = &*set
@@ -25,21 +26,21 @@ impl Alarm {
         {
             return Ok(());
         }
-        // What has rung is taken down before it is set again.
+        // A bell that has rung is removed before the next is set.
         *set = None;
         *set = Some(Set::new(event, task.waker().clone())?);
         Ok(())
     }
 }
 
-/// A wait of the system's.
+/// A registered wait of the system.
 #[derive(Debug)]
 struct Set {
     wait: HANDLE,
     bell: Arc<Bell>,
 }
 
-// SAFETY: the wait is a number that the system gave out for any thread of this process to give back.
+// SAFETY: the wait is a number that any thread of this process may unregister.
 unsafe impl Send for Set {}
 
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Bell {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has it wake another; `false` if it has rung already.
+    /// Makes it wake another task; `false` if it has rung already.
     fn belongs_to(&self, waker: &Waker) -> bool {
         match &mut *self.ring() {
             Ring::Waits(before) => {
@@ -74,13 +75,13 @@ impl Set {
         let (mut wait, raw) = (null_mut(), event.as_raw_handle());
         let theirs = Arc::into_raw(Arc::clone(&bell));
         let flags = WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD;
-        // SAFETY: the place is ours; the event outlives the wait, as is asked above; what is called gets a share of the
-        // bell, and is called at most once.
+        // SAFETY: the place is ours; the event outlives the wait, as required above; the callback gets a share of
+        // the bell, and runs at most once.
         let registered = check(unsafe {
             RegisterWaitForSingleObject(&raw mut wait, raw, Some(ring), theirs.cast(), INFINITE, flags)
         });
         if let Err(error) = registered {
-            // SAFETY: nobody will be called, so the share is still ours.
+            // SAFETY: the callback will not run, so the share is still ours.
             drop(unsafe { Arc::from_raw(theirs) });
             return Err(error);
         }
@@ -89,7 +90,7 @@ impl Set {
 }
 
 unsafe extern "system" fn ring(bell: *mut c_void, _: bool) {
-    // SAFETY: it is the share that was given for this one call.
+    // SAFETY: the share was made for this one call.
     let bell = unsafe { Arc::from_raw(bell.cast_const().cast::<Bell>()) };
     let ring = std::mem::replace(&mut *bell.ring(), Ring::HasRung);
     if let Ring::Waits(waker) = ring {
@@ -101,15 +102,15 @@ impl Drop for Set {
     fn drop(&mut self) {
         let has_rung = |bell: &Bell| matches!(*bell.ring(), Ring::HasRung);
         if has_rung(&self.bell) {
-            // It may be this very call that drops us, by waking: so it is not waited for.
-            // SAFETY: the wait was registered, and is given back once.
+            // This may run inside the callback, by way of the woken task, so the callback is not waited for.
+            // SAFETY: the wait was registered, and is unregistered once.
             unsafe { UnregisterWaitEx(self.wait, null_mut()) };
             return;
         }
-        // SAFETY: as above. A call that begins right now is waited for; it is another thread's.
+        // SAFETY: as above. A callback that starts right now is waited for; it runs on another thread.
         unsafe { UnregisterWaitEx(self.wait, INVALID_HANDLE_VALUE) };
         if !has_rung(&self.bell) {
-            // SAFETY: nobody was called or will be, so the share is ours again.
+            // SAFETY: the callback did not and will not run, so the share is ours again.
             drop(unsafe { Arc::from_raw(Arc::as_ptr(&self.bell)) });
         }
     }

@@ -1,45 +1,45 @@
-//! A file below a directory, whatever links and dots its path has: what leads out of there is not found, also if
-//! somebody changes a link in the very moment. What is opened is asked where it really is.
+//! A file below a directory, whatever links and dots its path has: a path that leads outside is not found, even if
+//! another process changes a link at that moment. Every opened file is checked for its true place.
 
 use super::{check, wide};
-use crate::random;
-use std::ffi::{OsStr, OsString};
+use crate::paths;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::AsRawHandle;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_SHARE_READ, FILE_SHARE_WRITE,
     GetFinalPathNameByHandleW, REPLACEFILE_IGNORE_MERGE_ERRORS, ReplaceFileW,
 };
 
-/// A name below a directory; it need not be there yet.
+/// A name below a directory; it need not exist yet.
 #[derive(Debug)]
 pub struct Beneath {
-    /// As the system spells it.
+    /// The root, as the system spells it.
     root: PathBuf,
-    /// From there, without links and dots as far as it exists.
+    /// The path below the root, without links and dots as far as it exists.
     path: PathBuf,
 }
 
 impl Beneath {
-    /// What an absolute path means, if that is below this directory.
+    /// Resolves an absolute path, which must be below this directory.
     pub fn find(root: &Path, path: &Path) -> io::Result<Self> {
         let root = root.canonicalize()?;
-        let (exists, rest) = existing(path)?;
+        let (exists, rest) = paths::split_existing(path)?;
         let Ok(within) = exists.strip_prefix(&root) else { return Err(outside(&root)) };
         let path: PathBuf = within.components().chain(rest.components()).collect();
-        // What follows a colon is a second content of the same file.
+        // The part after a colon names a second stream of the same file.
         if path.as_os_str().as_encoded_bytes().contains(&b':') {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a file's name has no colon"));
         }
         Ok(Self { root, path })
     }
 
-    /// All of a regular file, if it is no longer than this.
+    /// Reads a regular file of at most this length.
     pub fn read(&self, most: u64) -> io::Result<Vec<u8>> {
         let file = self.open(OpenOptions::new().read(true))?;
         let mut bytes = Vec::new();
@@ -53,8 +53,8 @@ impl Beneath {
         Ok(bytes)
     }
 
-    /// Makes it a regular file with these bytes, and the directories above it. A file that was there keeps its access
-    /// list, and is whole at every moment.
+    /// Writes a regular file, and creates the directories above it. An existing file keeps its access list, and is
+    /// complete at every moment.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let is_there = match self.open(OpenOptions::new().write(true)) {
             Ok(_) => true,
@@ -62,32 +62,33 @@ impl Beneath {
             Err(error) => return Err(error),
         };
         let name = self.path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-        // As long as it is open, neither it nor what is above it can be moved, and what has an entry is no link.
+        // While this is open, neither the directory nor those above it can be moved, and a directory with entries
+        // is no link.
         let (_pinned, parent) = self.make_parent()?;
-        let (draft, target) = (parent.join(draft(name)?), parent.join(name));
+        let (draft, target) = (parent.join(paths::draft_name(name)?), parent.join(name));
         let file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
         let written = self.fill(file, bytes).and_then(|()| {
             if is_there { replace(&target, &draft) } else { std::fs::rename(&draft, &target) }
         });
         if written.is_err() {
-            // What is not whole is of no use; that it stays would be no reason to fail otherwise.
+            // An incomplete draft is useless; if it cannot be removed, that is ignored.
             let _ = std::fs::remove_file(&draft);
         }
         written
     }
 
-    /// Writes a draft that was just made, if it was made below the root.
+    /// Writes a new draft, if it was created below the root.
     fn fill(&self, mut draft: File, bytes: &[u8]) -> io::Result<()> {
         self.check_place(&draft)?;
         draft.write_all(bytes)
     }
 
-    /// Opens it as it is: the last step follows no link.
+    /// Opens the file itself: no link is followed in the last step.
     fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
         let options = options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS);
         let opened = options.open(self.whole());
         let file = match opened {
-            // A directory is not opened to be written.
+            // A directory cannot be opened for writing.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && self.whole().is_dir() => {
                 return Err(irregular());
             }
@@ -101,7 +102,7 @@ impl Beneath {
         if self.path.as_os_str().is_empty() { self.root.clone() } else { self.root.join(&self.path) }
     }
 
-    /// The directory that it is in, made if it is not there; and held open.
+    /// Opens the parent directory and holds it; creates it if it is missing.
     fn make_parent(&self) -> io::Result<(File, PathBuf)> {
         let mut path = self.root.clone();
         let mut dir = self.pin(&path)?;
@@ -116,7 +117,7 @@ impl Beneath {
         Ok((dir, path))
     }
 
-    /// Opens a directory such that nobody moves it.
+    /// Opens a directory so that it cannot be moved.
     fn pin(&self, path: &Path) -> io::Result<File> {
         let dir = OpenOptions::new()
             .read(true)
@@ -140,7 +141,7 @@ fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
 }
 
-/// Where an open file is, as the system spells it.
+/// Returns the true path of an open file, as the system spells it.
 fn place_of(file: &File) -> io::Result<PathBuf> {
     let mut path = vec![0_u16; 32_768];
     let room = u32::try_from(path.len()).map_err(io::Error::other)?;
@@ -152,10 +153,10 @@ fn place_of(file: &File) -> io::Result<PathBuf> {
     }
 }
 
-/// Puts a draft in a file's place, which keeps its access list and attributes.
+/// Replaces a file with a draft, keeping its access list and attributes.
 fn replace(target: &Path, draft: &Path) -> io::Result<()> {
     let (target, draft) = (wide(target), wide(draft));
-    // SAFETY: both names end in a zero; no copy is kept of what was there.
+    // SAFETY: both names end in a zero; no backup is kept.
     check(unsafe {
         ReplaceFileW(
             target.as_ptr(),
@@ -166,34 +167,4 @@ fn replace(target: &Path, draft: &Path) -> io::Result<()> {
             null_mut(),
         )
     })
-}
-
-/// The part of a path that exists, without links, and the rest, which has only names.
-fn existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
-    let parts: Vec<Component<'_>> = path.components().collect();
-    for kept in (1..=parts.len()).rev() {
-        let (exists, rest) = parts.split_at(kept);
-        match exists.iter().collect::<PathBuf>().canonicalize() {
-            Ok(exists) => {
-                if rest.iter().any(|part| !matches!(part, Component::Normal(_))) {
-                    return Err(io::ErrorKind::NotFound.into());
-                }
-                return Ok((exists, rest.iter().collect()));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::ErrorKind::NotFound.into())
-}
-
-/// A name beside another, for what is being written.
-fn draft(name: &OsStr) -> io::Result<OsString> {
-    let random: [u8; 6] = random::bytes()?;
-    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut draft = OsString::from(".");
-    // The longest names have no room for more.
-    draft.push(if name.len() > 200 { OsStr::new("file") } else { name });
-    draft.push(format!(".{random}"));
-    Ok(draft)
 }

@@ -1,4 +1,4 @@
-//! The processes that this one has started and has not yet heard the end of. Windows keeps no such list.
+//! The children of this process whose end was not handled yet. Windows has no such list.
 
 use super::watch::Watch;
 use std::collections::BTreeMap;
@@ -6,10 +6,10 @@ use std::io;
 use std::os::windows::io::{AsHandle, OwnedHandle};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One child. Its handle pins its number.
+/// A child. Its handle pins its pid.
 #[derive(Debug)]
 struct Child {
-    /// Dropped before the handle that it waits for.
+    /// Must be dropped before the handle that it waits for.
     _watch: Watch,
     process: OwnedHandle,
 }
@@ -19,7 +19,7 @@ fn list() -> MutexGuard<'static, BTreeMap<i32, Child>> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts a process on the list: its end raises [`super::signals::CHILD`], and it stays there until it is taken.
+/// Adds a process to the list. Its end raises [`super::signals::CHILD`], and it stays listed until it is taken.
 pub(crate) fn adopt(pid: i32, process: OwnedHandle) -> io::Result<()> {
     let watch = Watch::on(process.as_handle())?;
     let before = list().insert(pid, Child { _watch: watch, process });
@@ -27,18 +27,18 @@ pub(crate) fn adopt(pid: i32, process: OwnedHandle) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes those off the list that have ended, with the code of each.
+/// Takes the ended children off the list, with their exit codes.
 pub(crate) fn take_ended() -> Vec<(i32, u32)> {
     let mut list = list();
     let ended: Vec<(i32, u32)> = list.iter().filter_map(|(&pid, child)| Some((pid, child.code()?))).collect();
     let taken: Vec<Option<Child>> = ended.iter().map(|(pid, _)| list.remove(pid)).collect();
     drop(list);
-    // A call that is under way is waited for, and not while the list is held.
+    // Dropping waits for a running callback, so the lock must be released before.
     drop(taken);
     ended
 }
 
-/// Takes one off the list if it has ended, with its code.
+/// Takes a child off the list if it has ended, and returns its exit code.
 pub(crate) fn take_one(pid: i32) -> Option<u32> {
     let mut list = list();
     let code = list.get(&pid)?.code()?;
@@ -48,7 +48,7 @@ pub(crate) fn take_one(pid: i32) -> Option<u32> {
     Some(code)
 }
 
-/// Those on the list, ended or not.
+/// Returns the listed children, ended or not.
 pub(crate) fn pids() -> Vec<i32> {
     list().keys().copied().collect()
 }

@@ -1,10 +1,10 @@
-//! The clock that stands still while the machine sleeps, and the one that does not.
+//! The clock that stops while the machine sleeps, and the one that does not.
 
 use std::time::Duration;
 use windows_sys::Win32::System::SystemInformation::GetTickCount64;
 use windows_sys::Win32::System::WindowsProgramming::QueryUnbiasedInterruptTime;
 
-/// Steps of the system's clocks.
+/// Ticks of the system's clocks per millisecond.
 pub(crate) const TICKS_PER_MS: u64 = 10_000;
 
 pub(crate) fn awake() -> Duration {

@@ -1,5 +1,4 @@
-//! The windows that programs have on the desktop that we are on. A program with windows and no console is asked to leave by
-//! the closing of these.
+//! The windows of programs on our desktop. A program with windows and no console is asked to exit by closing these.
 
 use crate::process::Process;
 use std::collections::HashSet;
@@ -10,14 +9,14 @@ use windows_sys::Win32::UI::WindowsAndMessaging::{
 };
 use windows_sys::core::BOOL;
 
-/// The windows of some processes, which are held, so that their numbers are nobody else's meanwhile (I1).
+/// The windows of some processes, which are held, so that no other process can get their pids meanwhile (I1).
 pub(crate) struct Windows<'a> {
     owners: HashSet<u32>,
     found: Vec<HWND>,
     held: PhantomData<&'a [Process]>,
 }
 
-/// The top windows of these processes that a person sees; none where there is no desktop.
+/// Returns the visible top windows of these processes; none if there is no desktop.
 pub(crate) fn windows_of(processes: &[Process]) -> Windows<'_> {
     let owners = processes.iter().map(|process| process.identity().pid.cast_unsigned()).collect();
     let mut windows = Windows { owners, found: Vec::new(), held: PhantomData };
@@ -28,10 +27,10 @@ pub(crate) fn windows_of(processes: &[Process]) -> Windows<'_> {
 }
 
 unsafe extern "system" fn look(window: HWND, place: LPARAM) -> BOOL {
-    // SAFETY: it is the place that was passed above, and nobody else uses it during the call.
+    // SAFETY: this is the pointer that was passed above, and nothing else uses it during the call.
     let windows: &mut Windows<'_> =
         unsafe { &mut *std::ptr::with_exposed_provenance_mut(place.cast_unsigned()) };
-    // SAFETY: no memory is passed; of a window that is gone nothing is told.
+    // SAFETY: no memory is passed; a window that is gone just has no state.
     let is_shown = unsafe { IsWindowVisible(window) != 0 && GetWindow(window, GW_OWNER).is_null() };
     if is_shown && windows.owns(window) {
         windows.found.push(window);
@@ -47,7 +46,8 @@ impl Windows<'_> {
         self.owners.contains(&owner)
     }
 
-    /// Asks each to close; returns how many were asked. A window's number may be another's by now, so it is looked at again.
+    /// Asks each window to close; returns the number of windows asked. A window's number may have been reused, so
+    /// its owner is checked again.
     pub(crate) fn close(&self) -> usize {
         // SAFETY: no memory is passed; a window that is gone is refused.
         let ask = |window: HWND| unsafe { PostMessageW(window, WM_CLOSE, 0, 0) } != 0;

@@ -1,5 +1,5 @@
-//! One end of a pipe in both directions, which never waits. Nothing is read that nobody asked for, because the end may be
-//! handed to another process in the middle: that there is something to read is told by a read of no bytes.
+//! An end of a duplex pipe, with non-blocking reads and writes. Nothing is read before it is asked for, because the
+//! end may be handed to another process at any time: a read of zero bytes tells that there is something to read.
 
 #[cfg(feature = "async")]
 mod posted;
@@ -21,13 +21,13 @@ use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, IO_STATUS_BLOCK, OVERLAPPED};
 use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 
-/// How much a pipe holds, and how much is written at once.
+/// Capacity of a pipe, and maximum length of one write.
 pub(crate) const ROOM: u32 = 64 * 1024;
 
-/// A piece of work that the system does on its own, and the place that it does it in.
+/// An overlapped operation of the system, and its structure.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// Set when the work is over, and before the first.
+    /// Set when the operation is over, and before the first one.
     over: Event,
     place: Box<Place>,
     begun: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Work {
 
 struct Place(OVERLAPPED);
 
-// SAFETY: the pointers in it are the handle of an event and what the system writes there; neither is a thread's.
+// SAFETY: its pointers are an event's handle and the system's own data; neither belongs to a thread.
 unsafe impl Send for Place {}
 
 impl std::fmt::Debug for Place {
@@ -49,7 +49,8 @@ impl Work {
         Ok(Self::with(Event::new(true)?))
     }
 
-    /// One that sets an event which others set as well. Beginning it resets that, so whoever waits for it looks at all.
+    /// Makes an operation that shares an event with others. Starting it resets the event, so a waiter must check
+    /// all of them.
     pub(crate) fn telling(event: &Event) -> io::Result<Self> {
         event.share().map(Self::with)
     }
@@ -59,12 +60,12 @@ impl Work {
         Self { over, place: Box::new(place), begun: false }
     }
 
-    /// Begins it. `begin` gets a place that stays where it is until the work is over.
+    /// Starts the operation. `begin` gets a structure that does not move until the operation is over.
     pub(crate) fn begin(&mut self, begin: impl FnOnce(*mut OVERLAPPED) -> i32) -> io::Result<()> {
         debug_assert!(!self.begun, "one piece of work at a time");
         match check(begin(&raw mut self.place.0)) {
             Err(error) if number(&error) != ERROR_IO_PENDING => {
-                // What has failed is over, which nobody else says.
+                // An operation that failed at once is over, and the system does not signal that.
                 self.over.set();
                 Err(error)
             }
@@ -79,7 +80,7 @@ impl Work {
         self.begun
     }
 
-    /// What came of it; `None` while it goes on.
+    /// Returns the result; `None` while it is in progress.
     pub(crate) fn look(&mut self, pipe: BorrowedHandle<'_>) -> Option<io::Result<usize>> {
         let result = self.result(pipe);
         if result.as_ref().is_err_and(|error| number(error) == ERROR_IO_INCOMPLETE) {
@@ -89,12 +90,12 @@ impl Work {
         Some(result)
     }
 
-    /// Ends it; what came of it until then is the answer.
+    /// Cancels the operation and returns its result up to then.
     pub(crate) fn cancel(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
-        // SAFETY: the place is that of work that was begun on this pipe.
+        // SAFETY: the structure is that of an operation on this pipe.
         unsafe { CancelIoEx(pipe.as_raw_handle(), &raw const self.place.0) };
-        // The system is done with the memory only when it says so of this very work: its event may be others' as well, and
-        // be set for one of them.
+        // The system releases the memory only when it reports this very operation as over: its event may be shared,
+        // and set for another one.
         loop {
             if let Some(result) = self.look(pipe) {
                 return result;
@@ -105,7 +106,7 @@ impl Work {
 
     fn result(&mut self, pipe: BorrowedHandle<'_>) -> io::Result<usize> {
         let mut len = 0;
-        // SAFETY: the place is that of work that was begun on this pipe; the length is ours.
+        // SAFETY: the structure is that of an operation on this pipe; the length is ours.
         check(unsafe {
             GetOverlappedResult(pipe.as_raw_handle(), &raw const self.place.0, &raw mut len, 0)
         })?;
@@ -113,21 +114,21 @@ impl Work {
     }
 }
 
-/// One end. Whoever drops it ends what is under way.
+/// An end of a pipe. Dropping it cancels its operations.
 #[derive(Debug)]
 pub(crate) struct End {
     pipe: OwnedHandle,
     reading: Mutex<Reading>,
     writing: Mutex<Writing>,
-    /// The events of both, which outlive what is done with them.
+    /// The events of both directions, which outlive their operations.
     events: [OwnedHandle; 2],
 }
 
 #[derive(Debug)]
 struct Reading {
-    /// A read of no bytes. Its event is set while there may be something to read.
+    /// A read of zero bytes. Its event is set while there may be something to read.
     look: Work,
-    /// A read of bytes that are there, which is over at once.
+    /// A read of bytes that are available, which completes at once.
     take: Work,
 }
 
@@ -143,7 +144,7 @@ impl Writing {
         self.memory.extend_from_slice(&bytes[..bytes.len().min(ROOM as usize)]);
         let (raw, start) = (pipe.as_raw_handle(), self.memory.as_ptr());
         let len = u32::try_from(self.memory.len()).unwrap_or(ROOM);
-        // SAFETY: the memory is neither changed nor freed before the work is over.
+        // SAFETY: the memory is neither changed nor freed before the operation is over.
         self.work.begin(|place| unsafe { WriteFile(raw, start, len, null_mut(), place) })?;
         Ok(self.memory.len())
     }
@@ -165,7 +166,7 @@ fn is_end(error: &io::Error) -> bool {
 }
 
 impl End {
-    /// Takes an end that was made for work of its own.
+    /// Takes an end that was made for overlapped operations.
     pub(crate) fn new(pipe: OwnedHandle) -> io::Result<Self> {
         let (look, take, work) = (Work::new()?, Work::new()?, Work::new()?);
         let copy = |work: &Work| work.over.as_handle().try_clone_to_owned();
@@ -179,7 +180,7 @@ impl End {
         self.pipe.as_handle()
     }
 
-    /// How many bytes can be read now; an error if there will be no more.
+    /// Returns the number of available bytes; an error if there will be no more.
     fn available(&self) -> io::Result<usize> {
         let mut there = 0;
         let raw = self.pipe.as_raw_handle();
@@ -188,12 +189,12 @@ impl End {
         Ok(there as usize)
     }
 
-    /// Whether the other side is gone. What it has said before may still be unread.
+    /// Returns true if the other side is gone. Its last bytes may still be unread.
     pub(crate) fn is_hung_up(&self) -> bool {
         let mut about = FILE_PIPE_LOCAL_INFORMATION::default();
         let mut status = IO_STATUS_BLOCK::default();
         let (raw, place) = (self.pipe.as_raw_handle(), (&raw mut about).cast());
-        // SAFETY: both places are ours, of the length that is given, and written by the call, which does not wait.
+        // SAFETY: both places are ours, of the length that is given, and written by the call, which does not block.
         let failed = unsafe {
             let len = super::length_of::<FILE_PIPE_LOCAL_INFORMATION>();
             NtQueryInformationFile(raw, &raw mut status, place, len, FilePipeLocalInformation)
@@ -201,9 +202,9 @@ impl End {
         failed < 0 || about.NamedPipeState != FILE_PIPE_CONNECTED_STATE
     }
 
-    /// Reads what is there.
+    /// Reads what is available.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
-        // One at a time: the bytes that are found are to be there for the read.
+        // A single reader at a time, so that the bytes just counted are still there for the read.
         let work = &mut lock(&self.reading).take;
         let there = match self.available() {
             Ok(there) => there.min(buffer.len()),
@@ -215,9 +216,9 @@ impl End {
         }
         let (raw, memory) = (self.pipe.as_raw_handle(), buffer.as_mut_ptr());
         let len = u32::try_from(there).unwrap_or(u32::MAX);
-        // SAFETY: the buffer has this length, and the work is over or ended before it is given back.
+        // SAFETY: the buffer has this length, and the operation is over or cancelled before this returns.
         let begun = work.begin(|place| unsafe { ReadFile(raw, memory, len, null_mut(), place) });
-        // Another process that has this end too may have taken the bytes meanwhile.
+        // Another process that shares this end may have taken the bytes meanwhile.
         let read =
             begun.and_then(|()| work.look(self.handle()).unwrap_or_else(|| work.cancel(self.handle())));
         match read {
@@ -229,8 +230,8 @@ impl End {
         }
     }
 
-    /// Has a copy of these bytes written, and says how many are in the pipe: none before all of the copy are. Who was told
-    /// none comes back with the same bytes in front.
+    /// Writes a copy of these bytes and returns how many are in the pipe: zero until the whole copy is. After a
+    /// zero, call again with the same bytes in front.
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let writing = &mut *lock(&self.writing);
         if !writing.work.is_begun() {
@@ -242,20 +243,20 @@ impl End {
         writing.look(self.handle()).unwrap_or(Ok(0))
     }
 
-    /// Set while there may be something to read: the event is made to say so now.
+    /// Returns the event that is set while there may be something to read, after bringing it up to date.
     pub(crate) fn readable(&self) -> BorrowedHandle<'_> {
         let look = &mut lock(&self.reading).look;
         if !look.is_begun() || look.look(self.handle()).is_some() {
             let raw: HANDLE = self.pipe.as_raw_handle();
             let nothing = without_provenance_mut(1);
-            // What fails at once is over at once, and the next read says why.
-            // SAFETY: no byte is read, so the address is not used; it is not null, because that would be no buffer.
+            // A read that fails at once is over at once, and the next read returns the error. SAFETY: no byte is
+            // read, so the address is not used; it is not null, because null would mean no buffer.
             let _ = look.begin(|place| unsafe { ReadFile(raw, nothing, 0, null_mut(), place) });
         }
         self.events[0].as_handle()
     }
 
-    /// Set while nothing is being written.
+    /// Returns the event that is set while nothing is being written.
     pub(crate) fn writable(&self) -> BorrowedHandle<'_> {
         self.events[1].as_handle()
     }
@@ -268,7 +269,7 @@ impl Drop for End {
         let writing = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner);
         for work in [&mut reading.look, &mut writing.work] {
             if work.is_begun() {
-                // Nobody is left to be told what came of it.
+                // Nobody is left to take the result.
                 let _ = work.cancel(pipe);
             }
         }

@@ -1,6 +1,6 @@
-//! The variables that a process is given.
+//! The environment variables of a process.
 
-/// Those that programs count on, wherever they are started from.
+/// Variables that programs expect, wherever they are started.
 pub const EVERYDAY: &[&str] = &[
     "ALLUSERSPROFILE",
     "APPDATA",
@@ -36,15 +36,15 @@ pub const EVERYDAY: &[&str] = &[
     "windir",
 ];
 
-/// Where programs are looked for by whoever has no PATH.
+/// The search path of a process without PATH.
 pub const PATH: &str = r"C:\Windows\System32;C:\Windows";
 
-/// Whether two names mean the same variable: they have no case.
+/// Returns true if two names mean the same variable: case does not matter.
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// The user that this process acts as, as the system's own tools want to be told.
+/// Returns the user of this process, in the form that the system's own tools expect.
 pub fn user() -> String {
     let named = |name| std::env::var(name).unwrap_or_default();
     match named("USERDOMAIN") {

@@ -7,7 +7,7 @@ use std::ptr::null;
 use windows_sys::Win32::Foundation::HANDLE;
 use windows_sys::Win32::System::Threading::{CreateEventW, ResetEvent, SetEvent};
 
-/// A flag that stays as it was put until it is put otherwise.
+/// A flag that stays set until it is reset.
 #[derive(Debug)]
 pub(crate) struct Event(OwnedHandle);
 
@@ -17,13 +17,13 @@ impl Event {
         own(unsafe { CreateEventW(null(), 1, i32::from(set), null()) }).map(Self)
     }
 
-    /// The same one, once more.
+    /// Returns a second handle of the event.
     pub(crate) fn share(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 
     pub(crate) fn set(&self) {
-        // SAFETY: the handle is open; no memory is passed. It fails only for what is no event.
+        // SAFETY: the handle is open; no memory is passed. It fails only for handles of other objects.
         let _ = check(unsafe { SetEvent(self.0.as_raw_handle()) });
     }
 
@@ -32,8 +32,8 @@ impl Event {
         let _ = check(unsafe { ResetEvent(self.0.as_raw_handle()) });
     }
 
-    /// For a piece of work that sets it when it is over. The lowest bit says that no port is to be told: whoever has
-    /// another handle of the same pipe may have bound it to one.
+    /// Returns the handle for an operation that sets it when over. The lowest bit keeps the completion port silent:
+    /// the owner of another handle of the same pipe may have bound it to one.
     pub(crate) fn for_work(&self) -> HANDLE {
         self.0.as_raw_handle().map_addr(|address| address | 1)
     }

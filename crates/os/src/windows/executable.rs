@@ -1,7 +1,8 @@
-//! A program's file: whether it may be executed, who could change it, and what tells it from another.
+//! A program's file: its permissions, the users who could change it, and the facts that identify it.
 
 use super::search::is_file;
 use super::{check, length_of};
+use crate::executable::Facts;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
@@ -14,32 +15,13 @@ use windows_sys::Win32::Storage::FileSystem::{
     GetFileInformationByHandleEx, WRITE_DAC, WRITE_OWNER,
 };
 
-/// From the system's epoch, 1601, to that of everybody else, in its units of 100 ns.
+/// The time from the system's epoch, 1601, to 1970, in units of 100 ns.
 const EPOCH: i64 = 116_444_736_000_000_000;
 
-/// What makes a file a program. Batch files are none here: their interpreter reads the line by rules of its own.
+/// The endings of programs. Batch files are not among them: their interpreter reads the line by rules of its own.
 const PROGRAMS: [&str; 2] = ["exe", "com"];
 
-/// What tells a file from another, and from itself at another time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
-    /// Whether it is a regular file.
-    pub is_file: bool,
-    /// The device it is on.
-    pub device: u64,
-    /// Its number there.
-    pub inode: u64,
-    /// Its length in bytes.
-    pub size: u64,
-    /// When its content changed, in nanoseconds of the epoch.
-    pub modified_ns: i64,
-    /// When anything about it changed, in nanoseconds of the epoch.
-    pub changed_ns: i64,
-    /// Its kind and permissions, as the system writes them.
-    pub mode: u32,
-}
-
-/// The facts about the file behind all links.
+/// Returns the facts about the file behind all links.
 pub fn facts(path: &Path) -> io::Result<Facts> {
     let looked = OpenOptions::new()
         .access_mode(FILE_READ_ATTRIBUTES)
@@ -48,7 +30,7 @@ pub fn facts(path: &Path) -> io::Result<Facts> {
     facts_of(&looked)
 }
 
-/// The facts about a file that is open.
+/// Returns the facts about an open file.
 pub fn facts_of(file: &File) -> io::Result<Facts> {
     let mut its = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the handle is open, and the place is ours.
@@ -75,32 +57,32 @@ pub fn facts_of(file: &File) -> io::Result<Facts> {
     })
 }
 
-/// A time that is centuries away wraps around; it is only ever compared.
+/// Converts to nanoseconds. A time that is centuries away wraps around, but times are only ever compared.
 fn nanoseconds(units: i64) -> i64 {
     units.wrapping_sub(EPOCH).wrapping_mul(100)
 }
 
-/// Opens a file to read it. No link is followed.
+/// Opens a file for reading. No link is followed.
 pub fn open(real: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(real)
 }
 
-/// Whether this user may execute a file.
+/// Returns true if this user may execute a file.
 pub fn may_execute(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     PROGRAMS.iter().any(|its| its.eq_ignore_ascii_case(ending)) && is_file(path)
 }
 
-/// Whether this user can change a file, or put another one in its place. An owner can give itself the permission. What
-/// cannot be told counts as a yes.
+/// Returns true if this user can change a file, or replace it, or if that is unknown. An owner can give itself the
+/// permission.
 pub fn may_change(path: &Path) -> bool {
     let file = [FILE_WRITE_DATA, FILE_APPEND_DATA, DELETE, WRITE_DAC, WRITE_OWNER];
     let directory = [FILE_ADD_FILE, FILE_DELETE_CHILD, WRITE_DAC, WRITE_OWNER];
     may_any(path, &file) || path.parent().is_some_and(|above| may_any(above, &directory))
 }
 
-/// Whether the system would let this user have one of these rights. It is asked by opening, which changes nothing: that
-/// counts owners, groups, privileges and everything else that decides.
+/// Returns true if the system would give this user one of these rights. The test is to open the file, which changes
+/// nothing and takes owners, groups, privileges and everything else into account.
 fn may_any(path: &Path, rights: &[u32]) -> bool {
     let may = |right: u32| {
         let opened = OpenOptions::new()
@@ -112,14 +94,14 @@ fn may_any(path: &Path, rights: &[u32]) -> bool {
     rights.iter().any(|&right| may(right))
 }
 
-/// The names that a program may have that is called by this one: its own if it has an ending, then with each that it may
-/// lack.
+/// Returns the file names that a program of this name may have: the name itself if it has an ending, then with each
+/// possible ending.
 pub fn spellings(name: &str) -> Vec<String> {
     let exact = Path::new(name).extension().map(|_| name.to_owned());
     exact.into_iter().chain(PROGRAMS.iter().map(|ending| format!("{name}.{ending}"))).collect()
 }
 
-/// Whether a word says where a program is, instead of what it is called.
+/// Returns true if a word is a path, not a bare name.
 pub fn has_place(word: &str) -> bool {
     word.contains(['/', '\\', ':'])
 }

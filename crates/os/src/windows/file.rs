@@ -1,4 +1,4 @@
-//! What `file.rs` promises, kept with absolute paths and with access lists that name this user and the system alone.
+//! Implements `file.rs` with absolute paths, and with access lists that name this user and the system alone.
 
 use super::private::{self, Descriptor};
 use super::{check, wide};
@@ -9,20 +9,20 @@ use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use windows_sys::Win32::Storage::FileSystem::{CreateDirectoryW, FILE_FLAG_OPEN_REPARSE_POINT};
 
-/// Windows opens nothing relative to a directory, so a directory is its absolute path.
+/// A directory's absolute path: Windows opens nothing relative to a directory.
 pub(crate) type DirHandle = PathBuf;
 
-/// What a file is opened for. No link is followed.
+/// The purpose of opening a file. No link is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     Read,
-    /// It must not exist yet.
+    /// Creates the file, which must not exist yet.
     New,
-    /// It is made if it is not there.
+    /// Appends; the file is created if it is missing.
     Append,
-    /// To be locked, and made if it is not there.
+    /// Locks; the file is created if it is missing.
     Lock,
-    /// To look at its lock.
+    /// Looks at the lock.
     Look,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn open_dir(path: &Path) -> io::Result<PathBuf> {
     if std::fs::metadata(&path)?.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-/// What is made in it later is as private as it is.
+/// Creates a private directory; files created in it later are as private.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     let name = wide(std::path::absolute(path)?);
     let alone = Descriptor::of_this_user()?;
@@ -67,7 +67,7 @@ pub(crate) fn open_file(dir: &Path, name: &str, how: Open) -> io::Result<File> {
         Open::Lock => options.read(true).write(true).create(true).truncate(false),
         Open::Look => options.read(true).write(true),
     };
-    // A link is opened as itself, and then refused.
+    // This opens a link itself, which is then refused.
     let file = options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(dir.join(name))?;
     if file.metadata()?.is_symlink() {
         return Err(io::Error::other(format!("{name} is a link")));
@@ -75,13 +75,13 @@ pub(crate) fn open_file(dir: &Path, name: &str, how: Open) -> io::Result<File> {
     Ok(file)
 }
 
-/// `None`: it is a link or a directory.
+/// Opens a regular file; `None` for a link or a directory.
 pub(crate) fn open_regular(dir: &Path, name: &str) -> io::Result<Option<File>> {
     let is = std::fs::symlink_metadata(dir.join(name))?;
     if is.is_file() { open_file(dir, name, Open::Read).map(Some) } else { Ok(None) }
 }
 
-/// The names in a directory; `None` for each that is not text.
+/// Returns the names in a directory; `None` for each that is not valid text.
 pub(crate) fn entries(dir: &Path) -> io::Result<impl Iterator<Item = io::Result<Option<String>>>> {
     Ok(std::fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().into_string().ok())))
 }
@@ -90,12 +90,12 @@ pub(crate) fn link(dir: &Path, name: &str, as_name: &str) -> io::Result<()> {
     std::fs::hard_link(dir.join(name), dir.join(as_name))
 }
 
-/// Returns a path that follows an open directory: there is none here, and a directory with open files is not moved.
+/// Returns `None`: no path follows an open directory here, and a directory with open files is not moved.
 pub(crate) fn lasting_path(_: &Path) -> Option<PathBuf> {
     None
 }
 
-/// A directory with open files is not moved here, so one that is not at its path was deleted.
+/// Returns true if the directory is missing at its path: one with open files is not moved here, so it was deleted.
 pub(crate) fn is_deleted(dir: &Path) -> io::Result<bool> {
     match std::fs::metadata(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
@@ -111,7 +111,7 @@ pub(crate) fn unlink(dir: &Path, name: &str) -> io::Result<()> {
     std::fs::remove_file(dir.join(name))
 }
 
-/// What is made in a private directory is private.
+/// Returns the options unchanged: a file in a private directory is private.
 pub(crate) fn privately(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
@@ -120,8 +120,8 @@ pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
     std::fs::metadata(path).map(drop)
 }
 
-/// Without the prefix by which the system takes a path as it is, and which many programs do not take at all. A path that
-/// would be another one without it, or too long, keeps it.
+/// Removes the prefix with which the system takes a path literally, because many programs do not accept it. A path
+/// that would become another one, or too long, keeps the prefix.
 pub(crate) fn plain(path: PathBuf) -> PathBuf {
     const LONGEST: usize = 248;
     let Some(text) = path.to_str() else { return path };
@@ -140,14 +140,15 @@ pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
     private::is_private(path)
 }
 
-/// What is made in a private directory is private; there is no mask.
+/// Does nothing: a file in a private directory is private; there is no mask.
 pub(crate) fn make_private() {}
 
 pub(crate) fn umask() -> u32 {
     0
 }
 
-/// The file system's journal keeps names; a directory cannot even be opened for it.
+/// Checks that the directory exists. The file system's journal keeps names, and a directory cannot even be opened
+/// for syncing.
 pub(crate) fn sync_names(dir: &Path) -> io::Result<()> {
     std::fs::metadata(dir).map(drop)
 }

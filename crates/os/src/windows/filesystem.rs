@@ -1,5 +1,4 @@
-//! Whether a path lies on another machine's disk. Locks and shared memory that several processes of one machine agree on
-//! hold only on local ones.
+//! The kind of disk of a path. Locks and memory shared by the processes of a machine work only on local ones.
 
 use super::{check, wide};
 use std::io;
@@ -16,7 +15,7 @@ pub fn space(path: &Path) -> io::Result<(u64, u64)> {
     Ok((free, total))
 }
 
-/// The name of the network file system that `path` lies on; `None` if it lies on a local one.
+/// Returns the name of the network file system of `path`; `None` if it is local.
 pub fn remote(path: &Path) -> io::Result<Option<String>> {
     std::fs::metadata(path)?;
     let name = wide(std::path::absolute(path)?);

@@ -1,26 +1,27 @@
-//! Making keepers. Windows does not fork: a child is this program, started again, and it reads what a forked one would
-//! know.
+//! Makes keepers. Windows does not fork: a child is this program, started again, and it reads what a forked child
+//! would know.
 
 use super::passing::{put, taken};
 use super::{Again, Outbox, inheritable, nowhere, own_stderr};
+use crate::fork::Errand;
 use crate::socket::Conn;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::os::windows::io::{AsHandle, OwnedHandle};
 
-/// The proof that is asked for where children are forked. Here it costs nothing, and is as bound to its thread as there.
+/// The proof that is required where children are forked. Here it is free, and bound to its thread as there.
 #[derive(Debug)]
 pub struct Alone(PhantomData<*const ()>);
 
 impl Alone {
-    /// There is nothing to look at.
+    /// Returns the proof without a check.
     pub fn check() -> io::Result<Self> {
         Ok(Self(PhantomData))
     }
 
-    /// Makes a child that does `work` with these connections, and has no other of our handles. Here it is this program,
-    /// started with the words of the errand, which finds the work by them.
+    /// Makes a child that does `work` with these connections, and has no other handle of ours. Here it is this
+    /// program, started with the errand's words, by which it finds its work.
     pub fn bear(&self, errand: &Errand<'_>, work: impl FnOnce(Vec<Conn>) -> u8) -> io::Result<i32> {
         drop(work);
         let env = if errand.knows_environment { std::env::vars_os().collect() } else { Vec::new() };
@@ -28,9 +29,9 @@ impl Alone {
     }
 }
 
-/// Starts this program on an errand, with these variables and this as its standard error. Connections are put into the
-/// child once it is there and inherited by nobody: whoever comes of the child before it has taken them, as its console may,
-/// would have copies, and then nobody sees that it has let go.
+/// Starts this program on an errand, with these variables and this standard error. Connections are put into the
+/// running child and never inherited: a process that the child starts before it takes them, such as its console,
+/// would get copies, and then nobody sees that the child has closed them.
 pub(crate) fn send(
     errand: &Errand<'_>,
     env: Vec<(OsString, OsString)>,
@@ -42,29 +43,16 @@ pub(crate) fn send(
     drop(theirs);
     let pid = Again { words: errand.words, env, stdio: [&stdin, &stdout, &stderr] }.start()?;
     drop((stdin, stdout, stderr));
-    // A child that is left without its letter leaves.
+    // A child that never gets its letter exits.
     let numbers: Vec<u64> = errand.conns.iter().map(|conn| put(conn, pid)).collect::<io::Result<_>>()?;
     outbox.deliver(&seal(&numbers, &letter))?;
     Ok(pid)
 }
 
-/// What a child is made for.
-#[derive(Clone, Copy)]
-pub struct Errand<'a> {
-    /// The words that this program is started with again, where there is no fork.
-    pub words: &'a [&'a OsStr],
-    /// What it reads then.
-    pub letter: &'a dyn Fn() -> Vec<u8>,
-    /// What it is connected to.
-    pub conns: &'a [Conn],
-    /// Whether it has our environment, where there is no fork.
-    pub knows_environment: bool,
-}
-
-/// How long a number is in a letter.
+/// Length of a number in a letter.
 const WORD: usize = 8;
 
-/// How many numbers of connections follow, the numbers, and the letter up to the end.
+/// Encodes the number of connections, their numbers, and the letter up to the end.
 fn seal(conns: &[u64], letter: &[u8]) -> Vec<u8> {
     let numbers = [conns.len() as u64].into_iter().chain(conns.iter().copied());
     let mut sealed: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
@@ -72,9 +60,9 @@ fn seal(conns: &[u64], letter: &[u8]) -> Vec<u8> {
     sealed
 }
 
-/// The letter and the connections of a child that was not forked. They are taken once.
+/// Returns the letter and connections of this child. They can be taken once.
 pub fn errand() -> io::Result<(Alone, Vec<u8>, Vec<Conn>)> {
-    /// More than anybody is born with.
+    /// An upper bound for the connections of any child.
     const MOST: u64 = 64;
     let mut input = std::io::stdin().lock();
     let mut number = || {
@@ -95,7 +83,7 @@ pub fn errand() -> io::Result<(Alone, Vec<u8>, Vec<Conn>)> {
     Ok((Alone(PhantomData), letter, conns))
 }
 
-/// A session is what shares a console, and this program is started with one of its own.
+/// Does nothing: a session is a shared console, and this program is started with one of its own.
 pub fn new_session() -> io::Result<()> {
     Ok(())
 }

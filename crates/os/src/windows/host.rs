@@ -1,11 +1,12 @@
-//! What this machine offers, for `tenure doctor` and set-up. It only looks.
+//! The capabilities of this machine, for `tenure doctor` and setup. Nothing is changed.
 
 use super::{check, filesystem, length_of, private, wide};
+use crate::host::{Kernel, Lies, OwnGroup};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::AsHandle;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr::null_mut;
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_ADD_FILE, FILE_ADD_SUBDIRECTORY, FILE_FLAG_BACKUP_SEMANTICS, GetDiskFreeSpaceExW,
@@ -18,41 +19,33 @@ use windows_sys::Win32::System::JobObjects::{
 use windows_sys::Win32::System::SystemInformation::OSVERSIONINFOW;
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-/// Whether this process has the administrator's rights.
+/// Returns true if this process has administrator rights.
 pub fn is_root() -> bool {
     private::is_elevated().unwrap_or(false)
 }
 
-/// There is no systemd here.
+/// Returns false: there is no systemd here.
 pub fn has_systemd() -> bool {
     false
 }
 
-/// There is no systemd here.
+/// Fails: there is no systemd here.
 pub fn user_manager() -> Result<(), String> {
     Err("Windows has no systemd".to_owned())
 }
 
-/// What a user has started here ends when the user logs out.
+/// Returns `None`: the processes of a user end when the user logs out.
 pub fn lingers() -> Option<bool> {
     None
 }
 
-/// The control group that this process is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnGroup {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// Its name.
-    pub name: String,
-}
-
-/// There are no control groups here.
+/// Fails: there are no control groups here.
 pub fn own_group() -> io::Result<OwnGroup> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no control groups: each run has a job"))
 }
 
-/// What would take a daemon that is started from here along with its own end; `None` if nothing is known to.
+/// Returns what would end a daemon that is started from here together with its caller; `None` if nothing is known
+/// to.
 pub fn bound_to() -> Option<String> {
     let flags = own_job().ok()??;
     let leaves = flags & (JOB_OBJECT_LIMIT_BREAKAWAY_OK | JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK) != 0;
@@ -63,12 +56,12 @@ pub fn bound_to() -> Option<String> {
     })
 }
 
-/// The limits of the job that this process is in; `None` if it is in none.
+/// Returns the limits of the job that this process is in; `None` if it is in none.
 fn own_job() -> io::Result<Option<u32>> {
     let (mut is, mut limits) = (0, JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default());
     let (place, len) = ((&raw mut limits).cast(), length_of::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>());
-    // SAFETY: no job is named, so it is about any and about this process's own; both places are ours, of the lengths that
-    // are given, and written by the calls.
+    // SAFETY: no job is named, so the calls are about any job and this process's own; both places are ours, of the
+    // lengths that are given, and written by the calls.
     unsafe {
         check(IsProcessInJob(GetCurrentProcess(), null_mut(), &raw mut is))?;
         if is == 0 {
@@ -85,33 +78,14 @@ fn own_job() -> io::Result<Option<u32>> {
     Ok(Some(limits.BasicLimitInformation.LimitFlags))
 }
 
-/// Whether this process may make something in a directory.
+/// Checks that this process may create files in a directory.
 pub fn may_write(directory: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.access_mode(FILE_ADD_FILE | FILE_ADD_SUBDIRECTORY).custom_flags(FILE_FLAG_BACKUP_SEMANTICS);
     options.open(directory).map(drop)
 }
 
-/// What the kernel offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kernel {
-    /// Its release.
-    pub release: String,
-    /// Whether processes can be held; the error says why not.
-    pub pidfd: Result<(), String>,
-    /// Whether each process has a number of its own that is never used again: it has a time, in steps of 100 ns.
-    pub pidfs: bool,
-    /// Whether orphans can be held: a job holds them.
-    pub subreaper: bool,
-    /// Whether it lists the children of a process.
-    pub child_lists: bool,
-    /// How other users' processes are hidden, if they are.
-    pub hidepid: Option<String>,
-    /// The largest pid.
-    pub pid_max: Option<u64>,
-}
-
-/// Looks at the kernel.
+/// Examines the kernel.
 pub fn kernel() -> Kernel {
     let own = crate::process::own();
     Kernel {
@@ -130,7 +104,7 @@ unsafe extern "system" {
     fn RtlGetVersion(version: *mut OSVERSIONINFOW) -> i32;
 }
 
-/// The other calls that tell a release tell every program what it was made for.
+/// Returns the system's release. All other calls return the release that the program was made for.
 fn release() -> String {
     let mut version =
         OSVERSIONINFOW { dwOSVersionInfoSize: length_of::<OSVERSIONINFOW>(), ..Default::default() };
@@ -139,7 +113,7 @@ fn release() -> String {
     format!("{}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber)
 }
 
-/// How many processes this user has, and how many it may have: there is no such limit.
+/// Returns the number of this user's processes, and its limit, which does not exist here.
 pub fn user_processes() -> (u64, Option<u64>) {
     let Ok(me) = private::user() else { return (0, None) };
     let is_mine = |pid: &i32| {
@@ -149,23 +123,7 @@ pub fn user_processes() -> (u64, Option<u64>) {
     (super::all_pids().unwrap_or_default().iter().filter(|pid| is_mine(pid)).count() as u64, None)
 }
 
-/// A file or directory, and what it lies on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lies {
-    /// Whether it is a directory.
-    pub is_dir: bool,
-    /// What its access list comes to, said in permission bits: whether others than its owner and the system's
-    /// administrators are on it.
-    pub mode: u32,
-    /// Whether it is this user's.
-    pub is_own: bool,
-    /// The network file system that it lies on, if it does.
-    pub network: Option<&'static str>,
-    /// How many bytes may still be written there.
-    pub free: u64,
-}
-
-/// Looks at a file or directory; `None` if there is none.
+/// Examines a file or directory; `None` if there is none.
 pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
     let path = &std::path::absolute(path)?;
     let meta = match std::fs::metadata(path) {
@@ -185,7 +143,7 @@ pub fn lies(path: &Path) -> io::Result<Option<Lies>> {
 
 fn free(directory: &Path) -> io::Result<u64> {
     let (name, mut free) = (wide(directory), 0);
-    // SAFETY: the name ends in a zero; the count is ours, and what is not asked for has no place.
+    // SAFETY: the name ends in a zero; the count is ours, and the pointers for unused results are null.
     check(unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, null_mut(), null_mut()) })?;
     Ok(free)
 }

@@ -1,4 +1,4 @@
-//! Job objects: everything that is born of a process in a job is in the job, and nothing leaves it.
+//! Job objects: a child of a process in a job is in the job, and nothing leaves it.
 
 use super::private::Descriptor;
 use super::{check, length_of, number, own, signals, wide};
@@ -33,10 +33,11 @@ use windows_sys::Win32::System::SystemServices::{
 };
 use windows_sys::Win32::System::Threading::INFINITE;
 
-/// The code with which those end whom we kill. It is no success, and no program's own: it says "ten" and SIGKILL's number.
+/// The exit code of processes that we kill. It is no success, and no program's own: it spells "ten" and SIGKILL's
+/// number.
 pub(crate) const KILLED: u32 = 0x7465_6e09;
 
-/// What may be used by all that are in a job together.
+/// The common limits of all processes in a job.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bounds {
     pub(crate) memory: Option<usize>,
@@ -45,30 +46,31 @@ pub(crate) struct Bounds {
     pub(crate) milli_cpus: Option<u32>,
 }
 
-/// What a job has used of the machine.
+/// The counters of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Accounts {
     active: u32,
     pub(crate) cpu_ticks: u64,
 }
 
-/// A job, known by a name that nobody can guess. With the last handle goes everything in it.
+/// A job, with a name that nobody can guess. Closing the last handle kills everything in it.
 #[derive(Debug)]
 pub(crate) struct JobObject {
     job: OwnedHandle,
-    /// There for who made it, who is told what happens in it.
+    /// The listener for events of the job; only its maker has one.
     ear: Option<Ear>,
-    /// Those who were in it when it was killed. The system counts them out at once, however long they take to go.
+    /// The processes that were in the job when it was killed. The system stops counting them at once, however long
+    /// they take to go.
     killed: Mutex<Vec<Process>>,
 }
 
 impl JobObject {
-    /// Makes a job; from now on the end of a process in it is told as the end of a child.
+    /// Makes a job; from now on the end of a process in it is reported like the end of a child.
     pub(crate) fn make(name: &str) -> io::Result<Self> {
         let (name, alone) = (wide(name), Descriptor::of_this_user()?);
         let attributes = alone.attributes();
-        // SAFETY: the name ends in a zero, and the descriptor outlives the call. Whether the name was somebody's already is
-        // told by the last error, which is asked for at once.
+        // SAFETY: the name ends in a zero, and the descriptor outlives the call. The last error, read at once,
+        // tells if the name was taken.
         let (made, was_there) = unsafe {
             SetLastError(0);
             let made = CreateJobObjectW(&raw const attributes, name.as_ptr());
@@ -89,7 +91,7 @@ impl JobObject {
         Ok(made)
     }
 
-    /// The job of this name; `None` if there is none any more.
+    /// Opens the job of this name; `None` if it is gone.
     pub(crate) fn open(name: &str) -> io::Result<Option<Self>> {
         const RIGHTS: u32 = JOB_OBJECT_QUERY | JOB_OBJECT_SET_ATTRIBUTES | JOB_OBJECT_TERMINATE;
         let name = wide(name);
@@ -101,12 +103,13 @@ impl JobObject {
         }
     }
 
-    /// Whether somebody in it wanted more memory than it may have.
+    /// Returns true if a process in the job needed more memory than the limit.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
         self.ear.as_ref().is_some_and(|ear| ear.out_of_memory.load(Ordering::Relaxed))
     }
 
-    /// Breaking away stays forbidden: it is what a job is for. A crash shows nobody a dialog.
+    /// Sets the limits. Breaking away stays forbidden, since that is the purpose of the job. A crash shows no
+    /// dialog.
     pub(crate) fn limit(&self, bounds: Bounds) -> io::Result<()> {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         let basic = &mut limits.BasicLimitInformation;
@@ -123,7 +126,7 @@ impl JobObject {
         bounds.milli_cpus.map_or(Ok(()), |share| self.limit_cpu(share))
     }
 
-    /// The system counts in ten-thousandths of all processors together.
+    /// Limits the CPU; the system counts in ten-thousandths of all processors together.
     fn limit_cpu(&self, milli_cpus: u32) -> io::Result<()> {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let whole = u64::try_from(all).unwrap_or(1) * 1000;
@@ -160,20 +163,20 @@ impl JobObject {
         Ok(Accounts { active: basic.ActiveProcesses, cpu_ticks })
     }
 
-    /// Bytes read and written by any call. Wine keeps no such account.
+    /// Returns the bytes read and written by any call. Wine does not count them.
     pub(crate) fn io_bytes(&self) -> io::Result<u64> {
         let all: JOBOBJECT_BASIC_AND_IO_ACCOUNTING_INFORMATION =
             self.get(JobObjectBasicAndIoAccountingInformation)?;
         Ok(all.IoInfo.ReadTransferCount + all.IoInfo.WriteTransferCount + all.IoInfo.OtherTransferCount)
     }
 
-    /// Whether anybody is in it, or was killed in it and is not gone yet.
+    /// Returns true if any process is in the job, or was killed in it and is not gone yet.
     pub(crate) fn is_occupied(&self) -> io::Result<bool> {
         Ok(self.accounts()?.active > 0 || !self.not_gone().is_empty())
     }
 
-    /// The processes in it, and those who were killed in it and are not gone yet. They may come and go meanwhile: a list is
-    /// a list of targets.
+    /// Returns the processes in the job, and those killed in it that are not gone yet. They come and go meanwhile:
+    /// a list only provides targets.
     pub(crate) fn pids(&self) -> io::Result<Vec<u32>> {
         let mut pids = self.listed()?;
         let killed = self.not_gone();
@@ -181,14 +184,14 @@ impl JobObject {
         Ok(pids)
     }
 
-    /// The processes in it, each held: its number is nobody else's as long as this is kept.
+    /// Returns the processes in the job, each held, so that no other process can get its pid.
     pub(crate) fn members(&self) -> io::Result<Vec<Process>> {
         let held = |pid: u32| Process::open(pid.cast_signed()).ok().flatten();
         let is_in = |process: &Process| self.holds(process.handle.as_handle()).unwrap_or(false);
         Ok(self.listed()?.into_iter().filter_map(held).filter(is_in).collect())
     }
 
-    /// The numbers of those who were killed in it and are not gone yet.
+    /// Returns the pids of processes killed in the job that are not gone yet.
     fn not_gone(&self) -> Vec<u32> {
         let mut killed = self.killed.lock().unwrap_or_else(PoisonError::into_inner);
         killed.retain(Process::is_alive);
@@ -199,7 +202,7 @@ impl JobObject {
         const HEAD: usize = 1;
         let mut room = 64;
         loop {
-            // Two counts of 32 bits, then one word for each process.
+            // The list has two counts of 32 bits, then one word per process.
             let mut words = vec![0_usize; HEAD + room];
             let len = u32::try_from(words.len() * size_of::<usize>()).map_err(io::Error::other)?;
             let raw = self.job.as_raw_handle();
@@ -228,8 +231,8 @@ impl JobObject {
         Ok(is != 0)
     }
 
-    /// Kills everything in it at once; nothing that it starts meanwhile escapes that. Nobody is born in it any more, so those
-    /// who are held before it are all. Whoever cannot be held is killed all the same.
+    /// Kills all processes in the job at once; no process started meanwhile escapes that. The job first stops
+    /// admitting new processes, so those held are all. A process that cannot be held is killed all the same.
     pub(crate) fn terminate(&self) -> io::Result<()> {
         let _ = self.close_to_the_unborn();
         let members = self.members().unwrap_or_default();
@@ -253,15 +256,16 @@ impl JobObject {
     }
 }
 
-/// Hears what a job's port tells, on a thread of its own: a port cannot be waited for together with anything else. What is
-/// told is a hint, since the system does not promise to deliver it: whoever is woken counts those in the job.
+/// Listens to a job's completion port on a thread of its own, because a port cannot be waited for together with
+/// other things. Its messages are hints, since their delivery is not guaranteed: a woken waiter counts the
+/// processes in the job.
 #[derive(Debug)]
 struct Ear {
     port: Arc<OwnedHandle>,
     out_of_memory: Arc<AtomicBool>,
 }
 
-/// What is posted by ourselves, to end the thread: no job's message has a key.
+/// The key of our own message that ends the thread; no message of a job has it.
 const ENOUGH: usize = 1;
 
 impl Ear {

@@ -8,23 +8,23 @@ use windows_sys::Win32::System::Diagnostics::ToolHelp::{
     CreateToolhelp32Snapshot, PROCESSENTRY32W, Process32FirstW, Process32NextW, TH32CS_SNAPPROCESS,
 };
 
-/// The number of a process's parent, as it was when the process was made.
+/// Returns the pid of a process's parent, as of the moment when it was created.
 pub(crate) fn listed_parent(pid: i32) -> Option<i32> {
     listed().ok()?.into_iter().find_map(|(child, parent)| (child == pid).then_some(parent))
 }
 
-/// The processes that name this one as their parent; it may have been another of the same number.
+/// Returns the processes that name this one as their parent; they may mean an earlier process with the same pid.
 pub(crate) fn listed_children(pid: i32) -> io::Result<Vec<i32>> {
     let children = listed()?.into_iter().filter(|&(child, parent)| parent == pid && child != pid);
     Ok(children.map(|(child, _)| child).collect())
 }
 
-/// The numbers of all processes.
+/// Returns the pids of all processes.
 pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
     Ok(listed()?.into_iter().map(|(pid, _)| pid).collect())
 }
 
-/// Every process and its parent. A list that breaks off is an error, not a short one (I6).
+/// Returns every process and its parent. An incomplete list is an error, not a short list (I6).
 fn listed() -> io::Result<Vec<(i32, i32)>> {
     // SAFETY: no memory is passed.
     let list = own(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;

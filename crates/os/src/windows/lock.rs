@@ -1,5 +1,5 @@
-//! Locks on files, held by a process until it dies. Locked bytes cannot be read by others, so what is locked is one byte
-//! that no file reaches.
+//! Locks on files, held by a process until it dies. Others cannot read locked bytes, so the locked byte is one
+//! beyond any file's end.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +11,10 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
-/// How long a look may take.
+/// Time limit for a look at a lock.
 const A_LOOK: Duration = Duration::from_millis(50);
 
-/// Where the byte is: the upper half of its offset.
+/// The upper half of the byte's offset.
 const FAR: u32 = 0x4000_0000;
 
 fn far_byte() -> OVERLAPPED {
@@ -25,7 +25,7 @@ fn far_byte() -> OVERLAPPED {
 
 fn try_with(file: &File, flags: u32) -> io::Result<bool> {
     let mut place = far_byte();
-    // SAFETY: the file is open, and the call does not return before it is done with the place: it fails at once.
+    // SAFETY: the file is open, and the call fails at once instead of keeping the structure.
     let locked = unsafe {
         LockFileEx(file.as_raw_handle(), flags | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &raw mut place)
     };
@@ -36,7 +36,8 @@ fn try_with(file: &File, flags: u32) -> io::Result<bool> {
     }
 }
 
-/// `false`: another handle holds it. Those who look hold it too, for a moment: so it is tried until they must be done.
+/// Takes the lock; `false` if another handle holds it. A look holds it too, for a moment, so this retries until any
+/// look must be over.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     let deadline = super::awake() + A_LOOK;
     loop {
@@ -48,7 +49,7 @@ pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Looks by taking a share of it for a moment: those who look do not see each other.
+/// Looks at the lock by taking a share of it for a moment; looks do not see each other.
 pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
     if !try_with(file, 0)? {
         return Ok(true);

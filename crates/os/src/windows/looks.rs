@@ -1,4 +1,4 @@
-//! What there is to show of a process.
+//! Facts about a process to show.
 
 use super::{TICKS_PER_MS, length_of};
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
@@ -8,14 +8,14 @@ use windows_sys::Win32::Foundation::{FILETIME, UNICODE_STRING};
 use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Threading::GetProcessTimes;
 
-/// What one process uses.
+/// The resources used by one process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProcessUse {
     pub(crate) cpu_ms: u64,
     pub(crate) rss_bytes: u64,
 }
 
-/// What a process uses; nothing, of one that cannot be asked.
+/// Returns the resources used by a process; zeroes if it cannot be read.
 pub(crate) fn process_use(process: &OwnedHandle) -> ProcessUse {
     let [mut made, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     let raw = process.as_raw_handle();
@@ -32,9 +32,9 @@ pub(crate) fn process_use(process: &OwnedHandle) -> ProcessUse {
     }
 }
 
-/// The line that a process was started with, if that can be asked for.
+/// Returns the command line of a process, if it can be read.
 pub(crate) fn command_line_of(process: &OwnedHandle) -> Option<String> {
-    // The longest line there can be, behind the structure that tells of it.
+    // Room for the longest line, after the structure that describes it.
     let mut room = vec![0_usize; (size_of::<UNICODE_STRING>() + 2 * 32_768) / size_of::<usize>()];
     let len = u32::try_from(size_of_val(&room[..])).ok()?;
     let place = room.as_mut_ptr();

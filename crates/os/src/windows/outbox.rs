@@ -1,24 +1,24 @@
-//! A letter for a child that is about to be made. The pipe that it reads has room for all of it, so nobody waits for a
-//! child that is slow to begin.
+//! A letter for a child that is about to be started. The pipe has room for all of it, so a slow child blocks
+//! nobody.
 
 use super::End;
-use super::poll::{self, Interest, Waitable};
 use super::socket;
 use crate::clock;
+use crate::poll::{self, Interest, Waitable};
 use std::io;
 use std::os::windows::io::OwnedHandle;
 use std::time::Duration;
 
-/// How long a child may take to read what the system did not keep for it.
+/// Time limit for a child to read a letter that did not fit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where a letter is to be put.
+/// The writing end of a letter.
 pub(crate) struct Outbox {
     end: End,
 }
 
 impl Outbox {
-    /// Room for a letter of this length, and the end that the child reads it from to its end.
+    /// Makes room for a letter of this length; returns also the end that the child reads up to its end.
     pub(crate) fn new(length: usize) -> io::Result<(Self, OwnedHandle)> {
         let room = u32::try_from(length).map_err(io::Error::other)?.max(1);
         let name = socket::new_name()?;
@@ -27,7 +27,7 @@ impl Outbox {
         Ok((Self { end: End::new(near)? }, far))
     }
 
-    /// Has it delivered. There must be no other copy of the child's end, or its death is not seen.
+    /// Delivers the letter. There must be no other copy of the child's end, or the child's death goes unnoticed.
     pub(crate) fn deliver(self, letter: &[u8]) -> io::Result<()> {
         let until = clock::awake() + PATIENCE;
         let mut rest = letter;

@@ -1,4 +1,4 @@
-//! Pages of our own, and the heap's spare ones.
+//! Private pages of memory, and the free pages of the heap.
 
 use std::io;
 use std::ptr::{NonNull, null};
@@ -6,21 +6,24 @@ use windows_sys::Win32::System::Memory::{
     MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, MEM_RESET, PAGE_READWRITE, VirtualAlloc, VirtualFree, VirtualUnlock,
 };
 
-/// The system's own heap gives free pages back by itself.
+/// Does nothing: the system's heap returns free pages by itself.
 pub(crate) fn trim_heap() {}
 
-/// Private pages, given back when dropped.
+/// Does nothing: the system maps large blocks by themselves.
+pub(crate) fn map_large_blocks() {}
+
+/// Private pages, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Pages {
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the pages are ours alone, and no thread's.
+// SAFETY: the pages are ours alone, and belong to no thread.
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// They are promised by the system, and cost memory once they are written.
+    /// Reserves the pages; they cost memory once they are written.
     pub(crate) fn map(len: usize) -> io::Result<Self> {
         // SAFETY: new pages at an address of the system's choice alias nothing.
         let start = unsafe { VirtualAlloc(null(), len, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) };
@@ -30,8 +33,8 @@ impl Pages {
 
     pub(crate) fn discard(&mut self) {
         let start = self.start.as_ptr().cast();
-        // SAFETY: the pages are ours and nobody holds a slice of them; any bytes are valid afterwards. A refusal leaves
-        // them as they are. To unlock what is not locked takes it out of what this process is counted to use.
+        // SAFETY: the pages are ours and no slice of them exists; any bytes are valid afterwards. A refusal leaves
+        // them as they are. Unlocking pages that are not locked removes them from this process's working set.
         unsafe {
             VirtualAlloc(start, self.len, MEM_RESET, PAGE_READWRITE);
             VirtualUnlock(start, self.len);
@@ -51,7 +54,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: nobody can hold a slice of the pages any more.
+        // SAFETY: no slice of the pages can exist any more.
         unsafe { VirtualFree(self.start.as_ptr().cast(), 0, MEM_RELEASE) };
     }
 }

@@ -1,5 +1,5 @@
-//! Connections that are passed along with bytes. A pipe carries bytes alone, so what is passed is put into the other
-//! process first, and each piece says under which number it is found there.
+//! Connections that are passed along with bytes. A pipe carries bytes alone, so a passed handle is first duplicated
+//! into the other process, and each piece has its number there.
 
 use super::socket::{Conn, Got};
 use super::{check, own};
@@ -10,13 +10,13 @@ use std::sync::{Mutex, PoisonError};
 use windows_sys::Win32::Foundation::{DUPLICATE_SAME_ACCESS, DuplicateHandle};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcess, PROCESS_DUP_HANDLE};
 
-/// What is before each piece: its length, and the number of what is passed with it or zero.
+/// The header of each piece: its length, and the number of the passed handle or zero.
 const HEAD: usize = 4 + 8;
 
-/// The longest piece.
+/// Maximum length of a piece.
 const PIECE: usize = 32 << 10;
 
-/// A connection on which connections are passed along.
+/// A connection over which connections are passed.
 #[derive(Debug)]
 pub struct Passing {
     conn: Conn,
@@ -25,14 +25,14 @@ pub struct Passing {
     receiving: Mutex<Receiving>,
 }
 
-/// A piece that was not taken as a whole yet.
+/// A piece that was not written completely yet.
 #[derive(Debug)]
 struct Sending {
     frame: Vec<u8>,
     sent: usize,
 }
 
-/// How far the piece is that is being read.
+/// The progress of the piece that is being read.
 #[derive(Debug, Default)]
 struct Receiving {
     head: Vec<u8>,
@@ -41,27 +41,27 @@ struct Receiving {
 }
 
 impl Passing {
-    /// To the process at the other end, which has this number.
+    /// Passes connections to the process at the other end, which has this pid.
     pub fn to(conn: Conn, pid: i32) -> Self {
         Self { conn, pid, sending: Mutex::default(), receiving: Mutex::default() }
     }
 
-    /// From whoever is at the other end.
+    /// Receives connections from the other end.
     pub fn from(conn: Conn) -> Self {
         Self::to(conn, 0)
     }
 
-    /// What the bytes go over.
+    /// Returns the underlying connection.
     pub fn conn(&self) -> &Conn {
         &self.conn
     }
 
-    /// Writes what fits now, and passes a connection along with the first byte. What did not fit is to be sent again as
-    /// it was, and the connection with it as long as nothing fitted.
+    /// Writes what fits now, and passes a connection along with the first byte. Send the rest again unchanged, with
+    /// the connection as long as nothing fitted.
     pub fn send(&self, bytes: &[u8], passed: Option<&Conn>) -> io::Result<usize> {
         let mut sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         let piece = match &mut *sending {
-            // It was put there when this piece was tried first.
+            // The handle was duplicated when this piece was first tried.
             Some(piece) => piece,
             None if bytes.is_empty() => return Ok(0),
             None => {
@@ -80,7 +80,7 @@ impl Passing {
         Ok(taken)
     }
 
-    /// Reads what is there, and the connection that came along, if one did.
+    /// Reads what is available, and the connection that was passed along, if any.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<Conn>)> {
         let receiving = &mut *self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
         if buffer.is_empty() {
@@ -133,13 +133,13 @@ impl Receiving {
     }
 }
 
-/// What somebody has put into this process.
+/// Takes a handle that the other end has put into this process.
 pub(crate) fn taken(number: usize) -> io::Result<Conn> {
-    // SAFETY: whoever is at the other end is this user's, and has made this handle here for us alone.
+    // SAFETY: the other end belongs to this user, and has made this handle here for us alone.
     Conn::from_handle(unsafe { OwnedHandle::from_raw_handle(without_provenance_mut(number)) })
 }
 
-/// Puts a connection into another process; the answer is its number there.
+/// Duplicates a connection into another process; returns its number there.
 pub(crate) fn put(conn: &Conn, pid: i32) -> io::Result<u64> {
     // SAFETY: no memory is passed.
     let process = own(unsafe { OpenProcess(PROCESS_DUP_HANDLE, 0, pid.cast_unsigned()) })?;

@@ -1,5 +1,5 @@
-//! Pipes whose near end never waits. Windows reads and writes on its own while we go on, so each end owns the memory that
-//! this happens in until it is over.
+//! Pipes whose near end never blocks. Windows performs reads and writes while we go on, so each end owns the memory
+//! of an operation until it is over.
 
 use super::{check, number, own, wide};
 use crate::flow::{Got, Put};
@@ -21,8 +21,8 @@ use windows_sys::Win32::System::Threading::CreateEventW;
 
 const ROOM: u32 = 64 * 1024;
 
-/// Both ends of a pipe: ours, which never waits, and theirs, which is as any program expects it. It has a name that
-/// nobody could have guessed, and takes one caller, which is us.
+/// Makes both ends of a pipe: ours, which never blocks, and theirs, which is what any program expects. The pipe has
+/// an unguessable name and accepts one connection, which is ours.
 fn pair(ours: u32, theirs: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
     let name: String = random::bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
     let name = wide(format!("\\\\.\\pipe\\tenure-{name}"));
@@ -39,40 +39,40 @@ fn pair(ours: u32, theirs: u32) -> io::Result<(OwnedHandle, OwnedHandle)> {
     Ok((near, far))
 }
 
-/// What says that work is over: set now, and reset only by the next work.
+/// Makes the event of an operation: set now, and reset only by the next operation.
 pub(crate) fn done() -> io::Result<OwnedHandle> {
     // SAFETY: neither attributes nor a name are passed.
     own(unsafe { CreateEventW(null(), 1, 1, null()) })
 }
 
-/// A pipe that the other side writes to.
+/// Makes a pipe that the other side writes.
 pub(crate) fn inbound() -> io::Result<(Source, OwnedHandle)> {
     let (near, far) = pair(PIPE_ACCESS_INBOUND, GENERIC_WRITE)?;
     let done = done()?;
     Ok((Source { end: RefCell::new(End::new(near, &done)), done }, far))
 }
 
-/// A pipe that the other side reads from.
+/// Makes a pipe that the other side reads.
 pub(crate) fn outbound() -> io::Result<(Sink, OwnedHandle)> {
     let (near, far) = pair(PIPE_ACCESS_OUTBOUND, GENERIC_READ)?;
     let done = done()?;
     Ok((Sink { end: RefCell::new(End::new(near, &done)), done }, far))
 }
 
-/// How a piece of work of the system's stands.
+/// The state of an operation of the system.
 enum Work {
     Done(usize),
     Pending,
     Broken,
 }
 
-/// One end, and what the system is doing with it.
+/// An end of a pipe, and its operation.
 struct End {
     pipe: OwnedHandle,
     place: Box<OVERLAPPED>,
     memory: Box<[u8]>,
     pending: bool,
-    /// What of the memory was read and not yet given on.
+    /// The part of the memory that was read and not returned yet.
     unread: Range<usize>,
 }
 
@@ -85,7 +85,8 @@ impl End {
 
     fn begin_reading(&mut self) -> Work {
         let (pipe, memory) = (self.pipe.as_raw_handle(), self.memory.as_mut_ptr());
-        // SAFETY: memory and place are on the heap, and are neither moved nor freed before the work is over.
+        // SAFETY: memory and structure are on the heap, and are neither moved nor freed before the operation is
+        // over.
         let begun = unsafe { ReadFile(pipe, memory, ROOM, null_mut(), &raw mut *self.place) };
         self.begun(begun)
     }
@@ -94,7 +95,8 @@ impl End {
         self.memory[..bytes.len()].copy_from_slice(bytes);
         let (pipe, memory) = (self.pipe.as_raw_handle(), self.memory.as_ptr());
         let len = u32::try_from(bytes.len()).unwrap_or(ROOM);
-        // SAFETY: memory and place are on the heap, and are neither moved nor freed before the work is over.
+        // SAFETY: memory and structure are on the heap, and are neither moved nor freed before the operation is
+        // over.
         let begun = unsafe { WriteFile(pipe, memory, len, null_mut(), &raw mut *self.place) };
         self.begun(begun)
     }
@@ -109,7 +111,7 @@ impl End {
         }
     }
 
-    /// How far the work is that was begun.
+    /// Returns the state of the operation.
     fn look(&mut self) -> Work {
         match self.result(0) {
             Ok(len) => {
@@ -127,7 +129,7 @@ impl End {
     fn result(&mut self, wait: i32) -> io::Result<usize> {
         let mut len = 0;
         let (pipe, place) = (self.pipe.as_raw_handle(), &raw const *self.place);
-        // SAFETY: the place is that of work that was begun on this pipe; the length is ours.
+        // SAFETY: the structure is that of an operation on this pipe; the length is ours.
         check(unsafe { GetOverlappedResult(pipe, place, &raw mut len, wait) })?;
         Ok(len as usize)
     }
@@ -136,23 +138,23 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         if self.pending {
-            // SAFETY: the place is that of work that was begun on this pipe.
+            // SAFETY: the structure is that of an operation on this pipe.
             unsafe { CancelIoEx(self.pipe.as_raw_handle(), &raw const *self.place) };
-            // The system is done with the memory only when it says so.
+            // The system releases the memory only when it reports the operation as over.
             let _ = self.result(1);
         }
     }
 }
 
-/// The end of a pipe that we read from.
+/// The end of a pipe that we read.
 pub struct Source {
     end: RefCell<End>,
-    /// Set when the work is over, and from the beginning.
+    /// Set when the operation is over, and from the start.
     done: OwnedHandle,
 }
 
 impl Source {
-    /// Reads what is there.
+    /// Reads what is available.
     pub fn read(&self, buffer: &mut [u8]) -> Got {
         let end = &mut *self.end.borrow_mut();
         if buffer.is_empty() {
@@ -161,7 +163,7 @@ impl Source {
         while end.unread.is_empty() {
             let work = if end.pending { end.look() } else { end.begin_reading() };
             match work {
-                // Somebody wrote nothing, which is no end here.
+                // An empty write, which is not the end here.
                 Work::Done(len) => end.unread = 0..len,
                 Work::Pending => return Got::Nothing,
                 Work::Broken => return Got::End,
@@ -174,20 +176,20 @@ impl Source {
         Got::Bytes(len)
     }
 
-    /// Here a pipe holds what it holds.
+    /// Does nothing: a pipe's capacity is fixed here.
     pub fn widen(&self, _: usize) {}
 }
 
-/// The end of a pipe that we write to.
+/// The end of a pipe that we write.
 pub struct Sink {
     end: RefCell<End>,
-    /// Set when the work is over, and from the beginning.
+    /// Set when the operation is over, and from the start.
     done: OwnedHandle,
 }
 
 impl Sink {
-    /// Writes what fits now. What was begun has to be offered again until it was taken: so what is said to be taken has
-    /// arrived, and nothing is lost when this is dropped.
+    /// Writes what fits now. A started write must be repeated with the same bytes until it is taken. So bytes
+    /// reported as taken have arrived, and dropping this loses nothing.
     pub fn write(&self, bytes: &[u8]) -> Put {
         let end = &mut *self.end.borrow_mut();
         let offered = &bytes[..bytes.len().min(ROOM as usize)];
@@ -204,14 +206,14 @@ impl Sink {
 }
 
 impl Awaited for Source {
-    /// It is set while there may be something to read. Read until there is nothing first.
+    /// Returns the event that is set while there may be something to read. First read until there is nothing.
     fn waitable(&self) -> Waitable<'_> {
         Waitable { read: Some(self.done.as_handle()), write: None }
     }
 }
 
 impl Awaited for Sink {
-    /// It is set while something may fit.
+    /// Returns the event that is set while something may fit.
     fn waitable(&self) -> Waitable<'_> {
         Waitable { read: None, write: Some(self.done.as_handle()) }
     }

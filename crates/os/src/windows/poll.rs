@@ -1,6 +1,7 @@
-//! Waiting for the first of several things: one wait, one deadline. What is waited for here are events, which whoever has
-//! something to say keeps set for as long as that is so.
+//! Waits for the first of several things: one wait, one deadline. Things are waited for by events, which their
+//! owner keeps set while they are ready.
 
+use crate::poll::{Interest, Ready};
 use crate::process::Process;
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle};
@@ -8,22 +9,22 @@ use std::time::Duration;
 use windows_sys::Win32::Foundation::{HANDLE, WAIT_FAILED, WAIT_OBJECT_0};
 use windows_sys::Win32::System::Threading::{INFINITE, Sleep, WaitForMultipleObjects, WaitForSingleObject};
 
-/// What can be waited for.
+/// The events of something that can be waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Waitable<'a> {
-    /// Set while it can be read: bytes, an end or an error.
+    /// Set while it can be read: bytes, the end or an error.
     pub read: Option<BorrowedHandle<'a>>,
     /// Set while it can be written, or writing will fail.
     pub write: Option<BorrowedHandle<'a>>,
 }
 
 impl<'a> Waitable<'a> {
-    /// What can only be read.
+    /// Makes a waitable that can only be read.
     pub fn reading(read: BorrowedHandle<'a>) -> Self {
         Self { read: Some(read), write: None }
     }
 
-    /// What can only be written.
+    /// Makes a waitable that can only be written.
     pub fn writing(write: BorrowedHandle<'a>) -> Self {
         Self { read: None, write: Some(write) }
     }
@@ -31,65 +32,35 @@ impl<'a> Waitable<'a> {
 
 /// Something that can be waited for.
 pub trait Awaited {
-    /// What to wait on. It is asked for anew before each wait.
+    /// Returns the events to wait on. Called again before each wait.
     fn waitable(&self) -> Waitable<'_>;
 }
 
-/// It can be read once it has ended.
+/// A process becomes readable when it has ended.
 impl Awaited for Process {
     fn waitable(&self) -> Waitable<'_> {
         Waitable::reading(self.handle.as_handle())
     }
 }
 
-/// How many things the system waits for at once.
+/// Maximum number of handles in one wait of the system.
 const MOST: usize = 64;
 
-/// How many connections one wait has room for, beside all else. Each may be waited for twice.
+/// Maximum number of connections in one wait, besides all else. Each may be waited for twice.
 pub const MOST_CONNECTIONS: usize = 24;
 
-/// What is waited for on one of them.
-#[derive(Debug, Clone, Copy)]
-pub struct Interest<'a> {
-    /// Which.
-    pub on: Waitable<'a>,
-    /// Whether to wake when it can be read.
-    pub read: bool,
-    /// Whether to wake when it can be written.
-    pub write: bool,
-}
-
 impl<'a> Interest<'a> {
-    /// Until it can be read.
-    pub fn reading(on: &'a impl Awaited) -> Self {
-        Self { on: on.waitable(), read: true, write: false }
-    }
-
-    /// Until it can be written.
-    pub fn writing(on: &'a impl Awaited) -> Self {
-        Self { on: on.waitable(), read: false, write: true }
-    }
-
     fn events(&self) -> [Option<BorrowedHandle<'a>>; 2] {
         [self.on.read.filter(|_| self.read), self.on.write.filter(|_| self.write)]
     }
 }
 
-/// What came of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ready {
-    /// It can be read: bytes, an end or an error.
-    pub read: bool,
-    /// It can be written, or writing will fail.
-    pub write: bool,
-}
-
-/// Waits until something is ready or the time is up; no `timeout` is for ever. It may come back early, with nothing
-/// ready.
+/// Waits until something is ready or the timeout passes; without a timeout, for ever. It may return early, with
+/// nothing ready.
 pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result<Vec<Ready>> {
     let mut handles: Vec<HANDLE> =
         interests.iter().flat_map(Interest::events).flatten().map(|event| event.as_raw_handle()).collect();
-    // The system takes each of them once.
+    // The system accepts each handle only once.
     handles.sort_unstable();
     handles.dedup();
     wait_for_one(&handles, timeout)?;
@@ -106,7 +77,7 @@ fn wait_for_one(handles: &[HANDLE], timeout: Option<Duration>) -> io::Result<()>
     let ms = timeout.map_or(INFINITE, milliseconds);
     let count = match handles.len() {
         0 => {
-            // SAFETY: no memory is passed. Nothing but the time is waited for.
+            // SAFETY: no memory is passed. Only the time is waited for.
             unsafe { Sleep(ms) };
             return Ok(());
         }
@@ -123,7 +94,7 @@ fn wait_for_one(handles: &[HANDLE], timeout: Option<Duration>) -> io::Result<()>
     }
 }
 
-/// Never less than was asked for: who is woken too early would wait again at once.
+/// Converts to milliseconds, rounding up: a waiter that wakes too early would wait again at once.
 fn milliseconds(length: Duration) -> u32 {
     let ms = length.as_nanos().div_ceil(1_000_000);
     u32::try_from(ms).unwrap_or(INFINITE).min(INFINITE - 1)

@@ -1,4 +1,4 @@
-//! Whose a file is, and who may use it.
+//! The owner of a file, and the users who may use it.
 
 use super::{check, own, wide};
 use std::io;
@@ -19,23 +19,23 @@ use windows_sys::Win32::Security::{
 use windows_sys::Win32::System::SystemServices::{ACCESS_ALLOWED_ACE_TYPE, ACCESS_DENIED_ACE_TYPE};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-/// The group that owns what is made with the administrator's rights.
+/// The group that owns files created with administrator rights.
 const ADMINISTRATORS: &str = "S-1-5-32-544";
-/// The system itself, and whoever owns a file: neither is anybody else.
+/// The system itself, and a file's owner: neither counts as another user.
 const SYSTEM: &str = "S-1-5-18";
 const OWNER: &str = "S-1-3-4";
 
-/// Memory that a call has made for us with the system's own allocator.
+/// Memory that a call has allocated with the system's own allocator.
 struct Local(*mut core::ffi::c_void);
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // SAFETY: the call that made it says that it is freed like this, and nobody else does.
+        // SAFETY: the call that allocated it says that it is freed like this, and nothing else frees it.
         unsafe { LocalFree(self.0) };
     }
 }
 
-/// Who may use something: this user and the system, and nobody by what is above.
+/// Access for this user and the system only, without inherited entries.
 pub(crate) struct Descriptor(Local);
 
 impl Descriptor {
@@ -43,7 +43,7 @@ impl Descriptor {
         Self::parse(&format!("D:P{}", Self::list(&user()?)))
     }
 
-    /// The same for what is to say whose it is, also if it is made with the administrator's rights.
+    /// Makes a descriptor that also names this user as the owner, even for files created with administrator rights.
     pub(crate) fn owned_by_this_user() -> io::Result<Self> {
         let user = user()?;
         Self::parse(&format!("O:{user}D:P{}", Self::list(&user)))
@@ -68,7 +68,7 @@ impl Descriptor {
         Ok(Self(Local(made)))
     }
 
-    /// As a call that makes something takes it; good while this lives.
+    /// Returns attributes for a call that creates something; valid while this lives.
     pub(crate) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         SECURITY_ATTRIBUTES {
             nLength: super::length_of::<SECURITY_ATTRIBUTES>(),
@@ -78,13 +78,13 @@ impl Descriptor {
     }
 }
 
-/// The id of the user that this process acts as.
+/// Returns the id of this process's user.
 pub(crate) fn user() -> io::Result<String> {
     // SAFETY: the handle of this process is always open, and needs no closing.
     user_of(unsafe { BorrowedHandle::borrow_raw(GetCurrentProcess()) })
 }
 
-/// The id of the user that a process acts as.
+/// Returns the id of a process's user.
 pub(crate) fn user_of(process: BorrowedHandle<'_>) -> io::Result<String> {
     let mut token = null_mut();
     // SAFETY: the handle is open, and the place is ours.
@@ -100,14 +100,14 @@ pub(crate) fn user_of(process: BorrowedHandle<'_>) -> io::Result<String> {
     id_text(user.User.Sid)
 }
 
-/// An id as text. It must be one that a call has just given us.
+/// Converts an id to text. It must be one that a call has just returned.
 fn id_text(id: PSID) -> io::Result<String> {
     let mut text = null_mut();
-    // SAFETY: whoever calls this holds the id's memory; the place is ours.
+    // SAFETY: the caller holds the id's memory; the place is ours.
     check(unsafe { ConvertSidToStringSidW(id, &raw mut text) })?;
     let held = Local(text.cast());
     let units = (0..200).map(|at| {
-        // SAFETY: the text ends in a zero, and what is behind that is not read.
+        // SAFETY: the text ends in a zero, and nothing after that is read.
         unsafe { *text.add(at) }
     });
     let found: Vec<u16> = units.take_while(|&unit| unit != 0).collect();
@@ -115,7 +115,7 @@ fn id_text(id: PSID) -> io::Result<String> {
     String::from_utf16(&found).map_err(io::Error::other)
 }
 
-/// Whether this process has the administrator's rights, and not only could have them.
+/// Returns true if this process has administrator rights, and not only could have them.
 pub(crate) fn is_elevated() -> io::Result<bool> {
     let mut token = null_mut();
     // SAFETY: the handle of this process is always open, and the place is ours.
@@ -129,7 +129,7 @@ pub(crate) fn is_elevated() -> io::Result<bool> {
     Ok(elevation.TokenIsElevated != 0)
 }
 
-/// Whether a file or directory is this user's, or was made with the administrator's rights.
+/// Returns true if a file or directory belongs to this user, or was created with administrator rights.
 pub(crate) fn is_own(path: &Path) -> io::Result<bool> {
     let owner = owner(path)?;
     Ok(owner == ADMINISTRATORS || owner == user()?)
@@ -138,7 +138,7 @@ pub(crate) fn is_own(path: &Path) -> io::Result<bool> {
 fn owner(path: &Path) -> io::Result<String> {
     let name = wide(path);
     let (mut id, mut all) = (null_mut(), null_mut());
-    // SAFETY: the name ends in a zero; both places are ours, and what is not asked for has none.
+    // SAFETY: the name ends in a zero; both places are ours, and the pointers for unused results are null.
     let failed = unsafe {
         GetNamedSecurityInfoW(
             name.as_ptr(),
@@ -158,10 +158,10 @@ fn owner(path: &Path) -> io::Result<String> {
     id_text(id)
 }
 
-/// The id of the user that has made what is behind a handle.
+/// Returns the id of the user who created the object of a handle.
 pub(crate) fn owner_of(handle: BorrowedHandle<'_>) -> io::Result<String> {
     let (mut id, mut all) = (null_mut(), null_mut());
-    // SAFETY: the handle is open; both places are ours, and what is not asked for has none.
+    // SAFETY: the handle is open; both places are ours, and the pointers for unused results are null.
     let failed = unsafe {
         GetSecurityInfo(
             handle.as_raw_handle(),
@@ -181,12 +181,12 @@ pub(crate) fn owner_of(handle: BorrowedHandle<'_>) -> io::Result<String> {
     id_text(id)
 }
 
-/// Whether this is the id of somebody who could do everything to this user anyway.
+/// Returns true for the id of a user who has full power over this user anyway.
 pub(crate) fn is_trusted(id: &str) -> io::Result<bool> {
     Ok(id == SYSTEM || id == ADMINISTRATORS || id == user()?)
 }
 
-/// Closes a directory of this user's to everybody else; another's is refused.
+/// Closes a directory of this user to all others; another user's is refused.
 pub(crate) fn claim(path: &Path) -> io::Result<()> {
     let (owner, me) = (owner(path)?, user()?);
     if owner != me && owner != ADMINISTRATORS {
@@ -199,11 +199,11 @@ pub(crate) fn claim(path: &Path) -> io::Result<()> {
     check(unsafe { SetFileSecurityW(name.as_ptr(), what, alone.0.0) })
 }
 
-/// Whether nobody but this user, the system and its administrators may use a file.
+/// Returns true if only this user, the system and its administrators may use a file.
 pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
     let (name, me) = (wide(path), user()?);
     let (mut list, mut all): (*mut ACL, PSECURITY_DESCRIPTOR) = (null_mut(), null_mut());
-    // SAFETY: the name ends in a zero; both places are ours, and what is not asked for has none.
+    // SAFETY: the name ends in a zero; both places are ours, and the pointers for unused results are null.
     let failed = unsafe {
         GetNamedSecurityInfoW(
             name.as_ptr(),
@@ -221,10 +221,10 @@ pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
     }
     let _all = Local(all);
     if list.is_null() {
-        // Without a list everybody may do everything.
+        // Without a list, all users may do everything.
         return Ok(false);
     }
-    // SAFETY: the call has given a list, which lives as long as all that came with it.
+    // SAFETY: the call has returned a list, which lives as long as the memory that it came with.
     let count = unsafe { (*list).AceCount };
     for at in 0..u32::from(count) {
         if let Some(who) = allowed(list, at)?
@@ -236,10 +236,10 @@ pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Who is allowed something by an entry of a list that is held; `None` if it allows nothing here.
+/// Returns the user to whom an entry of a held list allows something; `None` if it allows nothing here.
 fn allowed(list: *const ACL, at: u32) -> io::Result<Option<String>> {
     let mut entry = null_mut();
-    // SAFETY: whoever calls this holds the list; the place is ours.
+    // SAFETY: the caller holds the list; the place is ours.
     check(unsafe { GetAce(list, at, &raw mut entry) })?;
     let entry = entry.cast::<ACCESS_ALLOWED_ACE>();
     // SAFETY: every entry begins with a header, whatever its kind.
@@ -249,7 +249,7 @@ fn allowed(list: *const ACL, at: u32) -> io::Result<Option<String>> {
         ACCESS_DENIED_ACE_TYPE => Ok(None),
         ACCESS_ALLOWED_ACE_TYPE if !here => Ok(None),
         ACCESS_ALLOWED_ACE_TYPE => {
-            // SAFETY: an entry of this kind has the id in this place, and it is only pointed to.
+            // SAFETY: an entry of this kind has the id at this place, and only its address is taken.
             id_text(unsafe { (&raw mut (*entry).SidStart).cast() }).map(Some)
         }
         _ => Ok(Some("somebody who is named by a condition".to_owned())),

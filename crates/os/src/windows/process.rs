@@ -1,4 +1,4 @@
-//! Processes held by handle: who they are, whether they live, how they ended.
+//! Processes held by handle: their identity, state and exit.
 
 use super::{TICKS_PER_MS, check, number, own, wide};
 use crate::process::Sent;
@@ -21,14 +21,14 @@ use windows_sys::Win32::System::Threading::{
 
 pub(crate) type ProcessHandle = OwnedHandle;
 
-/// What is known of a process from when it was opened.
+/// The facts about a process when it was opened.
 #[derive(Debug)]
 pub(crate) struct Facts {
     made: u64,
 }
 
-/// Windows counts a process's start from a day in 1601, not from its boot, so a record needs no boot to be told apart
-/// from what has the same number after the next one.
+/// The boot id in identities. Windows counts a process's start from 1601, not from its boot, so an identity is
+/// unique without a boot id.
 const ANY_BOOT: &str = "windows";
 
 pub(crate) fn here() -> &'static Place {
@@ -57,18 +57,18 @@ fn machine_id() -> Option<String> {
     (failed == 0 && !text.is_empty()).then_some(text)
 }
 
-/// What may be wanted of a process, the most first. Wine asks for the whole right to look where Windows is content with
-/// the limited one.
+/// The access rights to try, the most first. Wine requires the full query right where Windows is content with the
+/// limited one.
 const RIGHTS: [u32; 3] = [
     PROCESS_QUERY_INFORMATION | PROCESS_SYNCHRONIZE | PROCESS_TERMINATE,
     PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE | PROCESS_TERMINATE,
     PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE,
 ];
 
-/// `None`: no such process. One that we may look at but not end is opened all the same; one that we may not even look at
-/// is an error, not gone (I6).
+/// Opens a process; `None` if there is none. A process that may be queried but not ended is opened all the same;
+/// one that may not even be queried is an error, not gone (I6).
 pub(crate) fn open_process(pid: i32) -> io::Result<Option<OwnedHandle>> {
-    // Zero is the processor's idleness.
+    // Zero is the system's idle process.
     if pid == 0 {
         return Ok(None);
     }
@@ -85,7 +85,7 @@ pub(crate) fn open_process(pid: i32) -> io::Result<Option<OwnedHandle>> {
     denied.map_or(Ok(None), Err)
 }
 
-/// When a process was made, in steps of 100 ns since 1601.
+/// Returns the time when a process was created, in units of 100 ns since 1601.
 pub(crate) fn creation_time(process: BorrowedHandle<'_>) -> io::Result<u64> {
     let [mut made, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     let raw = process.as_raw_handle();
@@ -94,7 +94,7 @@ pub(crate) fn creation_time(process: BorrowedHandle<'_>) -> io::Result<u64> {
     Ok(u64::from(made.dwHighDateTime) << 32 | u64::from(made.dwLowDateTime))
 }
 
-/// Waits for a process's end; `false` if it has not come in so many milliseconds.
+/// Waits for a process's end; `false` if it does not come in so many milliseconds.
 pub(crate) fn wait_for_end(process: BorrowedHandle<'_>, ms: u32) -> io::Result<bool> {
     // SAFETY: the handle is open for the call's length.
     match unsafe { WaitForSingleObject(process.as_raw_handle(), ms) } {
@@ -105,8 +105,8 @@ pub(crate) fn wait_for_end(process: BorrowedHandle<'_>, ms: u32) -> io::Result<b
     }
 }
 
-/// The code that a process ended with; `None` if it lives. The code of one that lives would be 259, which is as good a
-/// code as any, so the end is asked for first.
+/// Returns the exit code; `None` if the process lives. The code of a live process would be 259, which a program can
+/// also exit with, so the end is checked first.
 pub(crate) fn exit_code(process: BorrowedHandle<'_>) -> io::Result<Option<u32>> {
     if !wait_for_end(process, 0)? {
         return Ok(None);
@@ -117,18 +117,19 @@ pub(crate) fn exit_code(process: BorrowedHandle<'_>) -> io::Result<Option<u32>> 
     Ok(Some(code))
 }
 
-/// Ends this very process; the code says that we did.
+/// Kills this very process; the exit code says that we did.
 pub(crate) fn terminate_process(process: BorrowedHandle<'_>) -> io::Result<()> {
     // SAFETY: the handle is open for the call's length, and pins the process.
     check(unsafe { TerminateProcess(process.as_raw_handle(), super::KILLED) })
 }
 
-/// Who is behind a handle. The handle pins the number, so what is read is about it and nobody else.
+/// Returns the identity of the process of a handle. The handle pins the pid, so the facts are about it and no
+/// other.
 pub(crate) fn identify(process: &OwnedHandle, pid: i32) -> io::Result<Option<(Identity, Facts)>> {
     const TRIES: usize = 200;
     for _ in 0..TRIES {
         let made = creation_time(process.as_handle())?;
-        // Wine fills the time in only once the process has begun.
+        // Wine sets the time only once the process has started.
         if made != UNFILLED {
             let identity = Identity { place: here().clone(), pid, start_time: made, pidfs_inode: None };
             return Ok(Some((identity, Facts { made })));
@@ -146,7 +147,7 @@ pub(crate) fn lives(process: &OwnedHandle) -> bool {
     wait_for_end(process.as_handle(), 0).is_ok_and(|ended| !ended)
 }
 
-/// Windows knows one signal to a process: that it ends.
+/// Signals a process. Windows has only one signal to a process: its end.
 pub(crate) fn signal_process(process: &OwnedHandle, signal: Signal) -> Sent {
     if signal != Signal::KILL {
         return Sent::Denied;
@@ -156,7 +157,7 @@ pub(crate) fn signal_process(process: &OwnedHandle, signal: Signal) -> Sent {
     }
     match terminate_process(process.as_handle()) {
         Ok(()) => Sent::Yes,
-        // One that ended meanwhile refuses to be ended again.
+        // A process that ended meanwhile cannot be ended again.
         Err(_) if !lives(process) => Sent::Gone,
         Err(_) => Sent::Denied,
     }
@@ -167,7 +168,7 @@ pub(crate) fn started_at_ms(facts: &Facts) -> u64 {
     facts.made.saturating_sub(UNIX_EPOCH) / TICKS_PER_MS
 }
 
-/// Its line could be read, but its words are for its own program to make of it.
+/// Fails: the line could be read, but only its own program can split it into words.
 pub(crate) fn words_of(_: &OwnedHandle, _: i32) -> io::Result<Vec<String>> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows keeps no words of a command, but a line"))
 }
@@ -176,14 +177,15 @@ pub(crate) fn exe_shown(process: &OwnedHandle, pid: i32) -> Option<String> {
     exe_of(process, pid)
 }
 
-/// For hints only. A parent that is younger than its child is somebody else with the parent's number.
+/// Returns the parent, as a hint only. A parent that is younger than its child is another process with the parent's
+/// pid.
 pub(crate) fn parent_of(pid: i32) -> Option<i32> {
     let born = |pid: i32| creation_time(open_process(pid).ok()??.as_handle()).ok();
     let parent = super::listed_parent(pid)?;
     (born(parent)? <= born(pid)?).then_some(parent)
 }
 
-/// The path of its executable.
+/// Returns the path of the executable.
 pub(crate) fn exe_of(process: &OwnedHandle, _: i32) -> Option<String> {
     let mut path = vec![0_u16; 32_768];
     let mut len = u32::try_from(path.len()).ok()?;
@@ -199,7 +201,7 @@ unsafe extern "system" {
     fn NtSuspendProcess(process: HANDLE) -> i32;
 }
 
-/// Stops this process until somebody lets it go on.
+/// Suspends this process until another one resumes it.
 pub(crate) fn stop_self() {
     // SAFETY: the handle of this process is always open; no memory is passed.
     unsafe { NtSuspendProcess(GetCurrentProcess()) };

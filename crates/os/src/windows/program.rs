@@ -1,7 +1,8 @@
-//! This program's own file, executed again.
+//! Executes this program's own file again.
 
-use super::fork::{self, Errand};
+use super::fork;
 use super::{inheritable, own, private, wide};
+use crate::fork::Errand;
 use crate::process::Process;
 use crate::socket::Conn;
 use std::ffi::{OsStr, OsString};
@@ -12,13 +13,13 @@ use std::path::Path;
 use windows_sys::Win32::Storage::FileSystem::SYNCHRONIZE;
 use windows_sys::Win32::System::Threading::{CreateEventW, OpenEventW};
 
-/// Executes this program again with these arguments, no environment of ours, the connection to be found by
-/// [`inherited_conn`], and a log file as its standard error. Returns the pid of the new child.
+/// Starts this program again with these arguments, none of our environment, the connection for [`inherited_conn`],
+/// and a log file as its standard error. Returns the pid of the new child.
 pub fn start_self(arguments: &[&OsStr], conn: Conn, log: &Path) -> io::Result<i32> {
     start(arguments, [], conn, log)
 }
 
-/// The same with an environment.
+/// Starts it in the same way, but with an environment.
 pub fn start(
     arguments: &[&OsStr],
     env: impl IntoIterator<Item = (OsString, OsString)>,
@@ -31,7 +32,7 @@ pub fn start(
     fork::send(&errand, env.into_iter().collect(), inheritable(log.as_handle())?)
 }
 
-/// The connection that this program was started with.
+/// Returns the connection that this program was started with.
 pub fn inherited_conn() -> io::Result<Conn> {
     let (_, _, mut conns) = fork::errand()?;
     conns
@@ -40,15 +41,15 @@ pub fn inherited_conn() -> io::Result<Conn> {
 }
 
 /// Returns true if this process belongs to a run: a keeper or a nursery is above it, by the mark that those set. A
-/// hint: nothing is signalled by it.
+/// hint only: no signal depends on it.
 pub fn is_inside_a_run() -> bool {
     let own = std::process::id().cast_signed();
     let ours = ["tenure-keeper", "tenure-nursery"];
     crate::process::ancestors(own).into_iter().any(|pid| ours.iter().any(|name| is_marked(name, pid)))
 }
 
-/// The name under which this process is known to others of ours. Windows lists processes by their file alone, so it is a
-/// mark that is there for as long as the process is.
+/// Sets the name under which other processes of ours know this one. Windows lists processes by their file alone, so
+/// the name is a mark that exists as long as the process.
 pub fn set_name(name: &std::ffi::CStr) {
     let Some(mark) = name.to_str().ok().and_then(|name| mark(name, std::process::id().cast_signed())) else {
         return;
@@ -58,11 +59,11 @@ pub fn set_name(name: &std::ffi::CStr) {
     let attributes = alone.attributes();
     // SAFETY: the name ends in a zero, and the descriptor outlives the call.
     let made = own(unsafe { CreateEventW(&raw const attributes, 1, 0, mark.as_ptr()) });
-    // A name is a hint; one that cannot be set is no reason to fail. It goes with the process.
+    // The name is a hint; a failure is ignored. The mark goes with the process.
     std::mem::forget(made);
 }
 
-/// A number may have been another's before, so the mark says when its process was made.
+/// Returns the mark of a process. A pid may have been reused, so the mark contains the creation time.
 fn mark(name: &str, pid: i32) -> Option<String> {
     let process = Process::open(pid).ok()??;
     Some(format!("Global\\{name}-{pid}-{}", process.identity().start_time))

@@ -1,5 +1,5 @@
-//! A pseudo-console. The root is born attached to it; what it and those below it show comes out of one pipe, as a
-//! terminal would be told it.
+//! A pseudo-console. The root is started attached to it; the output of its processes comes out of one pipe, as a
+//! terminal would get it.
 
 use super::pipe::{Sink, Source, inbound, outbound};
 use crate::flow::{Got, Put};
@@ -12,7 +12,7 @@ use windows_sys::Win32::System::Console::{
     COORD, ClosePseudoConsole, CreatePseudoConsole, HPCON, ResizePseudoConsole,
 };
 
-/// Our side of it. The pipes go first, so that the console is never closed while it waits for somebody who reads.
+/// Our side of the console. The pipes are dropped first, so that closing the console never waits for a reader.
 #[derive(Debug)]
 pub struct Pty {
     output: Source,
@@ -20,13 +20,13 @@ pub struct Pty {
     console: Arc<Console>,
 }
 
-/// The console itself; none once it is closed, because its handle is memory that the system gives back then.
+/// The console itself; `None` once it is closed, because its handle is memory that the system frees then.
 #[derive(Debug)]
 pub(crate) struct Console(Mutex<Option<HPCON>>);
 
 impl Pty {
-    /// Opens a terminal of this size. Without flags: one that asks where the cursor is would keep its programs waiting
-    /// for an answer.
+    /// Opens a terminal of this size. No flags: a console that asks for the cursor's position would keep its
+    /// programs waiting for an answer.
     pub fn open(size: Size) -> io::Result<Self> {
         let (output, shown) = inbound()?;
         let (input, typed) = outbound()?;
@@ -40,47 +40,48 @@ impl Pty {
         Ok(Self { output, input, console: Arc::new(Console(Mutex::new(Some(handle)))) })
     }
 
-    /// What to wait on until something can be typed.
+    /// Returns what to wait on until input is accepted.
     pub fn keyboard(&self) -> Waitable<'_> {
         self.input.waitable()
     }
 
-    /// What to wait on for output.
+    /// Returns what to wait on for output.
     pub fn shown(&self) -> Waitable<'_> {
         self.output.waitable()
     }
 
-    /// Reads what the run's processes show.
+    /// Reads the output of the run's processes.
     pub fn read(&self, buffer: &mut [u8]) -> Got {
         self.output.read(buffer)
     }
 
-    /// Types what fits now.
+    /// Writes as much input as is accepted now.
     pub fn write(&self, bytes: &[u8]) -> Put {
         self.input.write(bytes)
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub fn resize(&self, size: Size) -> io::Result<()> {
         let console = self.console.open()?;
-        // SAFETY: the console is open, and nobody closes it as long as it is locked.
+        // SAFETY: the console is open, and it is not closed as long as it is locked.
         match unsafe { ResizePseudoConsole(console.1, place(size)) } {
             failed if failed < 0 => Err(io::Error::other(format!("it cannot be resized: {failed:#x}"))),
             _ => Ok(()),
         }
     }
 
-    /// The keys that mean end-of-file to a program reading lines: only at the beginning of one, and with its end.
+    /// Returns the keys that mean end of file to a program that reads lines: only at the beginning of a line, and
+    /// with its end.
     pub fn end_of_input(&self, within_line: bool) -> Vec<u8> {
         if within_line { b"\r\x1a\r".to_vec() } else { b"\x1a\r".to_vec() }
     }
 
-    /// A console is there until it is closed, so nobody opens it again.
+    /// Does nothing: a console exists until it is closed, and nobody opens it again.
     pub fn wait_for_reopening(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The run's processes are gone: what was shown is still to be read, and then the output ends.
+    /// Reports that the run's processes are gone: the rest of the output can still be read, and then it ends.
     pub fn hang_up(&self) {
         self.console.hang_up();
     }
@@ -91,7 +92,7 @@ impl Pty {
 }
 
 impl Console {
-    /// Its handle, which stays good as long as this is kept.
+    /// Returns the handle, which stays valid as long as the guard is kept.
     pub(crate) fn open(&self) -> io::Result<(MutexGuard<'_, Option<HPCON>>, HPCON)> {
         let open = self.lock();
         let handle = *open;
@@ -103,18 +104,18 @@ impl Console {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells everybody in it that it goes, and closes it. This waits until somebody has read what was shown, so it is done
-    /// beside us.
+    /// Tells the console's programs that it closes, and closes it. Closing waits until the output is read, so it
+    /// runs on another thread.
     pub(crate) fn hang_up(self: &Arc<Self>) {
         let console = Arc::clone(self);
-        // Without a thread to be had it is closed when it is dropped.
+        // If no thread can be started, the console is closed when it is dropped.
         let _ = std::thread::Builder::new().name("console".to_owned()).spawn(move || console.close());
     }
 
     fn close(&self) {
         let open = self.lock().take();
         if let Some(handle) = open {
-            // SAFETY: it was opened, and nobody else has its handle any more.
+            // SAFETY: it was opened, and nothing else has its handle any more.
             unsafe { ClosePseudoConsole(handle) };
         }
     }

@@ -1,43 +1,35 @@
-//! The children that this process has started. Windows gives orphans to nobody: what a run leaves is in its job.
+//! The children of this process. Windows reparents no orphans: a run's leftovers are in its job.
 
 use super::{children, root};
 use crate::poll::{self, Interest};
 use crate::process::Process;
+use crate::reaper::Ended;
 use std::io;
 use std::time::Duration;
 use tenure_core::ending::Exit;
 
-/// Nobody comes back to a process here.
+/// Does nothing: there are no subreapers here.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether no child that was started here is left to be heard of.
+/// Returns true if every child that was started here has been reaped.
 pub fn childless() -> bool {
     children::pids().is_empty()
 }
 
-/// A child that has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    /// Its pid, free again.
-    pub pid: i32,
-    /// How it ended.
-    pub exit: Exit,
-}
-
-/// Lets go of the children that have ended. A root is none of them.
+/// Reaps the children that have ended. A root is not among them.
 pub fn reap(_: Option<i32>, _: Duration) -> Vec<Ended> {
     reap_now()
 }
 
-/// Lets go of the children that have ended by now.
+/// Reaps the children that have ended by now.
 pub fn reap_now() -> Vec<Ended> {
     let ended = children::take_ended();
     ended.into_iter().map(|(pid, code)| Ended { pid, exit: root::exit(code) }).collect()
 }
 
-/// Waits for the end of a child and lets go of it.
+/// Waits for the end of a child and reaps it.
 pub fn wait_for(pid: i32) -> io::Result<Exit> {
     if let Some(process) = Process::open(pid)? {
         poll::wait(&[Interest::reading(&process)], None)?;

@@ -1,5 +1,5 @@
-//! The root of a run. As long as this value lives its handle is open, so its pid, and with it the number of the group that
-//! it leads, cannot come to mean anybody else: that is the proof for a stroke at the group (I1).
+//! The root of a run. As long as this value lives its handle is open, so its pid, and with it the number of the
+//! group that it leads, cannot come to mean anything else: that is the proof for a group signal (I1).
 
 use super::pty::Console;
 use super::watch::Watch;
@@ -15,7 +15,7 @@ use tenure_core::signal::Signal;
 /// A process that was started here, held open.
 #[derive(Debug)]
 pub struct Root {
-    /// Before the process, whose handle it watches.
+    /// Must be dropped before the process, whose handle it watches.
     _watch: Watch,
     process: Process,
     job: Arc<JobObject>,
@@ -31,28 +31,28 @@ impl Root {
         Ok(Self { _watch: Watch::on(process.handle.as_handle())?, process, job, console })
     }
 
-    /// Who it is.
+    /// Returns the root's identity.
     pub fn identity(&self) -> &Identity {
         self.process.identity()
     }
 
-    /// Its pid.
+    /// Returns the root's pid.
     pub fn pid(&self) -> i32 {
         self.identity().pid
     }
 
-    /// The group that it leads.
+    /// Returns the group that the root leads.
     pub fn group(&self) -> i32 {
         self.pid()
     }
 
-    /// How it ended, if it has. What cannot be told is no exit.
+    /// Returns the root's exit, if it has ended and can be read.
     pub fn exit(&self) -> Option<Exit> {
         super::exit_code(self.process.handle.as_handle()).ok().flatten().map(exit)
     }
 
-    /// Asks everybody to leave, or kills the whole job. `TERM` is Ctrl-Break to the root's group, and the closing of their
-    /// windows for those who have some; `HUP` is the closing of the console that they are in. Nothing else can be sent.
+    /// Asks all processes to exit, or kills the whole job. `TERM` is Ctrl-Break to the root's group, and closing
+    /// the windows of processes that have some; `HUP` is closing their console. Nothing else can be sent.
     pub fn signal_group(&self, signal: Signal) -> Sent {
         if !self.job.is_occupied().unwrap_or(true) {
             return Sent::Gone;
@@ -73,7 +73,7 @@ impl Root {
         if done { Sent::Yes } else { Sent::Denied }
     }
 
-    /// Lets go of the ended root. One that has not ended is given back.
+    /// Releases the ended root. A root that has not ended is given back.
     pub fn reap(self) -> Result<Exit, Box<Self>> {
         match self.exit() {
             Some(exit) => Ok(exit),
@@ -82,7 +82,7 @@ impl Root {
     }
 }
 
-/// Whom we killed has no code of its own: it is told as what it is, not as a number that we made up.
+/// Translates an exit code. A process that we killed has no code of its own and is reported as killed.
 pub(crate) fn exit(code: u32) -> Exit {
     match code {
         super::KILLED => Exit::Signal(Signal::KILL.0),

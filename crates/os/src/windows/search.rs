@@ -1,14 +1,14 @@
-//! Which file a command's name means. The system's own search is not asked: it looks beside our program first, and in
-//! the directory that we are in.
+//! Finds the file of a command's name. The system's own search is not used, because it looks beside our program
+//! first, and in the current directory.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use tenure_core::ending::SpawnError;
 
-/// What is added to a name that has no ending. Batch files are found too, so that their refusal can be said.
+/// Endings to add to a name without one. Batch files are found too, so that the refusal can name them.
 const ENDINGS: [&str; 4] = ["exe", "com", "bat", "cmd"];
 
-/// The file that a name means in a directory, with this `PATH`.
+/// Returns the file that a name means in a directory, with this `PATH`.
 pub(crate) fn find(program: &str, cwd: &Path, path: &str) -> Result<PathBuf, SpawnError> {
     let has_place = program.contains(['/', '\\', ':']);
     let places: Vec<PathBuf> = if has_place {
@@ -24,7 +24,8 @@ pub(crate) fn find(program: &str, cwd: &Path, path: &str) -> Result<PathBuf, Spa
     let mut is_directory = false;
     for candidate in candidates {
         if is_file(&candidate) {
-            // As the system will call it: it takes `x.bat\.` for `x.bat`, and what it is decides how it is started.
+            // The path as the system will see it: it takes `x.bat\.` for `x.bat`, and the ending decides how a file
+            // is started.
             return Ok(std::path::absolute(&candidate).unwrap_or(candidate));
         }
         is_directory |= has_place && candidate.is_dir();
@@ -36,14 +37,14 @@ pub(crate) fn find(program: &str, cwd: &Path, path: &str) -> Result<PathBuf, Spa
     })
 }
 
-/// Whether this is a file. What the system's store installs is a link of a kind that nobody can follow, and that is started
-/// like a file.
+/// Returns true for a file. An app from the system's store is a link of a kind that nobody can follow, and is
+/// started like a file.
 pub(crate) fn is_file(path: &Path) -> bool {
     let is_itself = |of: Metadata| !of.is_dir() && !of.is_symlink();
     path.is_file() || path.symlink_metadata().is_ok_and(is_itself)
 }
 
-/// The name as it is if it has an ending, then with each that it may lack.
+/// Returns the name itself if it has an ending, then with each possible ending.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let exact = path.extension().map(|_| path.to_owned());
     let longer = ENDINGS.iter().map(|ending| {

@@ -1,4 +1,4 @@
-//! What `service.rs` promises, with the task scheduler, which is told nothing: it sees that the process is there.
+//! Implements `service.rs` with the task scheduler, which gets no messages: it only watches the process.
 
 use crate::service::{Manager, News};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Bytes on a console, which takes characters: one whose last bytes have not come yet waits for them.
+//! Writes bytes to a console, which takes characters: an incomplete character waits for its last bytes.
 
 use super::check;
 use std::io;
@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use windows_sys::Win32::Foundation::HANDLE;
 use windows_sys::Win32::System::Console::WriteConsoleW;
 
-/// How many are shown at once; older consoles refuse more than 64 KiB.
+/// Maximum number of characters per write; older consoles refuse more than 64 KiB.
 const AT_ONCE: usize = 8 << 10;
 
-/// The beginning of a character, for standard output and error each.
+/// The beginning of an incomplete character, for standard output and error each.
 static UNFINISHED: [Mutex<Vec<u8>>; 2] = [Mutex::new(Vec::new()), Mutex::new(Vec::new())];
 
-/// Shows bytes on a console.
+/// Writes bytes to a console.
 pub(crate) fn show(console: HANDLE, is_error: bool, bytes: &[u8]) -> io::Result<()> {
     let mut unfinished = UNFINISHED[usize::from(is_error)].lock().unwrap_or_else(PoisonError::into_inner);
     unfinished.extend_from_slice(bytes);
@@ -34,7 +34,7 @@ pub(crate) fn show(console: HANDLE, is_error: bool, bytes: &[u8]) -> io::Result<
     Ok(())
 }
 
-/// How many bytes are whole characters, or will never be any.
+/// Returns the number of bytes that are complete characters, or never will be any.
 fn whole(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {

@@ -1,5 +1,5 @@
-//! Signals that reach us, read like any other input. Windows has none: what a console says, the end of a child and a new
-//! size of the window are told here under the numbers that they have elsewhere.
+//! Signals to this process, read like any other input. Windows has none: console events, the end of a child and a
+//! new size of the window are reported here under the numbers that they have elsewhere.
 
 use super::Event;
 use super::poll::{Awaited, Waitable};
@@ -14,7 +14,7 @@ use windows_sys::Win32::System::Console::{
 use windows_sys::Win32::System::Threading::Sleep;
 use windows_sys::core::BOOL;
 
-/// A queue of the signals that were taken out of their usual course.
+/// A queue of the signals that no longer have their usual effect.
 #[derive(Debug)]
 pub struct Signals {
     queue: Arc<Queue>,
@@ -24,18 +24,18 @@ pub struct Signals {
 struct Queue {
     numbers: Vec<i32>,
     waiting: Mutex<VecDeque<i32>>,
-    /// Set while something waits.
+    /// Set while a signal is queued.
     told: Event,
 }
 
 impl Signals {
-    /// From now on these signals are queued here instead of acting on this process.
+    /// Queues these signals here from now on, instead of letting them act on this process.
     pub fn take(numbers: &[i32]) -> io::Result<Self> {
         let queue = Queue { numbers: numbers.to_vec(), waiting: Mutex::default(), told: Event::new(false)? };
         let queue = Arc::new(queue);
         let mut state = state();
         if !state.listens {
-            // SAFETY: the function may be called by any thread at any time, for as long as this program runs.
+            // SAFETY: any thread may call the function at any time, for as long as this program runs.
             super::check(unsafe { SetConsoleCtrlHandler(Some(hear), 1) })?;
             state.listens = true;
         }
@@ -44,7 +44,7 @@ impl Signals {
         Ok(Self { queue })
     }
 
-    /// The next queued signal, if there is one.
+    /// Returns the next queued signal, if there is one.
     pub fn next(&self) -> Option<i32> {
         let mut waiting = self.queue.waiting();
         let next = waiting.pop_front();
@@ -67,7 +67,7 @@ impl Awaited for Signals {
     }
 }
 
-/// Whom signals go to in this process.
+/// The receivers of signals in this process.
 struct State {
     queues: Vec<Weak<Queue>>,
     ignored: Vec<i32>,
@@ -80,7 +80,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells whoever has taken this signal, once for as long as it is not read; `false` if nobody has.
+/// Queues a signal for those who have taken it, at most once until it is read; `false` if nobody has.
 pub(crate) fn raise(number: i32) -> bool {
     let mut heard = false;
     for queue in state().queues.iter().filter_map(Weak::upgrade).filter(|q| q.numbers.contains(&number)) {
@@ -94,15 +94,15 @@ pub(crate) fn raise(number: i32) -> bool {
     heard
 }
 
-/// What the console calls, in a thread of its own. An answer of zero leaves it to the system, which ends the program.
+/// Handles a console event, on a thread of the system's. Zero leaves it to the system, which ends the program.
 unsafe extern "system" fn hear(what: u32) -> BOOL {
-    /// The system ends the program when this returns, or after a time of its own, which is shorter.
+    /// The system ends the program when this returns, or after a shorter time of its own.
     const FAREWELL_MS: u32 = 30_000;
     let number = match what {
         CTRL_C_EVENT => INTERRUPT,
         CTRL_BREAK_EVENT => QUIT,
         CTRL_CLOSE_EVENT => HANG_UP,
-        // Only services are told these; a user's programs are ended without a word.
+        // Only services get these; a user's programs are just ended.
         CTRL_LOGOFF_EVENT | CTRL_SHUTDOWN_EVENT => TERMINATE,
         _ => return 0,
     };
@@ -123,43 +123,43 @@ const TERMINATE: i32 = 15;
 pub const CHILD: i32 = 17;
 /// The terminal has a new size.
 pub const WINDOW: i32 = 28;
-/// What people and systems send to make a program leave.
+/// The signals with which people and systems ask a program to exit.
 pub const LEAVE: [i32; 4] = [INTERRUPT, TERMINATE, HANG_UP, QUIT];
-/// Those of them that every program in a console can send to all others in it. A keeper shares one with its run, so to it they
-/// mean nothing.
+/// Those of them that every program in a console can send to all others in it. A keeper shares one with its run, so
+/// it ignores them.
 pub const FROM_THE_RUN: [i32; 2] = [INTERRUPT, QUIT];
-/// Somebody typed the stop key. Nobody does here.
+/// The stop key was typed. It does not exist here.
 pub const TYPED_STOP: i32 = 20;
-/// The process goes on after a stop. It is not told here.
+/// The process continues after a stop. Never reported here.
 pub const CONTINUED: i32 = 18;
 
-/// Puts every signal on its default. A process that was made the first of a group hears no Ctrl-C, nor do its children:
-/// from now on it does.
+/// Resets every signal to its default. The first process of a group does not get Ctrl-C, nor do its children: this
+/// changes that.
 pub fn reset() {
     state().ignored.clear();
-    // SAFETY: no function is passed, so this is about Ctrl-C alone. Without a console there is nothing to change.
+    // SAFETY: no function is passed, so this is about Ctrl-C only. Without a console there is nothing to change.
     unsafe { SetConsoleCtrlHandler(None, 0) };
 }
 
-/// Stops this process the way an untaken stop key would: there is no such key here, and so it does nothing.
+/// Does nothing: there is no stop key here.
 pub fn stop_self() {}
 
-/// Ends this process by a signal that was taken. Here signals end nobody: the exit code tells of it.
+/// Does nothing: signals end no process here, so the exit code tells of it.
 pub fn die_of(_: i32) {}
 
-/// From now on the end of a child is a signal. It always is.
+/// Does nothing: the end of a child is always a signal.
 pub fn hear_of_children() {}
 
-/// Whether a signal does nothing to this process, by what it has said itself.
+/// Returns true if this process has chosen to ignore a signal.
 pub fn is_ignored(number: i32) -> bool {
     state().ignored.contains(&number)
 }
 
-/// From now on these signals do nothing.
+/// Ignores these signals from now on.
 pub fn ignore(numbers: &[i32]) -> io::Result<()> {
     state().ignored.extend(numbers);
     Ok(())
 }
 
-/// Reading or writing a terminal from the background. There is no background here.
+/// The signals for reading or writing a terminal from the background, which does not exist here.
 pub const BACKGROUND: [i32; 2] = [21, 22];

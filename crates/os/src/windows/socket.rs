@@ -1,5 +1,6 @@
-//! Local sockets: between processes of one user on one machine. An address is a name in a directory: the file of that
-//! name says which pipe is meant, and nobody can guess that. So whoever may write to the directory says who listens there.
+//! Local sockets, between processes of one user on one machine. An address is a name in a directory: the file of
+//! that name contains the pipe's name, which nobody can guess. So the users who may write to the directory decide
+//! who listens there.
 
 pub use super::passing::Passing;
 use super::poll::{Awaited, Waitable};
@@ -28,23 +29,23 @@ use windows_sys::Win32::System::Pipes::{
     WaitNamedPipeW,
 };
 
-/// Where every pipe of ours is, and how its name begins.
+/// The prefix of the names of our pipes.
 const PLACE: &str = "\\\\.\\pipe\\tenure-";
 
-/// How many callers may wait to be taken in.
+/// Maximum number of connections that wait to be accepted.
 const CALLERS: usize = 8;
 
-/// How long a caller waits for a place among them.
+/// Time that a client waits for a place among them.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// One end of a connection. Reading and writing never wait.
+/// An end of a connection. Reads and writes never block.
 #[derive(Debug)]
 pub struct Conn {
     pub(crate) end: End,
 }
 
 impl Conn {
-    /// Two connected ends.
+    /// Makes two connected ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let name = new_name()?;
         let near = instance(&name, true, ROOM)?;
@@ -52,8 +53,8 @@ impl Conn {
         Ok((Self::from_handle(near)?, Self::from_handle(far)?))
     }
 
-    /// Connects to the socket `name` in `dir`. This hardly waits: a listener that has too many callers waiting is an
-    /// error of the kind `WouldBlock`.
+    /// Connects to the socket `name` in `dir`. This hardly blocks: a listener with a full queue is an error of the
+    /// kind `WouldBlock`.
     pub fn connect(dir: &Dir, name: &str) -> io::Result<Self> {
         let address = dir.read(name)?.ok_or(io::ErrorKind::NotFound)?;
         let pipe = String::from_utf8(address).ok().filter(|pipe| pipe.starts_with(PLACE));
@@ -69,7 +70,7 @@ impl Conn {
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, why));
             }
             let text = wide(&pipe);
-            // SAFETY: the name ends in a zero. Whether it was worth waiting is seen by trying again.
+            // SAFETY: the name ends in a zero. The result does not matter, because the loop tries again.
             unsafe { WaitNamedPipeW(text.as_ptr(), 20) };
         };
         let opened = opened.map_err(|error| match number(&error) {
@@ -84,34 +85,34 @@ impl Conn {
         Self::from_handle(opened)
     }
 
-    /// Gives up the connection's handle.
+    /// Returns the connection's handle.
     pub fn into_handle(self) -> io::Result<OwnedHandle> {
-        // What is under way is ended with the old one.
+        // The operations of the old handle end with it.
         self.as_handle().try_clone_to_owned()
     }
 
-    /// A connection that was inherited or received.
+    /// Takes a connection that was inherited or received.
     pub fn from_handle(handle: OwnedHandle) -> io::Result<Self> {
         Ok(Self { end: End::new(handle)? })
     }
 
-    /// Reads what is there, up to the buffer's length.
+    /// Reads what is available, up to the buffer's length.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Got> {
         self.end.read(buffer)
     }
 
-    /// Writes what fits now; zero is "nothing fits", and whoever is told so comes back with the same bytes in front. What
-    /// is counted as written has arrived. A gone reader is an error.
+    /// Writes what fits now; zero is "nothing fits": then call again with the same bytes in front. Bytes reported
+    /// as written have arrived. A closed reader is an error.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.end.write(bytes)
     }
 
-    /// Passes standard input along with bytes. Here it is copied instead ([`Standard::is_passable`]).
+    /// Fails: standard input is copied here, not passed ([`Standard::is_passable`]).
     pub fn write_with_input(&self, _: &[u8], _: Standard) -> io::Result<usize> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "standard input cannot be passed on this system"))
     }
 
-    /// Reads what is there. Here no input comes along.
+    /// Reads what is available. No input is passed along here.
     pub fn read_with_input(&self, buffer: &mut [u8]) -> io::Result<(Got, Option<PassedInput>)> {
         self.read(buffer).map(|got| (got, None))
     }
@@ -134,8 +135,8 @@ pub(crate) fn new_name() -> io::Result<String> {
     Ok(format!("{PLACE}{random}"))
 }
 
-/// One more end of a pipe for somebody to connect to, which only this user and the system can. The first must find that
-/// nobody else has made a pipe of this name.
+/// Makes another server end of a pipe, to which only this user and the system can connect. The first one fails if
+/// the name is already in use.
 pub(crate) fn instance(name: &str, first: bool, room: u32) -> io::Result<OwnedHandle> {
     let name = wide(name);
     let alone = private::Descriptor::owned_by_this_user()?;
@@ -150,7 +151,7 @@ pub(crate) fn instance(name: &str, first: bool, room: u32) -> io::Result<OwnedHa
     })
 }
 
-/// Whoever is at the other end may learn who we are, and not act as us.
+/// Opens a client end. The server may learn who we are, but not act as us.
 pub(crate) fn open(name: &str, flags: u32) -> io::Result<OwnedHandle> {
     let name = wide(name);
     let flags = flags | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION;
@@ -159,13 +160,13 @@ pub(crate) fn open(name: &str, flags: u32) -> io::Result<OwnedHandle> {
     own(unsafe { CreateFileW(name.as_ptr(), access, 0, null(), OPEN_EXISTING, flags, null_mut()) })
 }
 
-/// Who is at the other end of a local connection, as it was when the connection was made.
+/// The process at the other end of a local connection, as of the moment of connecting.
 #[derive(Debug)]
 pub struct Peer {
-    /// The list of who may connect lets in this user and the system, so one who was gone before it could be asked is
-    /// taken for this user.
+    /// The user. The pipe's access list admits only this user and the system, so a peer that was gone before it
+    /// could be identified is taken for this user.
     user: String,
-    /// Its process.
+    /// The pid.
     pub pid: Option<i32>,
     process: Option<OwnedHandle>,
     foreign: bool,
@@ -179,18 +180,18 @@ impl fmt::Display for Peer {
 }
 
 impl Peer {
-    /// Its user, by the name that this system has for users.
+    /// Returns the user, in the form that this system has for users.
     pub fn user(&self) -> String {
         self.user.clone()
     }
 
-    /// Whether it is neither this user's nor the system's nor an administrator's.
+    /// Returns true if the peer belongs neither to this user nor to the system nor to an administrator.
     pub fn is_foreign(&self) -> bool {
         self.foreign
     }
 
-    /// Returns the peer's process and those above it. The error says why they are unknown: the process is gone, so that
-    /// its pid may be another's by now.
+    /// Returns the peer's process and those above it. The error says why they are unknown: the process is gone, so
+    /// that another process may have its pid.
     pub fn ancestors(&self) -> Result<Vec<i32>, &'static str> {
         const GONE_PEER: &str = "exited before the daemon could identify it: connect again";
         let pid = self.pid.ok_or(GONE_PEER)?;
@@ -200,11 +201,11 @@ impl Peer {
     }
 }
 
-/// Who is at the other end.
+/// Returns the process at the other end.
 pub fn peer(conn: &Conn) -> io::Result<Peer> {
     let raw = conn.as_handle().as_raw_handle();
     let (mut flags, mut pid) = (0, 0);
-    // SAFETY: the handle is open, and what is asked for is ours.
+    // SAFETY: the handle is open, and the places for the results are ours.
     unsafe {
         check(GetNamedPipeInfo(raw, &raw mut flags, null_mut(), null_mut(), null_mut()))?;
         check(if flags & PIPE_SERVER_END == 0 {
@@ -214,7 +215,8 @@ pub fn peer(conn: &Conn) -> io::Result<Peer> {
         })?;
     }
     let pid = pid.cast_signed();
-    // While the connection is open its process lives, so what was opened by its number before that was seen is it.
+    // While the connection is open its process lives. So if the connection is still open after the process was
+    // opened by its pid, it is the right one.
     let process = system::open_process(pid).ok().flatten().filter(|_| !conn.end.is_hung_up());
     let known = process.as_ref().and_then(|process| private::user_of(process.as_handle()).ok());
     let foreign = known.as_deref().map(private::is_trusted).transpose()?.is_some_and(|trusted| !trusted);
@@ -222,16 +224,16 @@ pub fn peer(conn: &Conn) -> io::Result<Peer> {
     Ok(Peer { user, pid: (pid > 0).then_some(pid), process, foreign })
 }
 
-/// A socket that others connect to.
+/// A socket that accepts connections.
 #[derive(Debug)]
 pub struct Listener {
     pipe: String,
     callers: Mutex<Vec<Caller>>,
-    /// Set when a caller has come; that of each is this one.
+    /// Set when a client has connected; all callers share this event.
     came: system::Event,
 }
 
-/// An end that waits for a caller. Dropped like this it waits no more.
+/// A server end that waits for a client. Dropping it ends the wait.
 #[derive(Debug)]
 struct Caller {
     work: Work,
@@ -243,12 +245,12 @@ struct Caller {
 enum Came {
     NotYet,
     Yes,
-    /// The wait ended without a caller, as all do whose thread ends.
+    /// The wait ended without a client, as when its thread ends.
     Never,
 }
 
 impl Listener {
-    /// Makes the socket `name` in `dir`, for its owner alone.
+    /// Creates the socket `name` in `dir`, for its owner alone.
     pub fn bind(dir: &Dir, name: &str) -> io::Result<Self> {
         let listener =
             Self { pipe: new_name()?, callers: Mutex::default(), came: system::Event::new(false)? };
@@ -268,26 +270,27 @@ impl Listener {
         let pipe = instance(&self.pipe, first, ROOM)?;
         let mut work = Work::telling(&self.came)?;
         let raw = pipe.as_raw_handle();
-        // SAFETY: the place stays where it is until the work is over.
+        // SAFETY: the structure does not move until the operation is over.
         let begun = work.begin(|place| unsafe { ConnectNamedPipe(raw, place) });
         let came = match begun {
             Ok(()) => Came::NotYet,
-            // Somebody was faster than we, and may have left already.
+            // A client was faster than we, and may have left already.
             Err(error) if matches!(number(&error), ERROR_PIPE_CONNECTED | ERROR_NO_DATA) => Came::Yes,
             Err(error) => return Err(error),
         };
         Ok(Caller { work, pipe: Some(pipe), came })
     }
 
-    /// The next waiting connection of this user (or of the system); others are turned away.
+    /// Accepts the next waiting connection of this user or the system; others are refused.
     pub fn accept(&self) -> io::Result<Option<Conn>> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            // Whoever comes from here on sets it again.
+            // A client that connects from here on sets it again.
             self.came.reset();
             let is_over = |caller: &mut Caller| caller.look() != Came::NotYet;
             let Some(at) = callers.iter_mut().position(is_over) else { return Ok(None) };
-            // One who comes after this one is not kept waiting; and who comes while there is no place is kept.
+            // The next client must not wait for this one; and if there is no new server end, this client stays
+            // queued.
             let next = match self.await_caller(false) {
                 Ok(next) => next,
                 Err(error) => {
@@ -296,11 +299,11 @@ impl Listener {
                 }
             };
             let mut caller = std::mem::replace(&mut callers[at], next);
-            // More may have come: the event says so until it was looked at.
+            // More may have connected: the event stays set until all were checked.
             self.came.set();
             let Some(pipe) = caller.pipe.take().filter(|_| caller.came == Came::Yes) else { continue };
             let conn = Conn::from_handle(pipe)?;
-            // Who cannot be asked any more was let in by the pipe's own list of users.
+            // A peer that cannot be identified any more was admitted by the pipe's own access list.
             if !peer(&conn).is_ok_and(|peer| peer.is_foreign()) {
                 return Ok(Some(conn));
             }

@@ -1,4 +1,4 @@
-//! Starting the root of a run: it is made inside its job, suspended, recorded, and only then let run (I2).
+//! Starts the root of a run: it is created inside its job, suspended, recorded, and only then resumed (I2).
 
 use super::root::Root;
 use super::search;
@@ -8,6 +8,7 @@ use crate::command_line;
 use crate::enclosure::Enclosure;
 use crate::fork::Alone;
 use crate::poll::{Awaited, Waitable};
+use crate::spawn::{NoRoot, Outcome};
 use std::io;
 use std::os::windows::io::{AsHandle, OwnedHandle};
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use tenure_core::ending::SpawnError;
 use tenure_core::resources::Rlimit;
 
-/// What the root executes. Windows passes text, so words, variables and directory are text.
+/// The program to execute. Windows passes text, so words, variables and directory must be UTF-8.
 #[derive(Debug)]
 pub struct Plan {
     argv: Vec<String>,
@@ -25,7 +26,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Takes the words, the variables (`NAME=value`) and the directory; an error if one is not text.
+    /// Takes the words, the variables (`NAME=value`) and the directory; an error if one is not UTF-8.
     pub fn new(argv: Vec<Vec<u8>>, env: Vec<Vec<u8>>, cwd: Vec<u8>) -> io::Result<Self> {
         let (argv, env) = (texts(argv)?, texts(env)?);
         if argv.is_empty() {
@@ -34,19 +35,19 @@ impl Plan {
         Ok(Self { argv, env, cwd: PathBuf::from(text(cwd)?), rlimits: Vec::new() })
     }
 
-    /// The same plan: there is neither a mask nor a limit of descriptors here.
+    /// Returns the plan unchanged: there is neither a mask nor a limit of descriptors here.
     #[must_use]
     pub fn with(self, _: u32, _: (u64, u64)) -> Self {
         self
     }
 
-    /// The same plan with limits of its own for each process. There are none here, so its start will be refused.
+    /// Returns the plan with limits for each process. They do not exist here, so its start will be refused.
     #[must_use]
     pub fn bounded(self, rlimits: &[(Rlimit, u64)]) -> Self {
         Self { rlimits: rlimits.iter().map(|&(limit, _)| limit).collect(), ..self }
     }
 
-    /// The file that will be executed, by its absolute path; `None` if there is none.
+    /// Returns the absolute path of the file that will be executed; `None` if there is none.
     pub fn executable(&self) -> Option<String> {
         let found = self.program().ok()?;
         found.is_absolute().then(|| found.to_string_lossy().into_owned())
@@ -56,7 +57,7 @@ impl Plan {
         search::find(&self.argv[0], &self.cwd, self.variable("PATH").unwrap_or_default())
     }
 
-    /// Names of variables have no case here; the last one counts.
+    /// Returns the value of a variable. Names have no case here; the last one counts.
     fn variable(&self, name: &str) -> Option<&str> {
         let named =
             |entry: &&String| entry.split_once('=').is_some_and(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -71,7 +72,7 @@ impl Plan {
         let wide = |word: &String| word.encode_utf16().collect::<Vec<u16>>();
         let words: Vec<_> = self.argv[1..].iter().map(wide).collect();
         let path = super::wide(&program);
-        // The first word is what the program is called by; which file it is is said beside the line.
+        // The first word is the program's name for itself; its file is passed beside the line.
         let line = command_line::join(&wide(&self.argv[0]), &words)
             .and_then(|line| command_line::join(&path[..path.len() - 1], &[]).map(|_| line))
             .map_err(|why| refused(format!("cannot execute {}: {why}", self.argv[0])))?;
@@ -105,11 +106,11 @@ fn texts(list: Vec<Vec<u8>>) -> io::Result<Vec<String>> {
     list.into_iter().map(text).collect()
 }
 
-/// The variables as the system wants them: sorted without regard to case, each name once (the last one counts).
+/// Builds the system's block of variables: sorted without regard to case, each name once (the last one counts).
 pub(crate) fn block(env: &[String]) -> Vec<u16> {
     let mut sorted = std::collections::BTreeMap::new();
     for entry in env {
-        // The name of a variable may begin with '=': cmd keeps a directory of each drive there.
+        // A variable's name may begin with '=': cmd keeps the directory of each drive there.
         let end = entry.char_indices().skip(1).find(|(_, c)| *c == '=').map(|(at, _)| at);
         if let Some(end) = end {
             sorted.insert(entry[..end].to_uppercase(), entry);
@@ -123,43 +124,21 @@ pub(crate) fn block(env: &[String]) -> Vec<u16> {
     block
 }
 
-/// Why there is no root.
-#[derive(Debug, thiserror::Error)]
-pub enum NoRoot {
-    /// The command cannot be executed.
-    #[error("{}", .0.detail)]
-    Command(SpawnError),
-    /// The system failed us.
-    #[error(transparent)]
-    System(#[from] io::Error),
-}
-
-/// A root that has not run yet. Dropped unopened it is ended before it has run.
+/// A root that has not run yet. Dropping it unopened kills it before it has run.
 #[derive(Debug)]
 pub struct Gated {
     root: Root,
     suspended: Suspended,
 }
 
-/// The report of a root that was let run: what could keep it from that was found before.
+/// The report of a root that was resumed: all that could keep it from executing was found before.
 #[derive(Debug)]
 pub struct Report {
     there: OwnedHandle,
 }
 
-/// What the report says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing yet.
-    Pending,
-    /// The command executes.
-    Executes,
-    /// It does not.
-    Failed(SpawnError),
-}
-
-/// Makes the root inside the job, with its standard input, output and error, and no other handle of ours. It leads a
-/// group of its own, and has run nothing yet.
+/// Creates the root inside the job, with its standard streams and no other handle of ours. It leads a group of its
+/// own, and has run nothing yet.
 pub fn start_root(
     _: &Alone,
     plan: &Plan,
@@ -184,15 +163,15 @@ pub fn start_root(
 }
 
 impl Gated {
-    /// The root, which has run nothing yet.
+    /// Returns the root, which has run nothing yet.
     pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// Ends the root before it runs anything.
+    /// Kills the root before it runs anything.
     pub fn abandon(self) {}
 
-    /// Lets it run.
+    /// Resumes the root.
     pub fn release(self) -> io::Result<(Root, Report)> {
         let there = super::pipe::done()?;
         self.suspended.resume()?;
@@ -201,7 +180,7 @@ impl Gated {
 }
 
 impl Report {
-    /// Whether the command executes.
+    /// Returns that the command executes.
     pub fn read(&self, _: &Plan) -> Outcome {
         Outcome::Executes
     }

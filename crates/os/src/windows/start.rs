@@ -1,4 +1,4 @@
-//! Starting a process inside a job, with three handles of ours and no others, suspended.
+//! Starts a suspended process inside a job, with three handles of ours and no others.
 
 use super::stdio::Stdio;
 use super::{JobObject, check, own};
@@ -16,18 +16,18 @@ use windows_sys::Win32::System::Threading::{
     STARTUPINFOEXW, UpdateProcThreadAttribute,
 };
 
-/// All that a start needs, as the system takes it: each text with its closing zero.
+/// The arguments of a start, in the system's form: each text with its closing zero.
 #[derive(Debug)]
 pub(crate) struct Start {
-    /// The file, by its whole path: the system's own search would look beside us first.
+    /// The file's absolute path: the system's own search would look beside us first.
     pub(crate) program: Vec<u16>,
     pub(crate) line: Vec<u16>,
-    /// `NAME=value` and a zero for each, and a zero.
+    /// `NAME=value` and a zero for each variable, and a final zero.
     pub(crate) environment: Vec<u16>,
     pub(crate) directory: Vec<u16>,
 }
 
-/// A process that has not run yet. Dropped like this it is ended.
+/// A process that has not run yet. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Suspended {
     process: OwnedHandle,
@@ -37,12 +37,12 @@ pub(crate) struct Suspended {
 }
 
 impl Suspended {
-    /// Who it is.
+    /// Holds the process.
     pub(crate) fn hold(&self) -> io::Result<Option<Process>> {
         Process::hold(self.process.try_clone()?, self.pid.cast_signed())
     }
 
-    /// Lets it run.
+    /// Resumes the process.
     pub(crate) fn resume(mut self) -> io::Result<()> {
         // SAFETY: the handle of its one thread is open; no memory is passed.
         if unsafe { ResumeThread(self.thread.as_raw_handle()) } == u32::MAX {
@@ -56,17 +56,17 @@ impl Suspended {
 impl Drop for Suspended {
     fn drop(&mut self) {
         if !self.resumed {
-            // One that is gone already needs no ending.
+            // A process that is already gone needs no kill.
             let _ = super::terminate_process(self.process.as_handle());
         }
     }
 }
 
-/// Starts it, born in the job and in the console: there is no moment in which it is outside. With pipes it leads a group of
-/// its own, for Ctrl-Break.
+/// Starts the process inside the job and the console: there is no moment in which it is outside. With pipes it
+/// leads a group of its own, for Ctrl-Break.
 pub(crate) fn start(start: &Start, stdio: &Stdio, job: &JobObject) -> io::Result<Suspended> {
     let jobs = [job.raw().as_raw_handle()];
-    // A console's programs get its handles. Ours would take their place if these were not said to be none.
+    // A console's programs get the console's handles. Ours would replace them unless they are set to null.
     let (mut handles, mut listed) = ([null_mut(); 3], Vec::new());
     if let Some(pipes) = stdio.theirs() {
         handles = pipes.map(|handle| handle.as_raw_handle());
@@ -84,7 +84,7 @@ pub(crate) fn start(start: &Start, stdio: &Stdio, job: &JobObject) -> io::Result
         Stdio::Pty(pty) => Some(pty.console().open()?),
         Stdio::Pipes { .. } => None,
     };
-    // Whoever leads a group hears no Ctrl-C, and nor do those below it, so nobody in a console does.
+    // The leader of a group does not get Ctrl-C, nor do its children, so a console's root leads none.
     let mut flags = CREATE_SUSPENDED | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
     if let Some((_, console)) = &console {
         attributes.set_console(*console)?;
@@ -108,7 +108,7 @@ fn create(
     about.lpAttributeList = attributes.list();
     let mut line = start.line.clone();
     let mut made = PROCESS_INFORMATION::default();
-    // A console's program inherits nothing.
+    // A console's program inherits no handle.
     let inherit = i32::from(stdio.iter().any(|handle| !handle.is_null()));
     // SAFETY: every text ends in a zero and outlives the call; the line is a copy that the call may write to; the
     // attributes and what they point to outlive the call.
@@ -131,7 +131,7 @@ fn create(
     Ok(Suspended { process, thread, pid: made.dwProcessId, resumed: false })
 }
 
-/// The list of a new process's attributes. What is set is borrowed until the list is dropped.
+/// The list of a new process's attributes. It borrows its values until it is dropped.
 pub(crate) struct Attributes<'a> {
     memory: Vec<usize>,
     values: std::marker::PhantomData<&'a [HANDLE]>,
@@ -140,7 +140,7 @@ pub(crate) struct Attributes<'a> {
 impl<'a> Attributes<'a> {
     pub(crate) fn new(count: u32) -> io::Result<Self> {
         let mut bytes = 0;
-        // SAFETY: without a list the call only says how long one is, which it does by failing.
+        // SAFETY: without a list the call only returns the needed length, by failing.
         unsafe { InitializeProcThreadAttributeList(null_mut(), count, 0, &raw mut bytes) };
         let mut memory = vec![0_usize; bytes.div_ceil(size_of::<usize>())];
         let list = memory.as_mut_ptr().cast();
@@ -172,12 +172,12 @@ impl<'a> Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// The console's handle is the value itself, not what is pointed to.
+    /// Sets the console. Its handle is the value itself, not a pointer to it.
     fn set_console(&mut self, console: HPCON) -> io::Result<()> {
         let list = self.list();
         let value = std::ptr::without_provenance(console.cast_unsigned());
         let attribute = PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE as usize;
-        // SAFETY: the handle is a number to the list; the console is open until the process is made.
+        // SAFETY: the list takes the handle as a number; the console is open until the process is created.
         check(unsafe {
             UpdateProcThreadAttribute(list, 0, attribute, value, size_of_val(&console), null_mut(), null())
         })
@@ -186,7 +186,7 @@ impl Attributes<'_> {
 
 impl Drop for Attributes<'_> {
     fn drop(&mut self) {
-        // SAFETY: the list was initialised, and nobody uses it any more.
+        // SAFETY: the list was initialised, and nothing uses it any more.
         unsafe { DeleteProcThreadAttributeList(self.list()) };
     }
 }

@@ -1,9 +1,8 @@
-//! Local connections for whoever waits for many at once.
+//! Local connections for asynchronous code.
 
 use super::Alarm;
 use super::poll::Awaited;
 use crate::socket::{self, Conn, Got, Listener, Peer};
-use bytes::BytesMut;
 use std::future::poll_fn;
 use std::io;
 use std::os::windows::io::AsHandle;
@@ -12,37 +11,42 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How often an end that has said something already is looked at.
+/// Polling interval for an end that has sent data already.
 const LOOK: Duration = Duration::from_millis(50);
-/// How much is read at once.
+/// Maximum number of bytes per read.
 const ROOM: usize = 4096;
 
-/// One end of a connection.
+/// An end of a connection.
 #[derive(Debug)]
 pub struct Stream {
-    // Both are dropped before the connection whose events they wait for.
+    // Both must be dropped before the connection, whose events they wait for.
     reading: Alarm,
     writing: Alarm,
     conn: Conn,
 }
 
 impl Stream {
-    /// Takes a connection over.
+    /// Takes over a connection.
     pub fn new(conn: Conn) -> io::Result<Self> {
         Ok(Self { reading: Alarm::default(), writing: Alarm::default(), conn })
     }
 
-    /// A second handle of the same connection, to be passed to another process.
+    /// Gives the connection back.
+    pub fn into_conn(self) -> io::Result<Conn> {
+        Ok(self.conn)
+    }
+
+    /// Returns a second handle of the same connection, to pass to another process.
     pub fn copy(&self) -> io::Result<Conn> {
         Conn::from_handle(self.conn.as_handle().try_clone_to_owned()?)
     }
 
-    /// Who is at the other end.
+    /// Returns the process at the other end.
     pub fn peer(&self) -> io::Result<Peer> {
         socket::peer(&self.conn)
     }
 
-    /// Waits until the other end has hung up. Nothing of what it says is read.
+    /// Waits until the other end has hung up. Nothing is read.
     pub async fn gone(&self) {
         while !self.conn.end.is_hung_up() {
             if self.conn.end.has_something() {
@@ -53,9 +57,9 @@ impl Stream {
         }
     }
 
-    /// Waits for something to read and adds it to `into`; `false` once the other end is gone. Room is made when there is
-    /// something to read, and not while waiting for it. Nothing is lost if the wait is given up.
-    pub async fn read_onto(&mut self, into: &mut BytesMut) -> io::Result<bool> {
+    /// Waits for data and appends it to `into`; `false` once the other end is gone. Capacity is reserved when there
+    /// is data, not while waiting for it. Nothing is lost if the wait is cancelled.
+    pub async fn read_onto(&mut self, into: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             poll_fn(|cx| self.poll_readable(cx)).await?;
             let start = into.len();
@@ -65,7 +69,7 @@ impl Stream {
             match got? {
                 Got::Bytes(_) => return Ok(true),
                 Got::End => return Ok(false),
-                Got::Nothing if into.is_empty() => *into = BytesMut::new(),
+                Got::Nothing if into.is_empty() => *into = Vec::new(),
                 Got::Nothing => {}
             }
         }
@@ -108,8 +112,8 @@ impl AsyncRead for Stream {
     }
 }
 
-/// What is taken is on its way: a flush waits until it is in the pipe, and a shutdown does so too. The other end then
-/// hears of the end when this is dropped.
+/// Accepted bytes are on their way: a flush waits until they are in the pipe, and so does a shutdown. The other end
+/// sees the end when this is dropped.
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         ready!(self.poll_settled(cx))?;
@@ -125,24 +129,24 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// How long threads that wait for streams have to stay: what one of them has begun to write ends with it.
+/// Time that threads waiting for streams must stay alive: a write that a thread has started ends with the thread.
 pub const THREADS_STAY: Option<Duration> = Some(Duration::from_secs(366 * 24 * 60 * 60));
 
-/// What others connect to.
+/// A listening socket for asynchronous code.
 #[derive(Debug)]
 pub struct Door {
-    // Dropped before the listener whose event it waits for.
+    // Must be dropped before the listener, whose event it waits for.
     came: Alarm,
     listener: Listener,
 }
 
 impl Door {
-    /// Takes a listener over.
+    /// Takes over a listener.
     pub fn new(listener: Listener) -> io::Result<Self> {
         Ok(Self { came: Alarm::default(), listener })
     }
 
-    /// The next caller, whoever it is: [`Stream::peer`] says who.
+    /// Accepts the next connection of any user; [`Stream::peer`] identifies it.
     pub async fn accept(&self) -> io::Result<Stream> {
         poll_fn(|cx| self.poll_accept(cx)).await
     }

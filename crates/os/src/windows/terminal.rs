@@ -1,4 +1,4 @@
-//! The terminal that a person sits at, and the other things that standard input, output and error can be.
+//! The terminal of a person, and the other things that standard input, output and error can be.
 
 use super::typed::{self, TYPED};
 use super::{check, own, shown, wide};
@@ -22,7 +22,7 @@ use windows_sys::Win32::System::Console::{
     STD_HANDLE, STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, SetConsoleMode,
 };
 
-/// One of the three that every process has. It can be waited for.
+/// A standard stream of this process. It can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standard(Which);
 
@@ -33,17 +33,17 @@ enum Which {
     Error,
 }
 
-/// Standard input.
+/// Returns standard input.
 pub fn stdin() -> Standard {
     Standard(Which::Input)
 }
 
-/// Gives up standard input after it was passed. Here it never is.
+/// Does nothing: standard input is never passed here.
 pub fn release_stdin() -> io::Result<()> {
     Ok(())
 }
 
-/// Standard output. A console understands escape sequences from its first use on.
+/// Returns standard output. From its first use on, a console interprets escape sequences.
 pub fn stdout() -> Standard {
     static ONCE: Once = Once::new();
     let stdout = Standard(Which::Output);
@@ -51,7 +51,7 @@ pub fn stdout() -> Standard {
     stdout
 }
 
-/// Standard error. A console understands escape sequences from its first use on.
+/// Returns standard error. From its first use on, a console interprets escape sequences.
 pub fn stderr() -> Standard {
     static ONCE: Once = Once::new();
     let stderr = Standard(Which::Error);
@@ -60,40 +60,40 @@ pub fn stderr() -> Standard {
 }
 
 impl Standard {
-    /// Until it can be read. Standard input may be a console, a pipe or a file, of which not all can be waited for: so
-    /// another thread reads it, and no more than this asks for.
+    /// Waits until it is readable. Standard input may be a console, a pipe or a file, and not all of these can be
+    /// waited for. So another thread reads it, and no more than this asks for.
     pub fn reading(self) -> Interest<'static> {
         Interest { on: Waitable::reading(TYPED.wanted()), read: true, write: false }
     }
 
-    /// Whether this is a terminal.
+    /// Returns true for a terminal.
     pub fn is_terminal(self) -> bool {
         mode(self.raw()).is_some()
     }
 
-    /// Whether it can be passed to another process and read there. Here it is copied.
+    /// Returns false: standard input is copied here, not passed.
     pub fn is_passable(self) -> bool {
         false
     }
 
-    /// The terminal's size; `None` where there is none or it has none.
+    /// Returns the terminal's size; `None` if it is no terminal, or has no size.
     pub fn size(self) -> Option<Size> {
         if self.0 != Which::Input {
             return size_of(self.raw());
         }
-        // What is typed comes from a console that has a screen as well.
+        // A console input belongs to a console that also has a screen.
         let screen = self.is_terminal().then(screen)?.ok()?;
         size_of(screen.as_raw_handle())
     }
 
-    /// Whether this process may read from the terminal without being stopped for it: nobody is stopped here.
+    /// Returns true if this process may read from the terminal without being stopped for it: always, here.
     pub fn in_foreground(self) -> bool {
         self.is_terminal()
     }
 
-    /// Forgets what was typed and not read.
+    /// Discards typed input that was not read.
     pub fn forget_typed(self) {
-        // SAFETY: no memory is passed. What is no console has nothing to forget.
+        // SAFETY: no memory is passed. For other handles the call just fails.
         unsafe { FlushConsoleInputBuffer(self.raw()) };
     }
 
@@ -102,7 +102,7 @@ impl Standard {
         TYPED.read(buffer)
     }
 
-    /// Writes everything, unbuffered, waiting for the reader as long as that takes.
+    /// Writes everything, unbuffered, however long the reader takes.
     pub fn write_all(self, bytes: &[u8]) -> io::Result<()> {
         let raw = self.raw();
         if raw.is_null() {
@@ -111,7 +111,7 @@ impl Standard {
         if self.is_terminal() {
             return shown::show(raw, self.0 == Which::Error, bytes);
         }
-        // SAFETY: the handle is this process's for as long as it lives, and is not closed by this.
+        // SAFETY: the handle stays open as long as this process lives, and is not closed by this.
         let mut file = ManuallyDrop::new(unsafe { File::from_raw_handle(raw) });
         file.write_all(bytes)
     }
@@ -129,25 +129,25 @@ impl Standard {
     fn understand(self) {
         let raw = self.raw();
         if let Some(before) = mode(raw) {
-            // One that cannot shows the sequences; there is nothing else to be done.
+            // A console that cannot interpret sequences shows them; that cannot be helped.
             let _ = set_mode(raw, before | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
         }
     }
 }
 
-/// How a console is set; `None` of what is none.
+/// Returns the mode of a console; `None` for other handles.
 pub(crate) fn mode(raw: HANDLE) -> Option<CONSOLE_MODE> {
     let mut mode = 0;
-    // SAFETY: the place is ours; what is no console is refused.
+    // SAFETY: the place is ours; other handles are refused.
     (unsafe { GetConsoleMode(raw, &raw mut mode) } != 0).then_some(mode)
 }
 
 fn set_mode(raw: HANDLE, mode: CONSOLE_MODE) -> io::Result<()> {
-    // SAFETY: no memory is passed; what is no console is refused.
+    // SAFETY: no memory is passed; other handles are refused.
     check(unsafe { SetConsoleMode(raw, mode) })
 }
 
-/// The screen of this process's console.
+/// Opens the screen of this process's console.
 fn screen() -> io::Result<OwnedHandle> {
     console("CONOUT$")
 }
@@ -159,7 +159,7 @@ fn console(name: &str) -> io::Result<OwnedHandle> {
     own(unsafe { CreateFileW(name.as_ptr(), access, share, null(), OPEN_EXISTING, 0, null_mut()) })
 }
 
-/// The part of the screen that is seen.
+/// Returns the size of the visible part of the screen.
 fn size_of(screen: HANDLE) -> Option<Size> {
     let mut about = CONSOLE_SCREEN_BUFFER_INFO::default();
     // SAFETY: the structure is ours, and written by the call.
@@ -169,24 +169,24 @@ fn size_of(screen: HANDLE) -> Option<Size> {
     Size::new(length(seen.Left, seen.Right)?, length(seen.Top, seen.Bottom)?).ok()
 }
 
-/// A terminal in raw mode; it is put back when this is dropped.
+/// A terminal in raw mode; dropping this restores its mode.
 #[derive(Debug)]
 pub struct Raw {
     terminal: Standard,
     before: CONSOLE_MODE,
-    /// The same of the screen, if that is where the output goes.
+    /// The mode of the screen, if the output goes there.
     screen: Option<CONSOLE_MODE>,
 }
 
 impl Raw {
-    /// Every key goes through as it is, the terminal's own signals included. Keys without a character come as the
-    /// sequences that other terminals send, and a new size of the window is a signal.
+    /// Passes every key through unchanged, including those that would send a signal. Keys without a character come
+    /// as the sequences of other terminals, and a new size of the window is a signal.
     pub fn enter(terminal: Standard) -> io::Result<Self> {
         let raw = terminal.raw();
         let before = mode(raw).ok_or_else(|| io::Error::other("this is no console"))?;
         let cooked = ENABLE_LINE_INPUT | ENABLE_ECHO_INPUT | ENABLE_PROCESSED_INPUT | ENABLE_MOUSE_INPUT;
         let bare = before & !cooked | ENABLE_WINDOW_INPUT;
-        // Older consoles have no such sequences; letters can be typed there.
+        // Older consoles have no such sequences; letters can still be typed there.
         set_mode(raw, bare | ENABLE_VIRTUAL_TERMINAL_INPUT).or_else(|_| set_mode(raw, bare))?;
         let stdout = stdout().raw();
         let screen = mode(stdout);
@@ -201,7 +201,7 @@ impl Raw {
 impl Drop for Raw {
     fn drop(&mut self) {
         typed::set_raw(false);
-        // A terminal that is gone needs no putting back.
+        // A terminal that is gone needs no restoring.
         let _ = set_mode(self.terminal.raw(), self.before);
         if let Some(before) = self.screen {
             let _ = set_mode(stdout().raw(), before);
@@ -209,14 +209,14 @@ impl Drop for Raw {
     }
 }
 
-/// What standard input is, if it is anything.
+/// Returns standard input, if there is one.
 pub(crate) fn input() -> Option<BorrowedHandle<'static>> {
     let raw = stdin().raw();
-    // SAFETY: it is this process's for as long as that lives.
+    // SAFETY: it stays open as long as this process lives.
     (!raw.is_null()).then(|| unsafe { BorrowedHandle::borrow_raw(raw) })
 }
 
-/// Puts the console in the places of standard input and output: Wine puts nothing there.
+/// Sets the console as standard input and output, which Wine does not.
 #[cfg(test)]
 pub(crate) fn use_console() -> io::Result<()> {
     use std::os::windows::io::IntoRawHandle;

@@ -1,11 +1,11 @@
-//! What the system itself makes of what we give it.
+//! Tests of the system's own reading of our command lines.
 
 use crate::command_line::{join, tests::words};
 use proptest::prelude::*;
 use windows_sys::Win32::Foundation::LocalFree;
 use windows_sys::Win32::UI::Shell::CommandLineToArgvW;
 
-/// The words that the system finds in a line.
+/// Returns the words that the system finds in a line.
 fn split(line: &[u16]) -> Vec<Vec<u16>> {
     let line: Vec<u16> = line.iter().copied().chain([0]).collect();
     let mut count = 0;
@@ -13,14 +13,14 @@ fn split(line: &[u16]) -> Vec<Vec<u16>> {
     let list = unsafe { CommandLineToArgvW(line.as_ptr(), &raw mut count) };
     assert!(!list.is_null(), "the system takes every line");
     let word = |at: usize| {
-        // SAFETY: the list has so many texts, each of which ends in a zero.
+        // SAFETY: the list has this many texts, each of which ends in a zero.
         unsafe {
             let text = *list.add(at);
             (0..line.len()).map(|at| *text.add(at)).take_while(|&unit| unit != 0).collect()
         }
     };
     let words = (0..usize::try_from(count).expect("a count")).map(word).collect();
-    // SAFETY: the list is one piece that is freed like this, and nobody uses it any more.
+    // SAFETY: the list is one allocation that is freed like this, and nothing uses it any more.
     unsafe { LocalFree(list.cast()) };
     words
 }

@@ -1,10 +1,10 @@
-//! Text of the system's as the bytes that records and messages have: UTF-8. The system's text is of units of 16 bits, not
-//! all of which need be text; half a pair is written as if it were a character, so that it can be read back.
+//! Converts the system's text to the bytes in records and messages: UTF-8. The system's text consists of 16-bit
+//! units, not all of which are valid; half a pair is encoded like a character, so that it can be decoded again.
 
 use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
 
-/// The text as bytes.
+/// Returns the text as bytes.
 pub fn bytes(text: impl AsRef<OsStr>) -> Vec<u8> {
     let text = text.as_ref();
     if let Some(text) = text.to_str() {
@@ -23,8 +23,8 @@ pub fn bytes(text: impl AsRef<OsStr>) -> Vec<u8> {
     bytes
 }
 
-/// The text that these bytes are: of what [`bytes()`] gave, the same. Where not all bytes are text, others have a
-/// replacement character, which no file's name has.
+/// Returns the text of these bytes; the inverse of [`bytes()`]. Other bytes that are not text become a replacement
+/// character, which no file's name has.
 pub fn from_bytes(bytes: &[u8]) -> OsString {
     let mut units = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

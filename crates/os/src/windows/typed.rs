@@ -1,5 +1,5 @@
-//! Standard input, read by a thread of its own: a console, a pipe and a file have no one way to be waited for. It reads
-//! once for each time that somebody wants something, so that nothing is taken that nobody asked for.
+//! Standard input, read by a thread of its own, because a console, a pipe and a file have no common way to be
+//! waited for. The thread reads once per request, so nothing is taken before it is asked for.
 
 use super::{Event, check, number, signals, terminal};
 use std::io;
@@ -18,22 +18,22 @@ use windows_sys::Win32::System::Console::{
 use windows_sys::Win32::System::Threading::{INFINITE, WaitForSingleObject};
 use windows_sys::Win32::UI::Input::KeyboardAndMouse::{VK_MENU, VK_SPACE};
 
-/// How much is read at once.
+/// Maximum number of bytes per read.
 const AT_ONCE: usize = 4096;
 
-/// What comes in on standard input.
+/// The bytes of standard input.
 pub(crate) static TYPED: LazyLock<Typed> = LazyLock::new(Typed::new);
 
 static RAW: AtomicBool = AtomicBool::new(false);
 
-/// Whether each key is to come as it is typed.
+/// Switches raw mode, in which each key comes as it is typed.
 pub(crate) fn set_raw(raw: bool) {
     RAW.store(raw, Ordering::SeqCst);
 }
 
 pub(crate) struct Typed {
     state: Mutex<State>,
-    /// Somebody wants something, or something has come.
+    /// Notified when input is wanted or has come.
     turn: Condvar,
     /// Set while something can be read.
     there: Event,
@@ -44,14 +44,14 @@ struct State {
     begun: bool,
     wanted: bool,
     bytes: Vec<u8>,
-    /// Why nothing more comes.
+    /// The reason why nothing more comes.
     over: Option<Over>,
 }
 
 enum Over {
-    /// There is no more.
+    /// The input has ended.
     End,
-    /// It could not be read, which is said once.
+    /// The read failed; the error is returned once.
     Failed(io::Error),
 }
 
@@ -71,7 +71,7 @@ impl Typed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has something read if nothing is there; set once it is.
+    /// Starts a read if nothing is available; the returned event is set once there is.
     pub(crate) fn wanted(&'static self) -> BorrowedHandle<'static> {
         self.want(&mut self.state());
         self.there.as_handle()
@@ -93,7 +93,7 @@ impl Typed {
         self.turn.notify_all();
     }
 
-    /// What was read, or what is next; zero is the end.
+    /// Returns bytes that were read, or waits for the next; zero is the end.
     pub(crate) fn read(&'static self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.state();
         self.want(&mut state);
@@ -140,23 +140,23 @@ impl Typed {
     }
 }
 
-/// What is between a console and its bytes.
+/// The state between a console and its bytes.
 #[derive(Default)]
 struct Keys {
-    /// The first half of a character that comes in two.
+    /// The first half of a character that comes in two units.
     half: Option<u16>,
 }
 
 impl Keys {
-    /// Waits for something; nothing is the end.
+    /// Waits for input; nothing is the end.
     fn read(&mut self) -> io::Result<Vec<u8>> {
         let Some(input) = terminal::input() else { return Ok(Vec::new()) };
         if terminal::mode(input.as_raw_handle()).is_none() {
             return read_file(input);
         }
         loop {
-            // Only when something is typed is it known whether it is to come as keys or as a line.
-            // SAFETY: the handle is open for the call's length.
+            // Only when something is typed is it known whether it must come as keys or as a line. SAFETY: the
+            // handle is open for the call's length.
             unsafe { WaitForSingleObject(input.as_raw_handle(), INFINITE) };
             if !RAW.load(Ordering::SeqCst) {
                 return self.read_line(input);
@@ -168,7 +168,7 @@ impl Keys {
         }
     }
 
-    /// The keys of a console in raw mode, and its new size on the way.
+    /// Reads the keys of a console in raw mode, and reports its new sizes on the way.
     fn read_keys(&mut self, input: BorrowedHandle<'_>) -> io::Result<Vec<u8>> {
         let (mut records, mut count) = ([INPUT_RECORD::default(); 128], 0);
         let (raw, room) = (input.as_raw_handle(), u32::try_from(records.len()).unwrap_or(0));
@@ -177,7 +177,7 @@ impl Keys {
         let mut units = Vec::new();
         for record in &records[..(count as usize).min(records.len())] {
             match u32::from(record.EventType) {
-                // SAFETY: the kind says which of the events it is.
+                // SAFETY: the kind says which event it is.
                 KEY_EVENT => units.extend(unit_of(unsafe { &record.Event.KeyEvent })),
                 WINDOW_BUFFER_SIZE_EVENT => {
                     signals::raise(signals::WINDOW);
@@ -188,14 +188,14 @@ impl Keys {
         Ok(self.text(units).into_bytes())
     }
 
-    /// A line, as people type one; the key for the end at its beginning ends it.
+    /// Reads a line; the key for the end, at its beginning, ends the input.
     fn read_line(&mut self, input: BorrowedHandle<'_>) -> io::Result<Vec<u8>> {
         const END_KEY: u16 = 0x1a;
         let (mut units, mut count) = (vec![0_u16; AT_ONCE], 0);
         let (raw, room) = (input.as_raw_handle(), u32::try_from(AT_ONCE).unwrap_or(0));
         loop {
-            // SAFETY: the units are ours, as many as is said, and written by the call. Whether an interrupt ended it is told by
-            // the last error, which is asked for at once.
+            // SAFETY: the units are ours, as many as is said, and written by the call. The last error, read at
+            // once, tells if an interrupt ended it.
             let (read, why) = unsafe {
                 SetLastError(0);
                 let read = ReadConsoleW(raw, units.as_mut_ptr().cast(), room, &raw mut count, null());
@@ -220,20 +220,20 @@ impl Keys {
     }
 }
 
-/// What a key says, as often as it is repeated.
+/// Returns the units of a key, as often as it is repeated.
 fn unit_of(key: &KEY_EVENT_RECORD) -> Vec<u16> {
     // SAFETY: both readings of a character are numbers.
     let unit = unsafe { key.uChar.UnicodeChar };
     let down = key.bKeyDown != 0;
     let ctrl = key.dwControlKeyState & (LEFT_CTRL_PRESSED | RIGHT_CTRL_PRESSED) != 0;
-    // What is typed by its number is said when the key beside it is let go.
+    // A character typed by its number comes when the Alt key is released.
     let by_number = !down && key.wVirtualKeyCode == VK_MENU && unit != 0;
     let zero = down && unit == 0 && ctrl && key.wVirtualKeyCode == VK_SPACE;
     let says = (down && unit != 0) || by_number || zero;
     vec![unit; if says { usize::from(key.wRepeatCount.max(1)) } else { 0 }]
 }
 
-/// A pipe or a file. Nothing that somebody wrote into a pipe is no end.
+/// Reads a pipe or a file. An empty write into a pipe is not the end.
 fn read_file(input: BorrowedHandle<'_>) -> io::Result<Vec<u8>> {
     let raw = input.as_raw_handle();
     // SAFETY: no memory is passed.

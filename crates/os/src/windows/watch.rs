@@ -1,4 +1,4 @@
-//! Hearing of a process's end, as the end of a child is heard of.
+//! Reports the end of a process like the end of a child.
 
 use super::signals;
 use std::ffi::c_void;
@@ -10,18 +10,18 @@ use windows_sys::Win32::System::Threading::{
     INFINITE, RegisterWaitForSingleObject, UnregisterWaitEx, WT_EXECUTEONLYONCE,
 };
 
-/// As long as this lives, the end of the process is told once.
+/// A registered wait: as long as it lives, the end of the process is reported once.
 #[derive(Debug)]
 pub(crate) struct Watch(HANDLE);
 
-// SAFETY: it is a number that the system gave out for any thread of this process to give back.
+// SAFETY: it is a number that any thread of this process may unregister.
 unsafe impl Send for Watch {}
 
 impl Watch {
     /// Watches a process, whose handle must outlive this.
     pub(crate) fn on(process: BorrowedHandle<'_>) -> io::Result<Self> {
         let (mut wait, raw) = (null_mut(), process.as_raw_handle());
-        // SAFETY: the place is ours; what is called takes no memory; the handle outlives the wait, as is asked above.
+        // SAFETY: the place is ours; the callback takes no memory; the handle outlives the wait, as required above.
         super::check(unsafe {
             RegisterWaitForSingleObject(&raw mut wait, raw, Some(ended), null(), INFINITE, WT_EXECUTEONLYONCE)
         })?;
@@ -35,7 +35,7 @@ unsafe extern "system" fn ended(_: *mut c_void, _: bool) {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // SAFETY: it was registered and is so no more after this, which waits for a call that is under way.
+        // SAFETY: it was registered, and is not after this, which waits for a running callback.
         unsafe { UnregisterWaitEx(self.0, INVALID_HANDLE_VALUE) };
     }
 }

@@ -1,11 +1,11 @@
-//! The machine that takes one byte of a stream at a time. It knows where in an escape sequence or a character the
-//! stream is, and nothing of the line that the text goes to.
+//! The state machine for the bytes of a stream. It tracks the position within an escape sequence or a character,
+//! and knows nothing of the line that the text is added to.
 
 use super::line::Line;
 use serde::{Deserialize, Serialize};
 use tenure_core::visible::is_format;
 
-/// A string sequence that is longer than this is taken for an accident, and what follows is shown.
+/// Maximum length of a string sequence: a longer one is taken for an accident, and the rest is shown.
 const LONGEST_STRING: u32 = 1 << 20;
 
 const ESC: u8 = 0x1b;
@@ -13,15 +13,15 @@ const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
 const BELL: u8 = 0x07;
 
-/// See the module.
+/// The state of the decoder, see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Decoder {
     state: State,
-    /// The beginning of a character whose rest is to come, and zeros: no byte of such a beginning is one.
+    /// The beginning of an incomplete character, then zeros: no byte of such a beginning is zero.
     partial: [u8; 3],
 }
 
-/// Where in an escape sequence we are.
+/// The position within an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum State {
@@ -31,16 +31,16 @@ enum State {
     Escape,
     /// In a control sequence, after `ESC [`.
     Control,
-    /// In a string that a line end ends too: a title, a link.
+    /// In a string that a line end also ends: a title, a link.
     Command { len: u32 },
     /// In a string of data.
     Data { len: u32 },
-    /// In either, after an ESC: a backslash ends it.
+    /// In either kind of string, after an ESC: a backslash ends it.
     StringEnd,
 }
 
 impl Decoder {
-    /// Adds to `out` what these bytes are as text, as far as can be told without those that follow.
+    /// Appends the text of these bytes to `out`, as far as it is known without those that follow.
     pub(crate) fn push(&mut self, bytes: &[u8], line: &mut Line, out: &mut String) {
         let mut rest = bytes;
         while let Some(&byte) = rest.first() {
@@ -52,14 +52,14 @@ impl Decoder {
         }
     }
 
-    /// The stream ends here, or goes on elsewhere: what was begun is shown as it is, and forgotten.
+    /// Ends the stream, or a part of it: an unfinished sequence or character is shown as it is, and forgotten.
     pub(crate) fn finish(&mut self, line: &mut Line, out: &mut String) {
         let begun = self.take_partial();
         begun.bytes().iter().for_each(|&byte| code(byte, line, out));
         *self = Self::default();
     }
 
-    /// Whether nothing is begun: neither a sequence nor a character.
+    /// Returns true if no sequence and no character is unfinished.
     fn is_between(&self) -> bool {
         self.state == State::Ground && self.partial[0] == 0
     }
@@ -92,7 +92,7 @@ impl Decoder {
         };
     }
 
-    /// A byte of a sequence that is not a string; returns where that leads.
+    /// Takes a byte of a sequence that is not a string; returns the next state.
     fn in_sequence(&mut self, byte: u8, line: &mut Line, out: &mut String) -> State {
         match (self.state, byte) {
             // Terminals obey control characters in the middle of a sequence.
@@ -104,9 +104,9 @@ impl Decoder {
             (State::Escape, b']') => State::Command { len: 0 },
             (State::Escape, b'P' | b'X' | b'^' | b'_') => State::Data { len: 0 },
             (state, 0x20..=0x2f | 0x7f) => state,
-            // The last byte of the sequence.
+            // The final byte of the sequence.
             (_, 0x30..=0x7e) => State::Ground,
-            // No sequence has such a byte: what was begun was none.
+            // No sequence has such a byte, so this was none.
             (_, 0x80..) => {
                 self.ground(byte, line, out);
                 State::Ground
@@ -114,7 +114,7 @@ impl Decoder {
         }
     }
 
-    /// A byte outside of sequences: a character, or a part of one.
+    /// Takes a byte outside of sequences: a character, or a part of one.
     fn ground(&mut self, byte: u8, line: &mut Line, out: &mut String) {
         let Begun { mut four, len } = self.take_partial();
         four[len] = byte;
@@ -122,7 +122,7 @@ impl Decoder {
         match std::str::from_utf8(bytes) {
             Ok(text) => text.chars().for_each(|c| character(c, line, out)),
             Err(error) => match error.error_len() {
-                // Without a length, the character may still become whole.
+                // Without a length, the character may still become complete.
                 None if len < self.partial.len() => self.partial[..=len].copy_from_slice(bytes),
                 bad => {
                     let bad = bad.unwrap_or(bytes.len());
@@ -152,8 +152,8 @@ impl Begun {
     }
 }
 
-/// Adds the ordinary text or the one character that these bytes begin with, or passes over a control sequence; most
-/// output is made of them. Returns how many bytes that is: none, if it is not so simple.
+/// Appends the ordinary text or the one character at the beginning of these bytes, or skips a control sequence;
+/// most output consists of these. Returns the number of bytes taken: zero, if the case is not so simple.
 fn shortcut(bytes: &[u8], line: &mut Line, out: &mut String) -> usize {
     if let [ESC, b'[', rest @ ..] = bytes {
         let inside = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
@@ -183,10 +183,10 @@ fn shortcut(bytes: &[u8], line: &mut Line, out: &mut String) -> usize {
     }
 }
 
-/// How many of these bytes are ordinary characters, line ends or tabs.
+/// Returns the number of leading bytes that are ordinary characters, line ends or tabs.
 fn plain_prefix(bytes: &[u8]) -> usize {
     let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    // Without a branch in it, a block is one step for the machine.
+    // Without a branch, a block is a single step for the CPU.
     let (blocks, _) = bytes.as_chunks::<32>();
     let whole = blocks.iter().take_while(|block| block.iter().fold(true, |all, byte| all & is_plain(byte)));
     let len = whole.count() * 32;
@@ -197,7 +197,7 @@ fn character(c: char, line: &mut Line, out: &mut String) {
     match c {
         '\n' => line.end(out),
         '\r' => line.turn_back(),
-        // The C1 control characters are those of one byte, too, as terminals see them.
+        // The C1 control characters are those of one byte too, as terminals see them.
         _ if c.is_control() && c != '\t' => code(u8::try_from(u32::from(c)).unwrap_or(b'?'), line, out),
         _ if is_format(c) => {}
         _ => {

@@ -1,34 +1,34 @@
-//! The line that text is added to. A carriage return says nothing before it is known what follows.
+//! The line that text is added to. The meaning of a carriage return depends on the character that follows.
 
 use serde::{Deserialize, Serialize};
 
-/// See the module.
+/// The state of the line, see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Line {
-    /// Whether there is something in the line.
+    /// True if the line has text.
     begun: bool,
-    /// A carriage return came, and nothing since.
+    /// True after a carriage return, until the next character.
     returned: bool,
 }
 
 impl Line {
-    /// Whether there is something in the line.
+    /// Returns true if the line has text.
     pub(crate) fn is_begun(self) -> bool {
         self.begun
     }
 
-    /// The line ends.
+    /// Ends the line.
     pub(crate) fn end(&mut self, out: &mut String) {
         out.push('\n');
         *self = Self::default();
     }
 
-    /// A carriage return.
+    /// Takes a carriage return.
     pub(super) fn turn_back(&mut self) {
         self.returned = self.begun;
     }
 
-    /// Something is about to be added to the line: what a carriage return left behind is a line of its own.
+    /// Prepares for a visible character: the text that a carriage return left behind becomes a line of its own.
     pub(super) fn before_visible(&mut self, out: &mut String) {
         if std::mem::take(&mut self.returned) {
             out.push('\n');
@@ -36,7 +36,7 @@ impl Line {
         self.begun = true;
     }
 
-    /// Adds characters of which all are visible or end a line.
+    /// Appends characters that are all visible or line ends.
     pub(super) fn add(&mut self, plain: &str, out: &mut String) {
         if !plain.starts_with('\n') {
             self.before_visible(out);

@@ -1,4 +1,4 @@
-//! What becomes of bytes as text, wherever they are cut.
+//! The text of bytes, wherever they are cut.
 
 use crate::Cleaner;
 
@@ -61,7 +61,7 @@ fn bytes_that_are_no_text_are_shown() {
     becomes(b"\xe4\xb8", "\\xe4\\xb8");
     becomes(b"\xe4\xb8\n", "\\xe4\\xb8\n");
     becomes(b"\xf0\x9f\x1b[1mx", "\\xf0\\x9fx");
-    // A surrogate, an overlong slash, and beyond the last character.
+    // A surrogate, an overlong slash, and a number beyond the last character.
     becomes(b"\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80", "\\xed\\xa0\\x80\\xc0\\xaf\\xf4\\x90\\x80\\x80");
 }
 
@@ -97,7 +97,7 @@ fn after_a_break_nothing_is_left_of_what_was_before() {
     assert_eq!(out, "ab\\xe4\\xb8c");
 }
 
-/// A text of the bytes that matter, in any order; the same for the same seed.
+/// Returns random bytes made of the interesting ones; the same for the same seed.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     const WORDS: [&[u8]; 20] = [
         b"\x1b",

@@ -9,7 +9,7 @@ fn cut(path: &Path, len: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(len).unwrap();
 }
 
-/// Output in two segments, of which the second holds the last 400 bytes.
+/// Output in two segments; the second has the last 400 bytes.
 fn some_output() -> Place {
     let place = Place::new();
     let mut chance = Chance(3);

@@ -6,7 +6,7 @@ use tenure_core::output::{Keep, Stream};
 
 const TIGHT: Keep = Keep { head: 10_000, tail: 100_000 };
 
-/// Reads as a client does: on every hint, up to where the output has grown to. Says what it has taken.
+/// Reads like a client: on every hint, up to the present end. Sends the offsets that it has read.
 fn follow(place: &Place, grown: Receiver<u64>, taken: &Sender<u64>) -> (u64, u64) {
     let mut reader = Reader::new(&place.dir);
     let mut buf = [0; 10_000];
@@ -19,7 +19,7 @@ fn follow(place: &Place, grown: Receiver<u64>, taken: &Sender<u64>) -> (u64, u64
                 Piece::Bytes { .. } => {}
                 Piece::Gap { from, to } => missed += to - from,
                 Piece::Lost { .. } => panic!("{piece:?}"),
-                // The entry was being rewritten: another hint is to come.
+                // The entry was just being rewritten: another hint will come.
                 Piece::End { .. } => break,
             }
             at = piece.end();

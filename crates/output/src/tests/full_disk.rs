@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tenure_core::output::{Keep, Stream, Stretch, Totals};
 
-/// The kept and the lost stretches in order, with neighbours of a kind put together.
+/// Returns the kept and the lost stretches in order, with equal neighbours merged.
 fn shape(pieces: &[Piece]) -> Vec<(bool, u64, u64)> {
     let mut shape: Vec<(bool, u64, u64)> = Vec::new();
     for piece in pieces {
@@ -23,7 +23,7 @@ fn shape(pieces: &[Piece]) -> Vec<(bool, u64, u64)> {
     shape
 }
 
-/// 140 small appends, which need a second block in the index, on a disk with this much room.
+/// Appends 140 small pieces, which need a second block in the index, on a disk with this much room.
 fn fill(place: &Place, free: u64) -> Writer {
     disk::set_free(4096 + free);
     let mut writer = place.writer(ALL);
@@ -66,7 +66,7 @@ fn a_disk_that_stays_full_gets_one_entry_and_no_more_files() {
     let mut writer = fill(&place, 100);
     let files = fs::read_dir(&place.dir).unwrap().count();
     for now in 0..2_000 {
-        // Now and then there is room for an index, and never for a byte.
+        // From time to time there is room for an index, and never for a byte.
         disk::set_free(now % 3 * 2_048);
         let appended = append(&mut writer, Stream::Stdout, 1_000, 1_000 + now * 5);
         assert_eq!(appended.lost, Some(appended.from..appended.to));
@@ -132,7 +132,7 @@ fn where_not_even_a_loss_can_be_written_everything_is_lost_until_it_can() {
 struct Tmpfs(TempDir);
 
 impl Tmpfs {
-    /// `None` where we may not mount.
+    /// Mounts it; `None` where we may not mount.
     fn mount(options: &str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         tool("mount", &["-t", "tmpfs", "-o", options, "tmpfs"], dir.path()).then_some(Self(dir))
@@ -184,7 +184,7 @@ fn on_a_real_disk_that_fills_up_and_is_freed_the_output_goes_on() {
 
 #[test]
 fn on_a_real_disk_without_a_file_to_spare_the_first_byte_s_loss_is_marked() {
-    // Its root, the directory and the index: the log is one too many.
+    // The file system has inodes for its root, the directory and the index: the log is one too many.
     let Some(disk) = Tmpfs::mount("size=512k,nr_inodes=3") else {
         return eprintln!("cannot run here: may not mount");
     };

@@ -3,7 +3,7 @@ use crate::{name, tail_offset};
 use std::fs::OpenOptions;
 use tenure_core::output::{Keep, Stream};
 
-/// Where the last `lines` lines of `bytes` begin: the long way.
+/// Returns the beginning of the last `lines` lines of `bytes`, computed the slow way.
 fn expected(bytes: &[(u64, u8)], end: u64, lines: usize) -> u64 {
     let starts: Vec<u64> = bytes
         .iter()

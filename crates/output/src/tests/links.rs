@@ -1,4 +1,4 @@
-//! On Unix, where a name can lead nowhere.
+//! Tests on Unix, where a name can be a dangling link.
 
 use super::{Place, append};
 use crate::{Piece, name};
@@ -10,7 +10,7 @@ fn a_segment_dropped_between_listing_and_opening_is_a_gap() {
     let mut writer = place.writer(Keep { head: 1_000, tail: 1 << 20 });
     append(&mut writer, Stream::Stdout, 100_000, 1);
     name::remove(&place.dir, 1_000);
-    // Listed, yet not there: what a reader finds that was a moment too late.
+    // The segment is listed, but missing, as for a reader that came a moment too late.
     std::os::unix::fs::symlink("gone", name::index(&place.dir, 1_000)).unwrap();
     assert_eq!(place.pieces(1_000)[0], Piece::Gap { from: 1_000, to: 66_536 });
 }

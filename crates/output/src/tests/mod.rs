@@ -1,5 +1,5 @@
-//! What the tests share: a place on disk, chance that repeats itself, and output in which every byte tells its
-//! own offset and stream, so that whatever a reader hands out can be checked without a copy of it.
+//! Shared helpers of the tests: a directory, repeatable chance, and output in which every byte encodes its own
+//! offset and stream, so that any piece can be checked without a copy of it.
 
 mod clean;
 mod crash;
@@ -21,10 +21,10 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 use tenure_core::output::{Entry, Keep, Stream};
 
-/// Enough for every test that is not about dropping.
+/// Keeps enough for every test that is not about dropping.
 const ALL: Keep = Keep { head: 1 << 20, tail: 1 << 30 };
 
-/// A directory that output may be written to, gone with the test.
+/// A directory for output, removed with the test.
 struct Place {
     dir: PathBuf,
     _holder: TempDir,
@@ -40,7 +40,7 @@ impl Place {
         Writer::create(&self.dir, keep)
     }
 
-    /// Everything from `from` on, each byte of it checked.
+    /// Reads everything from `from` on, and checks each byte of it.
     fn pieces(&self, from: u64) -> Vec<Piece> {
         let mut reader = Reader::new(&self.dir);
         let mut buf = [0; 1000];
@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// The entries of the segment at `start`.
+    /// Returns the entries of the segment at `start`.
     fn entries(&self, start: u64) -> Vec<Entry> {
         let index = fs::read(name::index(&self.dir, start)).unwrap();
         let (slots, _) = index.as_chunks::<{ Entry::SIZE }>();
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// A piece begins where it was asked for and holds the bytes that were written there.
+/// Checks that a piece begins at `at` and has the bytes that were written there.
 fn check(piece: &Piece, at: u64, buf: &[u8]) {
     match *piece {
         Piece::Bytes { from, len, stream, .. } => {
@@ -83,7 +83,7 @@ fn check(piece: &Piece, at: u64, buf: &[u8]) {
     }
 }
 
-/// The output of `stream` at an offset. It repeats itself after a prime number of bytes, as no size here does.
+/// Returns the output of `stream` at an offset. It repeats after a prime number of bytes, unlike any size here.
 fn output(offset: u64, len: usize, stream: Stream) -> Vec<u8> {
     const PERIOD: u64 = 65_521;
     static PERIODS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
@@ -107,7 +107,7 @@ fn append(writer: &mut Writer, stream: Stream, len: usize, at_ms: u64) -> Append
     appended
 }
 
-/// Chance that repeats itself (`SplitMix64`).
+/// Repeatable chance (`SplitMix64`).
 struct Chance(u64);
 
 impl Chance {
@@ -122,7 +122,7 @@ impl Chance {
         [Stream::Stdout, Stream::Stderr][usize::from(self.below(2) == 1)]
     }
 
-    /// Mostly small, sometimes large.
+    /// Returns a length, mostly small, sometimes large.
     fn len(&mut self) -> usize {
         let most = [4, 100, 5_000, 200_000][usize::try_from(self.below(4)).unwrap()];
         1 + usize::try_from(self.below(most)).unwrap()

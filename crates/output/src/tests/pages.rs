@@ -1,4 +1,4 @@
-//! Pages of lines, and what the index knows while output is dropped.
+//! Pages of lines, and the index while output is dropped.
 
 use super::{ALL, Chance, Place};
 use crate::Writer;
@@ -7,7 +7,7 @@ use crate::text::{Ask, LineIndex, Mark, Page, page, unread};
 use tenure_core::output::{Keep, Stream};
 
 const ASK: Ask = Ask { offset: None, limit: None, cap_chars: 1 << 30, over: false };
-/// The shortest tail there is.
+/// The shortest possible tail.
 const TIGHT: Keep = Keep { head: 1000, tail: 0 };
 
 fn get(place: &Place, index: &mut LineIndex, offset: Option<u64>, limit: Option<u64>) -> Page {
@@ -157,7 +157,7 @@ fn after_a_drop_the_index_reads_only_a_little_anew() {
     writer.append(Stream::Stdout, numbered(0..6_000).as_bytes(), 1);
     assert!(writer.totals().dropped_bytes > dropped && dropped > 0);
     let before = get(&place, &mut index.clone(), None, None);
-    // Where the index knows the lines already, it does not look: they may be others.
+    // Lines that the index already knows are not read again: here they are different ones.
     let log = crate::name::log(&place.dir, place.starts()[1]);
     let mut bytes = std::fs::read(&log).unwrap();
     bytes[1_000..10_000].fill(b'x');

@@ -1,4 +1,4 @@
-//! What is new, the beginning and the end: the cases that are easily got wrong.
+//! Unread text, beginning and end: the cases that are easily got wrong.
 
 use super::{ALL, Place};
 use crate::Writer;
@@ -120,7 +120,7 @@ fn of_too_much_the_newest_lines_are_shown() {
     let says = "[… 13 bytes before this are not shown: process log, offset 0]\n";
     assert_eq!(new.text, format!("{says}third\nfourth\n"));
     assert_eq!(new.cut, Some(Cut { from_offset: 0, from_line: 0, bytes: 13 }));
-    // Exactly at a line's beginning, nothing more goes.
+    // Exactly at a line's beginning, no more is cut.
     let exact = unread(&run.place.dir, Mark::default(), 13, false).unwrap();
     assert_eq!(exact.text, format!("{says}third\nfourth\n"));
     assert_eq!(unread(&run.place.dir, Mark::default(), 26, false).unwrap().cut, None);

@@ -1,4 +1,4 @@
-//! What holds of the text whatever the output is, and however it is cut.
+//! Properties of the text, whatever the output is and however it is cut.
 
 use super::{ALL, Place};
 use crate::text::{Ask, LineIndex, Mark, Page, head, last, page, unread};
@@ -8,7 +8,7 @@ use tenure_core::output::Stream;
 
 const MANY: usize = 1 << 30;
 
-/// Some bytes of a stream, and how many lines somebody asks for then, if somebody does.
+/// Some bytes of a stream, and the number of lines that are requested then, if any.
 type Piece = (Stream, Vec<u8>, Option<u64>);
 
 fn word() -> impl Strategy<Value = Vec<u8>> {
@@ -48,7 +48,7 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     prop::collection::vec((stream, bytes, prop::option::of(1..9_u64)), 0..30)
 }
 
-/// The whole text of what is there.
+/// Returns the whole present text.
 fn whole(place: &Place, over: bool) -> String {
     let all = unread(&place.dir, Mark::default(), MANY, over).unwrap();
     assert_eq!(all.cut, None);
@@ -67,7 +67,7 @@ fn stored(mark: Mark) -> Mark {
     serde_json::from_str(&serde_json::to_string(&mark).unwrap()).unwrap()
 }
 
-/// A page is those lines of the text, and says where it is.
+/// Checks that a page has the lines of the text that it claims.
 fn is_of(page: &Page, text: &str, limit: u64) {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let first = usize::try_from(page.first_line).unwrap().min(lines.len());

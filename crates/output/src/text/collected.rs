@@ -1,5 +1,4 @@
-//! Text that is being collected, of which the beginning may be let go, and which still knows where in the output it
-//! came from.
+//! Collected text whose beginning may be dropped, and which still knows its position in the output.
 
 use super::line_ends;
 use super::mark::Mark;
@@ -8,18 +7,18 @@ use crate::{Error, Piece};
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// So much text is added at a time, if there is as much, and more if much is held: whoever looks at all of it each
-/// time does not look for ever.
+/// Minimum amount of text to add at a time, and more if much is held, so that looking at all of it each time does
+/// not become slow.
 const PORTION: usize = if cfg!(test) { 100 } else { 32 << 10 };
-/// There is a mark at least every so many bytes of text.
+/// Maximum distance of two marks, in bytes of text.
 const BETWEEN_MARKS: usize = if cfg!(test) { 20 } else { 4 << 10 };
 
-/// See the module.
+/// The text, see the module.
 pub(super) struct Collected {
     text: String,
-    /// How much was let go.
+    /// The number of bytes that were dropped.
     gone: usize,
-    /// Marks by how much text came before each, the first at or before the beginning of what is held.
+    /// Marks, each with the amount of text before it; the first is at or before the beginning of the held text.
     marks: VecDeque<(usize, Mark)>,
 }
 
@@ -28,17 +27,17 @@ impl Collected {
         Self { text: String::new(), gone: 0, marks: VecDeque::from([(0, from)]) }
     }
 
-    /// What is held.
+    /// Returns the held text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether something was let go.
+    /// Returns true if text was dropped.
     pub(super) fn is_cut(&self) -> bool {
         self.gone > 0
     }
 
-    /// Adds what comes next; false if that is the end.
+    /// Adds the next text; false if that is the end.
     pub(super) fn add(&mut self, walk: &mut Walk) -> Result<bool, Error> {
         let enough = self.text.len() + PORTION.max(self.text.len() / 2);
         while self.text.len() < enough {
@@ -53,12 +52,12 @@ impl Collected {
         Ok(true)
     }
 
-    /// Adds what waited for more.
+    /// Adds the text that waited for more input.
     pub(super) fn finish(&mut self, walk: &mut Walk) {
         walk.finish(&mut self.text);
     }
 
-    /// Lets go of the first `len` bytes that are held.
+    /// Drops the first `len` bytes of the held text.
     pub(super) fn let_go(&mut self, len: usize) {
         self.text.drain(..len);
         self.gone += len;
@@ -67,7 +66,7 @@ impl Collected {
         }
     }
 
-    /// Lets go of `lines` lines, or of all if there are not as many; returns how many are still to go.
+    /// Drops `lines` lines, or all if there are fewer; returns the number still to drop.
     pub(super) fn let_go_lines(&mut self, lines: u64) -> u64 {
         let held = line_ends(&self.text);
         let len = if held < lines { self.text.len() } else { after_lines(&self.text, lines) };
@@ -75,7 +74,7 @@ impl Collected {
         lines.saturating_sub(held)
     }
 
-    /// Where in the output the text begins that is held from `at` on.
+    /// Returns the offset in the output where the text held from `at` on begins.
     pub(super) fn offset(&self, dir: &Path, at: usize) -> Result<u64, Error> {
         let at = self.gone + at;
         let next = self.marks.partition_point(|(before, _)| *before <= at);
@@ -83,21 +82,21 @@ impl Collected {
         Walk::new(dir, mark).offset_after(at - before)
     }
 
-    /// What is held, without what comes after its first `len` bytes.
+    /// Returns the first `len` bytes of the held text.
     pub(super) fn into_text(mut self, len: usize) -> String {
         self.text.truncate(len);
         self.text
     }
 }
 
-/// Where the text begins after its first `lines` lines, which it has.
+/// Returns the position after the first `lines` lines of the text, which must exist.
 pub(super) fn after_lines(text: &str, lines: u64) -> usize {
     let Some(last) = lines.checked_sub(1) else { return 0 };
     let nth = usize::try_from(last).unwrap_or(usize::MAX);
     text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(nth).map_or(text.len(), |(at, _)| at + 1)
 }
 
-/// Where the text ends after its first `chars` characters, if it is longer.
+/// Returns the position after the first `chars` characters of the text, if it is longer.
 pub(super) fn after_chars(text: &str, chars: usize) -> Option<usize> {
     // No text has more characters than bytes.
     if text.len() <= chars {
@@ -106,7 +105,7 @@ pub(super) fn after_chars(text: &str, chars: usize) -> Option<usize> {
     text.char_indices().nth(chars).map(|(at, _)| at)
 }
 
-/// Where the last `chars` characters of the text begin, if it is longer.
+/// Returns the position of the last `chars` characters of the text, if it is longer.
 pub(super) fn before_chars(text: &str, chars: usize) -> Option<usize> {
     let Some(last) = chars.checked_sub(1) else { return (!text.is_empty()).then_some(text.len()) };
     text.char_indices().nth_back(last).map(|(at, _)| at).filter(|at| *at > 0)

@@ -6,42 +6,42 @@ use super::walk::Walk;
 use crate::Error;
 use std::path::Path;
 
-/// The beginning of the text, and where the rest begins.
+/// The beginning of the text, and the start of the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// As many lines as the cap allows. If already the first is too long, its beginning, and a line that says where
-    /// it goes on.
+    /// As many lines as the cap allows. If the first line alone is too long, its beginning, and a line that says
+    /// where the rest begins.
     pub text: String,
-    /// Whether there is more.
+    /// True if there is more.
     pub truncated: bool,
-    /// The first line of which nothing is shown, if there is more.
+    /// The first line that is not shown at all, if there is more.
     pub next_line: Option<u64>,
-    /// The first byte whose text is not shown, if there is more. That is where `next_line` begins, unless the text
-    /// ends inside a line.
+    /// The first byte whose text is not shown, if there is more. `next_line` begins there, unless the text ends
+    /// within a line.
     pub next_offset: Option<u64>,
-    /// Whether the text ends inside a line.
+    /// True if the text ends within a line.
     pub in_line: bool,
 }
 
-/// The text from a byte of the output on, and the byte where the rest begins.
+/// The text from a byte of the output on, and the start of the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FromByte {
-    /// As many lines as the cap allows, or the beginning of a line that is longer.
+    /// As many lines as the cap allows, or the beginning of a longer line.
     pub text: String,
     /// The first byte whose text is not shown, if there is more.
     pub next_offset: Option<u64>,
 }
 
-/// The text from byte `offset` of the output in `dir` on: for a line that is longer than a page. What was begun before
-/// that byte is not known; where another text ended, nothing was.
+/// Returns the text from byte `offset` of the output in `dir` on: for a line that is longer than a page. Sequences
+/// and characters that began before that byte are unknown; at the end of an earlier text there were none.
 pub fn from_byte(dir: &Path, offset: u64, cap_chars: usize, over: bool) -> Result<FromByte, Error> {
     let want = Want { first: 0, lines: u64::MAX, cap_chars, over };
     let slice = slice(dir, Walk::new(dir, Mark::at(offset)), &want)?;
     Ok(FromByte { text: slice.text, next_offset: slice.rest.map(|rest| rest.offset) })
 }
 
-/// The beginning of the text of the output in `dir`. This and the pages from `next_line` on are the whole, but for a
-/// line that is longer than the cap.
+/// Returns the beginning of the text of the output in `dir`. Together with the pages from `next_line` on it is the
+/// whole text, except for lines longer than the cap.
 pub fn head(dir: &Path, cap_chars: usize, over: bool) -> Result<Head, Error> {
     let want = Want { first: 0, lines: u64::MAX, cap_chars, over };
     let slice = slice(dir, Walk::new(dir, Mark::default()), &want)?;

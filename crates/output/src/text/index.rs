@@ -1,6 +1,6 @@
-//! Where the lines are: a mark every so many bytes, so that a line is found without reading all that is before it.
-//! It grows with the output. When output is dropped, it forgets what came after, reads anew from there, and goes on
-//! with what it knew as soon as both agree: that is after a few lines.
+//! The positions of the lines: a mark at regular distances, so that a line is found without reading all that is
+//! before it. The index grows with the output. When output is dropped, the index forgets the marks after it, reads
+//! again from there, and reuses its old marks as soon as both agree, which takes a few lines.
 
 use super::mark::Mark;
 use super::walk::{STEP, Walk};
@@ -8,15 +8,15 @@ use crate::reader::end;
 use crate::{Error, Piece, name};
 use std::path::Path;
 
-/// Marks in one run's output. It begins empty, and may be thrown away at any time.
+/// The marks in one run's output. An empty index is valid, so it may be discarded at any time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineIndex {
-    /// In order; all at multiples of `STEP`.
+    /// The marks in order; all at multiples of `STEP`.
     marks: Vec<Mark>,
-    /// How far it has come.
+    /// The position reached.
     end: Mark,
     gaps: Vec<Gap>,
-    /// Where the segments begin that were read: they must still be there, or the text is another.
+    /// The starts of the segments that were read: if one is gone, the text has changed.
     starts: Vec<u64>,
 }
 
@@ -27,17 +27,17 @@ struct Gap {
 }
 
 impl LineIndex {
-    /// An index that knows nothing yet.
+    /// Makes an empty index.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How far it has come.
+    /// Returns the position reached.
     pub(super) fn end(&self) -> Mark {
         self.end
     }
 
-    /// How many lines there are up to the end.
+    /// Returns the number of lines up to the end.
     pub(super) fn lines(&self, over: bool) -> u64 {
         let mut end = self.end;
         if over {
@@ -46,18 +46,18 @@ impl LineIndex {
         end.lines()
     }
 
-    /// A place shortly before a line begins: in another line, or at the beginning of the text.
+    /// Returns a mark shortly before a line begins: within an earlier line, or at the beginning of the text.
     pub(super) fn before(&self, line: u64) -> Mark {
         let after = self.marks.partition_point(|mark| mark.line() < line);
         after.checked_sub(1).map_or(Mark::default(), |last| self.marks[last])
     }
 
-    /// Whether all that it has read is still there.
+    /// Returns true if all segments that were read still exist.
     pub(super) fn holds(&self, dir: &Path) -> Result<bool, Error> {
         Ok(self.first_dropped(dir)?.is_none())
     }
 
-    /// Brings it to where the output is now.
+    /// Extends the index to the present end of the output.
     pub(super) fn update(&mut self, dir: &Path) -> Result<(), Error> {
         let mut stale = self.first_dropped(dir)?.map(|start| self.split(start));
         let now = end(dir)?;
@@ -86,21 +86,21 @@ impl LineIndex {
         }
     }
 
-    /// The segment that is being read.
+    /// Notes the segment that is being read.
     fn enter(&mut self, start: Option<u64>) {
         if self.starts.last().copied() < start {
             self.starts.extend(start);
         }
     }
 
-    /// The first of the segments that were read and are no more.
+    /// Returns the first segment that was read and no longer exists.
     fn first_dropped(&self, dir: &Path) -> Result<Option<u64>, Error> {
         let there = name::starts(dir)?;
         Ok(self.starts.iter().copied().find(|start| there.binary_search(start).is_err()))
     }
 
-    /// Forgets everything after the last byte before the segment at `start`, which was dropped, and returns what
-    /// there was. A gap that ended there is longer now.
+    /// Removes everything after the last byte before the segment at `start`, which was dropped, and returns the old
+    /// index. A gap that ended there is longer now.
     fn split(&mut self, start: u64) -> Self {
         let stale = self.clone();
         let from = self.gaps.iter().find(|gap| gap.to == start).map_or(start, |gap| gap.from);
@@ -111,13 +111,13 @@ impl LineIndex {
         stale
     }
 
-    /// Which of the marks is this one, but for the line's number.
+    /// Returns the position of the mark that equals this one, except for the line's number.
     fn mark_like(&self, mark: &Mark) -> Option<usize> {
         let at = self.marks.binary_search_by_key(&mark.offset(), Mark::offset).ok()?;
         self.marks[at].goes_on_like(mark).then_some(at)
     }
 
-    /// Takes from an older index what comes after the end of this one.
+    /// Takes the marks after the end of this index from an older one.
     fn go_on_with(&mut self, known: &Self) {
         let here = self.end;
         let Some(at) = known.mark_like(&here) else { return };

@@ -1,4 +1,4 @@
-//! The end of the text, without reading what comes before it.
+//! The end of the text, without reading the text before it.
 
 use super::collected::before_chars;
 use super::mark::Mark;
@@ -8,13 +8,13 @@ use crate::{Error, Piece, Reader};
 use std::ops::Range;
 use std::path::Path;
 
-/// So far it looks back at least, and more if a character takes more than 4 bytes of output.
+/// Minimum distance to look back; larger if a character takes more than 4 bytes of output.
 const LOOK_BACK: u64 = 64 << 10;
 
-/// The last `chars` characters of the text of the output in `dir`.
+/// Returns the last `chars` characters of the text of the output in `dir`.
 ///
-/// Reading begins at most some 64 KiB before them, after the first line end there. If a sequence or a character was
-/// begun before that and ends after it (an image, say), its rest may be shown as text, or text be taken for its
+/// Reading begins at most some 64 KiB before them, after the first line end there. If a sequence or a character
+/// began before that and ends after it (an image, say), its rest may be shown as text, or text may be taken for its
 /// rest.
 pub fn last(dir: &Path, chars: usize, over: bool) -> Result<String, Error> {
     let end = end(dir)?;
@@ -33,7 +33,8 @@ pub fn last(dir: &Path, chars: usize, over: bool) -> Result<String, Error> {
     }
 }
 
-/// The text of these bytes from the first line on that begins after the first of them, or from there if none does.
+/// Returns the text of these bytes from the first line on that begins after the first byte, or from the first byte
+/// if no line does.
 fn text_between(dir: &Path, bytes: Range<u64>, over: bool) -> Result<String, Error> {
     let mut text = String::new();
     let from = if bytes.start == 0 { 0 } else { line_start(dir, bytes.start)? };
@@ -57,15 +58,15 @@ fn line_start(dir: &Path, from: u64) -> Result<u64, Error> {
                     return Ok(at + end as u64 + 1);
                 }
             }
-            // We stand in the middle of what is missing, and cannot say how much that is.
+            // The position is in the middle of missing bytes, whose number is unknown.
             Piece::Gap { to, .. } | Piece::Lost { to, .. } if at == from => return Ok(to),
-            // There, everything begins anew.
+            // After missing bytes, everything begins anew.
             Piece::Gap { .. } | Piece::Lost { .. } => return Ok(at),
             Piece::End { .. } => break,
         }
         at = piece.end();
     }
-    // In a line without end we begin with a character, at least.
+    // Within an unterminated line, begin at least with a whole character.
     let len = match reader.read(from, &mut buf[..4])? {
         Piece::Bytes { len, .. } => len,
         Piece::Gap { .. } | Piece::Lost { .. } | Piece::End { .. } => 0,

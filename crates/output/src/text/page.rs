@@ -6,51 +6,54 @@ use super::walk::Walk;
 use crate::Error;
 use std::path::Path;
 
-/// How many lines a page has if nobody says.
+/// Number of lines in a page by default.
 const LINES: u64 = 200;
-/// While the output is dropped as fast as it is read, no page is right; after so many we take the last.
+/// Maximum number of tries. While the output is dropped as fast as it is read, no page is right; then the last one
+/// is returned.
 const TRIES: u32 = 8;
 
-/// Which lines are asked for. Neither `offset` nor `limit`: the last 200. `limit` alone: the last so many. `offset`
+/// The requested lines. Neither `offset` nor `limit`: the last 200. `limit` alone: the last so many. `offset`
 /// alone: all from there on.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
     /// The first line.
     pub offset: Option<u64>,
-    /// How many lines.
+    /// The number of lines.
     pub limit: Option<u64>,
-    /// How many characters at most. A page ends before the line that would be too much.
+    /// Maximum number of characters. A page ends before the line that would exceed it.
     pub cap_chars: usize,
-    /// Nothing will be added to the output any more.
+    /// True if nothing will be added to the output any more.
     pub over: bool,
 }
 
 /// Some lines of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The lines. If already the first is longer than the cap, its beginning, and a line that says where it goes on.
+    /// The lines. If the first line alone is longer than the cap, its beginning, and a line that says where the
+    /// rest begins.
     pub text: String,
     /// The number of the first line.
     pub first_line: u64,
-    /// How many lines these are; none, if there is no such line.
+    /// The number of these lines; zero, if the first one does not exist.
     pub lines: u64,
-    /// How many there are at all.
+    /// The number of all lines.
     pub total_lines: u64,
-    /// The first line after these of which nothing is shown, if there is one.
+    /// The first line after these that is not shown at all, if there is one.
     pub next_line: Option<u64>,
-    /// The first byte whose text comes after what is shown. That is where `next_line` begins, unless the text ends
-    /// inside a line.
+    /// The first byte whose text comes after the shown part. `next_line` begins there, unless the text ends within
+    /// a line.
     pub next_offset: Option<u64>,
-    /// Whether it was the cap that ended the page.
+    /// True if the cap ended the page.
     pub truncated: bool,
-    /// How long the output is, with what was dropped and lost.
+    /// The size of the output, including dropped and lost bytes.
     pub total_bytes: u64,
 }
 
-/// Some lines of the text of the output in `dir`. The index is of the same output and makes the next call faster.
+/// Returns lines of the text of the output in `dir`. The index belongs to the same output and makes the next call
+/// faster.
 ///
-/// Pages one after the other are the whole text, but for lines that are longer than the cap. When more of the output
-/// is dropped between two calls, the lines after the gap have moved up.
+/// Consecutive pages are the whole text, except for lines longer than the cap. If more of the output is dropped
+/// between two calls, the lines after the gap have moved up.
 pub fn page(dir: &Path, index: &mut LineIndex, ask: &Ask) -> Result<Page, Error> {
     for _ in 1..TRIES {
         index.update(dir)?;

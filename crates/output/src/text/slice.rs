@@ -1,4 +1,4 @@
-//! Lines of the text from some line on, up to a number of lines and of characters.
+//! Lines of the text from some line on, limited by a number of lines and of characters.
 
 use super::collected::{Collected, after_chars, after_lines};
 use super::walk::Walk;
@@ -7,48 +7,48 @@ use crate::Error;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What is wanted.
+/// The limits of a slice.
 pub(super) struct Want {
     /// The first line.
     pub(super) first: u64,
-    /// How many lines at most.
+    /// Maximum number of lines.
     pub(super) lines: u64,
-    /// How many characters at most.
+    /// Maximum number of characters.
     pub(super) cap_chars: usize,
-    /// Nothing will be added to the output any more.
+    /// True if nothing will be added to the output any more.
     pub(super) over: bool,
 }
 
-/// What there is of it.
+/// A slice of the text.
 pub(super) struct Slice {
     pub(super) text: String,
     pub(super) lines: u64,
-    /// What comes after; `None` if that is nothing.
+    /// The rest after it; `None` if there is none.
     pub(super) rest: Option<Rest>,
 }
 
-/// What comes after a slice.
+/// The rest after a slice.
 #[derive(Clone, Copy)]
 pub(super) struct Rest {
-    /// The first line of which nothing was shown.
+    /// The first line that was not shown at all.
     pub(super) line: u64,
     /// The first byte whose text was not shown.
     pub(super) offset: u64,
     pub(super) why: Why,
 }
 
-/// Why a slice ends.
+/// The reason why a slice ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
-    /// There were as many lines as were wanted.
+    /// The slice has the requested number of lines.
     Lines,
-    /// One line more would have been too many characters.
+    /// Another line would exceed the number of characters.
     Cap,
-    /// Its only line has too many characters, and is not all there.
+    /// The only line of the slice has too many characters, and is cut.
     InLine,
 }
 
-/// Takes the slice from where the walk stands: before the first line that is wanted, in another line or at the
+/// Takes the slice from the walk's position: before the first requested line, within another line or at the
 /// beginning of the text.
 pub(super) fn slice(dir: &Path, mut walk: Walk, want: &Want) -> Result<Slice, Error> {
     let mut held = Collected::new(walk.mark());
@@ -59,7 +59,7 @@ pub(super) fn slice(dir: &Path, mut walk: Walk, want: &Want) -> Result<Slice, Er
             held.finish(&mut walk);
         }
         before = held.let_go_lines(before);
-        // Until there is text that is not shown, nobody knows whether there is a rest.
+        // The existence of a rest is known only when there is text that is not shown.
         if !more || end(held.text(), want).0 < held.text().len() {
             break;
         }
@@ -79,7 +79,7 @@ pub(super) fn slice(dir: &Path, mut walk: Walk, want: &Want) -> Result<Slice, Er
     Ok(Slice { text, lines, rest })
 }
 
-/// Where the text ends that is shown, and why there.
+/// Returns the end of the shown text, and the reason.
 fn end(text: &str, want: &Want) -> (usize, Why) {
     let wanted = if line_ends(text) >= want.lines { after_lines(text, want.lines) } else { text.len() };
     let Some(most) = after_chars(&text[..wanted], want.cap_chars) else { return (wanted, Why::Lines) };

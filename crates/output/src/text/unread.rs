@@ -1,4 +1,4 @@
-//! What came since the last time.
+//! The text that came since the last read.
 
 use super::collected::{Collected, before_chars};
 use super::grouped;
@@ -8,39 +8,39 @@ use crate::Error;
 use crate::reader::end;
 use std::path::Path;
 
-/// What came since a mark.
+/// The text since a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// The new text; of too much, the end, after a line that says so.
+    /// The new text; if it is too long, its end, after a line that says so.
     pub text: String,
-    /// Where to go on.
+    /// The mark for the next read.
     pub to: Mark,
-    /// What is not shown.
+    /// The part that is not shown.
     pub cut: Option<Cut>,
 }
 
 /// New text that is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Its first byte in the output.
+    /// The first byte of that text in the output.
     pub from_offset: u64,
     /// The line that it begins in, by the lines' numbers when the mark was made.
     pub from_line: u64,
-    /// How many bytes of the output it has.
+    /// The number of its bytes in the output.
     pub bytes: u64,
 }
 
-/// What came in the output in `dir` since the mark. Whatever waits for more, a sequence, a character or what a
-/// carriage return means, waits in the mark and not in the text, unless the output is over. However the output was
-/// cut by marks, the texts together are the same.
+/// Returns the text of the output in `dir` since the mark. Unless the output is over, everything incomplete, be it
+/// a sequence, a character or a carriage return, waits in the mark and not in the text. However marks cut the
+/// output, the texts together are the same.
 ///
-/// Above the cap, that many of the newest characters are shown, from the beginning of a line if one begins in the
+/// Beyond the cap, that many of the newest characters are shown, from the beginning of a line if one begins in the
 /// first half of them. The line that says so comes on top of the cap.
 pub fn unread(dir: &Path, from: Mark, cap_chars: usize, over: bool) -> Result<Unread, Error> {
-    // What comes while we read is for the next time, or we might never end.
+    // Output that comes meanwhile is left for the next time, or this might never end.
     let mut walk = Walk::new(dir, from).until(end(dir)?);
     let mut held = Collected::new(from);
-    // No character is longer than 4 bytes; one more says whether the first is the first of a line.
+    // No character is longer than 4 bytes; one more tells if the first is the first of a line.
     let enough = cap_chars.saturating_add(1).saturating_mul(4);
     while held.add(&mut walk)? {
         if held.text().len() / 2 > enough {
@@ -70,7 +70,7 @@ pub fn unread(dir: &Path, from: Mark, cap_chars: usize, over: bool) -> Result<Un
     Ok(Unread { text, to, cut: Some(cut) })
 }
 
-/// Where to begin, if not before `at`: where a line does, unless that leaves less than half.
+/// Returns the first position at or after `at` where a line begins, unless that leaves less than half.
 fn line_start(text: &str, at: usize) -> usize {
     if text[..at].ends_with('\n') {
         return at;

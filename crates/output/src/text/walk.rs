@@ -1,16 +1,16 @@
-//! Goes over the output piece by piece with a mark.
+//! Walks over the output piece by piece with a mark.
 
 use super::mark::Mark;
 use crate::{Error, Piece, Reader};
 use std::path::Path;
 
-/// Pieces end at multiples of this, so that everybody who comes by has a mark at the same places.
-/// Small in tests, so that little output has many.
+/// Distance of the positions at which pieces end, so that every walk has marks at the same positions. Small in
+/// tests, so that little output has many.
 pub(super) const STEP: u64 = if cfg!(test) { 64 } else { 256 << 10 };
 
 const BUFFER: usize = 64 << 10;
 
-/// See the module.
+/// The walk, see the module.
 pub(super) struct Walk {
     reader: Reader,
     buffer: Vec<u8>,
@@ -19,40 +19,40 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Begins at `from`, and ends where the output does.
+    /// Begins at `from`, and ends with the output.
     pub(super) fn new(dir: &Path, from: Mark) -> Self {
         Self { reader: Reader::new(dir), buffer: vec![0; BUFFER], mark: from, until: u64::MAX }
     }
 
-    /// Ends at this byte, if the output goes on.
+    /// Ends at this byte, if the output is longer.
     pub(super) fn until(self, until: u64) -> Self {
         Self { until, ..self }
     }
 
-    /// Where it is.
+    /// Returns the position.
     pub(super) fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// Where the segment begins that the last piece came from.
+    /// Returns the start of the segment of the last piece.
     pub(super) fn segment_start(&self) -> Option<u64> {
         self.reader.segment_start()
     }
 
-    /// Goes over one piece and adds its text; the piece is `End` where there is nothing more.
+    /// Walks over one piece and appends its text; the piece is `End` if there is no more.
     pub(super) fn piece(&mut self, out: &mut String) -> Result<Piece, Error> {
         let piece = self.read()?;
         self.mark.pass(&piece, &self.buffer, out);
         Ok(piece)
     }
 
-    /// Nothing comes after this: adds what waited for more.
+    /// Ends the text: appends what waited for more input.
     pub(super) fn finish(&mut self, out: &mut String) {
         self.mark.finish(out);
     }
 
-    /// The offset of the byte that the text begins with after the next `len` bytes of text. A byte whose text is on
-    /// both sides of that place is not yet passed.
+    /// Returns the offset of the byte that the text begins with after the next `len` bytes of text. A byte whose
+    /// text is on both sides of that position is not yet passed.
     pub(super) fn offset_after(mut self, len: usize) -> Result<u64, Error> {
         let mut text = String::new();
         let mut reached = Reached { text: 0, offset: self.mark.offset() };
@@ -82,14 +82,14 @@ impl Walk {
     }
 }
 
-/// How much text there is, and the offset where there was as much first.
+/// An amount of text, and the first offset with that amount.
 struct Reached {
     text: usize,
     offset: u64,
 }
 
 impl Reached {
-    /// There are `text` bytes of text at an offset; more than `most` are too many.
+    /// Notes that there are `text` bytes of text at an offset; more than `most` are too many.
     fn note(&mut self, text: usize, offset: u64, most: usize) {
         if text > self.text && text <= most {
             *self = Self { text, offset };

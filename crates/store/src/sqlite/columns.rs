@@ -1,4 +1,4 @@
-//! Between rows of the database and values: numbers, words, and the records that are kept as JSON.
+//! Conversion between rows of the database and values: numbers, words, and records stored as JSON.
 
 use super::Trouble;
 use crate::Failed;
@@ -12,18 +12,18 @@ use tenure_core::ending::Reason;
 use tenure_core::hash;
 use tenure_core::record;
 
-/// A number as `SQLite` has it. What is beyond its greatest means "never" here and stays that.
+/// Converts a number to `SQLite`'s type. A number beyond its maximum means "never" here and stays that.
 pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The number that was stored.
+/// Converts a stored number.
 pub(super) fn number(stored: i64) -> u64 {
     if stored == i64::MAX { u64::MAX } else { u64::try_from(stored).unwrap_or(0) }
 }
 
-/// A record as it is kept in a column: the line of the run's file, without its checksum (pages of the database
-/// have their own guard, and JSON can be asked with SQL).
+/// Encodes a record for a column: the line of the run's file, without its checksum (the database's pages have their
+/// own protection, and SQL can query JSON).
 pub(super) fn to_text<T: Serialize>(record: &T) -> String {
     let mut line = record::encode(record);
     let end = line.iter().position(|&byte| byte == b'\n').unwrap_or(line.len());
@@ -31,13 +31,13 @@ pub(super) fn to_text<T: Serialize>(record: &T) -> String {
     String::from_utf8(line).expect("JSON is UTF-8")
 }
 
-/// The record of a column, read by the same rules as the file's.
+/// Decodes the record of a column, by the same rules as the file's.
 pub(super) fn from_text<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, record::BadRecord> {
     let sum = hash::fnv64(text.as_bytes());
     record::decode(format!("{text}\n{sum:016x}\n").as_bytes())
 }
 
-/// The frozen word of an enumeration's value.
+/// Returns the frozen word of an enumeration's value.
 pub(super) fn word<T: Serialize>(value: T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -54,7 +54,8 @@ pub(super) fn from_word<'a, T: Deserialize<'a>>(word: &'a str) -> Result<T, BadW
 pub(super) const RUN: &str = "r.run_id, r.ticket, r.directory, r.asked_by, r.owner, r.epoch, i.expires_at_ms, \
      r.state, r.cause, r.note, r.ending, r.hidden, r.updated_at_ms";
 
-/// The row, or why it cannot be read: a newer Tenure's, perhaps. It is no reason not to read the others.
+/// Reads a row, or the reason why it cannot be read, such as a newer version. That is no reason not to read the
+/// others.
 pub(super) fn readable(row: &Row<'_>) -> Result<Result<RunRow, Unreadable>, Trouble> {
     Ok(match run_row(row) {
         Ok(run) => Ok(run),
@@ -90,12 +91,12 @@ pub(super) fn unreadable(run: &str, error: impl std::fmt::Display) -> Trouble {
     Trouble::Answer(Failed::Unavailable(format!("the record of run {run} cannot be read: {error}")))
 }
 
-/// An id of a column.
+/// Parses an id of a column.
 pub(super) fn parsed<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Trouble> {
     text.parse().map_err(|error| Trouble::Answer(Failed::Unavailable(format!("{error}"))))
 }
 
-/// The name and label under which a count is kept. Frozen.
+/// Returns the name and label under which a counter is stored. Frozen.
 pub(super) fn count_name(count: Count) -> (&'static str, String) {
     match count {
         Count::Spawn => ("spawn", String::new()),
@@ -112,7 +113,7 @@ pub(super) fn count_name(count: Count) -> (&'static str, String) {
     }
 }
 
-/// The count of a name and label; `None` for one that this Tenure does not know.
+/// Returns the counter of a name and label; `None` for one that this Tenure does not know.
 pub(super) fn count_of(name: &str, label: &str) -> Option<Count> {
     Some(match (name, label) {
         ("spawn", _) => Count::Spawn,

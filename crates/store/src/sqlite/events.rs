@@ -9,7 +9,7 @@ use crate::tally::kind;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tenure_core::ids::{InstanceId, RunId};
 
-/// Adds an event; its number.
+/// Adds an event; returns its number.
 pub(super) fn tell(db: &Connection, event: &NewEvent) -> Result<u64, Trouble> {
     db.prepare_cached(
         "INSERT INTO events (at_ms, kind, instance, run_id, session, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -49,7 +49,7 @@ pub(super) fn after(
     }
 }
 
-/// The last events of a session, the oldest first.
+/// Returns the last events of a session, the oldest first.
 pub(super) fn of_session(db: &Connection, session: &str, limit: usize) -> Result<Vec<EventRow>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT seq, at_ms, kind, instance, run_id, session, detail FROM events WHERE session = ?1
@@ -82,7 +82,7 @@ fn event_row(row: &Row<'_>) -> Result<EventRow, Trouble> {
     Ok(EventRow { seq, event })
 }
 
-/// How much of a run's journal its events have told.
+/// Returns the part of a run's journal that was told as events.
 pub(super) fn told_of_journal(db: &Connection, run: &RunId) -> Result<ToldOfJournal, Trouble> {
     let (next, signals) = db
         .prepare_cached(
@@ -96,7 +96,7 @@ pub(super) fn told_of_journal(db: &Connection, run: &RunId) -> Result<ToldOfJour
     Ok(ToldOfJournal { next, signals: number(signals) })
 }
 
-/// The number that was given out last, also when that event is trimmed away.
+/// Returns the last number that was assigned, even if that event is trimmed away.
 pub(super) fn last(db: &Connection) -> Result<u64, Trouble> {
     let seq = db
         .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?
@@ -132,7 +132,7 @@ pub(super) fn counts(db: &Connection, instance: &InstanceId) -> Result<Vec<(Coun
     let mut found = Vec::new();
     for row in rows {
         let (name, label, value) = row?;
-        // A later Tenure of the same shape may count more; that is not ours to report.
+        // A later Tenure with the same schema may have more counters; those are not ours to report.
         found.extend(count_of(&name, &label).map(|count| (count, value)));
     }
     found.sort_unstable();

@@ -1,5 +1,5 @@
-//! The registry's own id. A copy of the file, however it was made, gets another one when it is first opened: the keepers
-//! of the original's runs refuse it, and its undelivered notices are left to the original.
+//! The registry's own id. A copy of the file, however it was made, gets another one when it is first opened: the
+//! keepers of the original's runs refuse it, and its undelivered notices are left to the original.
 
 use super::columns::{parsed, stored};
 use super::{Trouble, open::OpenFailed};
@@ -77,7 +77,8 @@ fn write(db: &Connection, now: &FileLocation, due: Due) -> Result<RegistryId, Tr
 /// Leaves due notices to the original: sent from here as well, they would arrive twice.
 fn leave_notices(db: &Connection) -> Result<(), Trouble> {
     db.execute(
-        "UPDATE outbox SET state = 'failed', claimed_by = NULL, settled_at_ms = ?1, last_error = ?2
+        "UPDATE outbox SET state = iif(purpose = 'exec-ended', 'dropped', 'failed'), claimed_by = NULL,
+             settled_at_ms = ?1, last_error = ?2
          WHERE state = 'due'",
         (stored(clock::unix_ms()), LEFT_TO_ORIGINAL),
     )?;

@@ -1,4 +1,4 @@
-//! Instances: who has a seat, and until when.
+//! Instances: their heartbeats, and the right to act that expires with them.
 
 use super::Trouble;
 use super::columns::{number, parsed, stored};
@@ -13,7 +13,8 @@ fn beat_of(row: &Row<'_>) -> rusqlite::Result<Beat> {
     Ok(Beat { incarnation: number(row.get(0)?), number: number(row.get(1)?) })
 }
 
-/// The number never falls, not even with a new incarnation: a beat that was seen once is never seen again.
+/// Enrols an instance. The beat's number never falls, not even with a new incarnation, so no beat is ever seen
+/// twice.
 pub(super) fn enrol(
     db: &Connection,
     instance: &InstanceId,
@@ -32,7 +33,8 @@ pub(super) fn enrol(
     Ok(beat)
 }
 
-/// Only the incarnation is compared: a beat whose answer was lost must not cost the instance its seat.
+/// Renews a heartbeat. Only the incarnation is compared: a beat whose reply was lost must not cost the instance its
+/// leases.
 pub(super) fn beat(
     db: &Connection,
     instance: &InstanceId,

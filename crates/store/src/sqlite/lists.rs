@@ -1,5 +1,5 @@
-//! Lists of runs. Every list names the index that has its order, so that a page costs its own length, whatever
-//! the registry holds; a query that the index cannot serve fails in the tests instead of being slow in use.
+//! Lists of runs. Every list names the index with its order, so that a page costs its own length, whatever the size
+//! of the registry; a query that the index cannot serve fails in the tests instead of being slow in use.
 
 use super::Trouble;
 use super::columns::{self, parsed, readable, run_row, stored, word};
@@ -10,7 +10,8 @@ use tenure_core::ids::{InstanceId, RunId};
 use tenure_core::state::State;
 
 pub(super) fn find(db: &Connection, prefix: &str, limit: usize) -> Result<Vec<RunId>, Trouble> {
-    // Ids are hexadecimal digits; this sorts after any that begin with the prefix, and keeps to the key's index.
+    // Ids are hexadecimal digits; this text sorts after all with the prefix, and lets the query use the key's
+    // index.
     let beyond = format!("{prefix}{}", char::MAX);
     let mut statement = db.prepare_cached(
         "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?2 AND hidden = 0 ORDER BY run_id LIMIT ?3",
@@ -23,12 +24,12 @@ pub(super) fn find(db: &Connection, prefix: &str, limit: usize) -> Result<Vec<Ru
     Ok(found)
 }
 
-/// A page is read state by state and merged: no index has several states in one order.
+/// Returns a page. Several states are read one by one and merged, because no index has them in one order.
 pub(super) fn page(db: &Connection, query: &Query) -> Result<Page, Trouble> {
     let mut states = query.states.clone();
     states.sort_unstable();
     states.dedup();
-    // What is read for one page is what was there at one moment.
+    // All reads for one page see the same snapshot.
     let moment = db.unchecked_transaction()?;
     let mut runs = match states.as_slice() {
         [] => of_state(&moment, query, None)?,
@@ -52,16 +53,16 @@ fn place(run: &RunRow) -> (u64, &RunId) {
     (run.ticket.created_at_ms, &run.ticket.run_id)
 }
 
-/// One more than the page's length, to know whether there is a next one.
+/// Reads one run more than the page's length, to know if there is a next page.
 fn of_state(db: &Connection, query: &Query, state: Option<State>) -> Result<Vec<RunRow>, Trouble> {
     let (sql, values) = list(query, state);
     rows(db, &sql, rusqlite::params_from_iter(values), query.limit.saturating_add(1))
 }
 
-/// The statement of a list, and its values.
+/// Returns the statement of a list, and its values.
 fn list(query: &Query, state: Option<State>) -> (String, Vec<Value>) {
     let live = state.is_some_and(|state| state != State::Exited);
-    // Live runs are few, whosever they are; of those that have ended, each list has its own index.
+    // Live runs are few, whoever owns them; for ended runs, each list has its own index.
     let index = match query {
         _ if live => "runs_live",
         Query { scope: Some(_), .. } => "runs_scope",
@@ -73,7 +74,7 @@ fn list(query: &Query, state: Option<State>) -> (String, Vec<Value>) {
     let mut wanted = vec!["r.hidden = 0"];
     let mut values: Vec<Value> = Vec::new();
     match state {
-        // Spelled as in the index, by which SQLite knows that the index holds all that is asked for.
+        // Spelled as in the index, so that SQLite recognises the partial index as sufficient.
         Some(State::Exited) => wanted.push("r.state = 'exited'"),
         Some(state) => {
             wanted.push("r.state <> 'exited' AND r.state = ?");
@@ -106,7 +107,8 @@ fn select() -> String {
     format!("SELECT {} FROM runs r", columns::RUN)
 }
 
-/// The first `most` that can be read. The statement is stopped there; a limit of its own would count the others, too.
+/// Returns the first `most` readable runs. The statement is stopped there; a limit of its own would count the
+/// unreadable ones too.
 fn rows(db: &Connection, sql: &str, values: impl Params, most: usize) -> Result<Vec<RunRow>, Trouble> {
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(values)?;
@@ -119,13 +121,13 @@ fn rows(db: &Connection, sql: &str, values: impl Params, most: usize) -> Result<
     Ok(found)
 }
 
-/// One that cannot be read is left out and said.
+/// Returns the run; an unreadable one is left out and logged.
 fn unless_unreadable(row: &Row<'_>) -> Result<Option<RunRow>, Trouble> {
     let read = readable(row)?;
     Ok(read.inspect_err(|Unreadable { run, why }| tracing::warn!(run, why, "a run is left out")).ok())
 }
 
-/// Everything that has not ended, the oldest first.
+/// Returns every run that has not ended, the oldest first.
 pub(super) fn unfinished(db: &Connection) -> Result<Unfinished, Trouble> {
     let sql = format!(
         "{} INDEXED BY runs_live CROSS JOIN instances i ON i.id = r.owner WHERE r.state <> 'exited'
@@ -144,7 +146,7 @@ pub(super) fn unfinished(db: &Connection) -> Result<Unfinished, Trouble> {
     Ok(found)
 }
 
-/// The live run of a scope. One that cannot be read is an error: it has the scope all the same.
+/// Returns the live run of a scope. An unreadable one is an error, because it holds the scope all the same.
 pub(super) fn live_in_scope(db: &Connection, scope: &str) -> Result<Option<RunRow>, Trouble> {
     let sql = format!(
         "{} INDEXED BY runs_scope_holder CROSS JOIN instances i ON i.id = r.owner
@@ -154,9 +156,9 @@ pub(super) fn live_in_scope(db: &Connection, scope: &str) -> Result<Option<RunRo
     db.prepare_cached(&sql)?.query([scope])?.next()?.map(run_row).transpose()
 }
 
-/// Lists the runs to remove. Hidden runs go first; then the oldest, while one is too old, or there are too many, or too
-/// much output. A run that ended in the future ended before the wall clock was set back, so it counts as older than
-/// those that ended since. Only the instance's own runs are looked at and counted.
+/// Returns the runs to remove. Hidden runs go first; then the oldest, while one is too old, or there are too many,
+/// or too much output. A run that ended in the future ended before the wall clock was set back, so it counts as
+/// older than those that ended since. Only the instance's own runs are examined and counted.
 pub(super) fn outlived(
     db: &Connection,
     of: &InstanceId,
@@ -213,7 +215,7 @@ mod tests {
         steps.unwrap().collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     }
 
-    /// Every list there can be: any of the filters, any state, the first page or a later one.
+    /// Checks every possible list: any of the filters, any state, the first page or a later one.
     #[test]
     fn no_list_is_sorted_or_searched_from_its_beginning() {
         let db = Connection::open_in_memory().unwrap();

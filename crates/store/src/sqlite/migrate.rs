@@ -1,38 +1,39 @@
-//! The shapes that the registry's file has had, and how an older one becomes today's. A file that is not ours, or
-//! is of a later Tenure, is left exactly as it is.
+//! The schema versions of the registry's file, and the migration to the present one. A file of another program, or
+//! of a later Tenure, is never changed.
 
 use super::open::OpenFailed;
 use rusqlite::Connection;
 use std::path::Path;
 use tenure_core::hash;
 
-/// Each file brings the one before it one version further. None is edited once it is shipped.
-const MIGRATIONS: [&str; 6] = [
+/// Each file migrates the previous version to the next. A shipped file is never edited.
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/0001.sql"),
     include_str!("../../migrations/0002.sql"),
     include_str!("../../migrations/0003.sql"),
     include_str!("../../migrations/0004.sql"),
     include_str!("../../migrations/0005.sql"),
     include_str!("../../migrations/0006.sql"),
+    include_str!("../../migrations/0007.sql"),
 ];
 
 /// "Tenu": written in the file's header, so that another program's database is not taken for ours.
 const APPLICATION_ID: i64 = 0x5465_6e75;
 
 /// The version that this Tenure writes.
-const KNOWN: u32 = 6;
+const KNOWN: u32 = 7;
 const _: () = assert!(MIGRATIONS.len() == KNOWN as usize);
 
-/// What a file says it is.
+/// The version that a file claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Nothing is in it yet.
+    /// The file is empty.
     Empty,
-    /// A registry of this version, which we can read.
+    /// The file is a registry of this version, which we can read.
     Version(u32),
 }
 
-/// Looks at a file without changing it.
+/// Examines a file without changing it.
 pub(super) fn look(db: &Connection, path: &Path) -> Result<Shape, OpenFailed> {
     let (tables, application, version) = marks(db).map_err(|error| OpenFailed::of_sql(path, error))?;
     match (application, version) {
@@ -45,8 +46,8 @@ pub(super) fn look(db: &Connection, path: &Path) -> Result<Shape, OpenFailed> {
     }
 }
 
-/// How many tables there are, and the two numbers of the header: as they were at one moment, for another process
-/// may be making the file just now.
+/// Returns the number of tables and the two numbers of the header, in one snapshot, because another process may be
+/// creating the file right now.
 fn marks(db: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
     let number = |sql: &str| db.query_row(sql, [], |row| row.get(0));
     db.execute_batch("SAVEPOINT look")?;
@@ -56,8 +57,8 @@ fn marks(db: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
     Ok(marks)
 }
 
-/// Brings a file to today's shape, in one exclusive transaction: whoever opens it at the same time waits, and then
-/// finds it done.
+/// Migrates a file to the present version, in one exclusive transaction: a process that opens it at the same time
+/// waits, and then finds it done.
 pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), OpenFailed> {
     let sql = |error| OpenFailed::of_sql(path, error);
     if look(db, path)? != Shape::Version(KNOWN) {
@@ -85,8 +86,8 @@ fn raise(db: &Connection, from: Shape) -> rusqlite::Result<()> {
     db.pragma_update(None, "application_id", APPLICATION_ID)
 }
 
-/// A version number means one shape only. A file whose shape was made by other statements is not understood, and
-/// not changed.
+/// Checks the statements that made the schema: a version number means one schema only. A file with other statements
+/// is not understood, and not changed.
 fn verify(db: &Connection, path: &Path, shape: Shape) -> Result<(), OpenFailed> {
     let Shape::Version(version) = shape else { return Ok(()) };
     let sql = |error| OpenFailed::of_sql(path, error);

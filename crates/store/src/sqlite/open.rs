@@ -1,5 +1,5 @@
-//! Opening the registry's file: for its owner alone, on a local disk, ours, and not of a later Tenure. A file that
-//! cannot be used is refused with what to do about it, and is never changed or deleted.
+//! Opens the registry's file: it must be private, on a local disk, ours, and not of a later Tenure. A file that
+//! cannot be used is refused with advice, and never changed or deleted.
 
 use super::migrate;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_os::file::{close_to_others, privately};
 
-/// How long opening waits for another process that is making or migrating the same file.
+/// Time that opening waits for another process that creates or migrates the same file.
 const OPENING: Duration = Duration::from_secs(30);
 
-/// How long one try to write or read waits for another process.
+/// Time that one attempt to write or read waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// How many statements a connection keeps understood: more than the life of a run with a session and a task takes.
+/// Number of prepared statements that a connection caches: more than the life of a run with a session and a task
+/// takes.
 const STATEMENTS: usize = 128;
 
-/// Why the registry could not be opened.
+/// The reason why the registry could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFailed {
-    /// Its file lies on a file system of the network.
+    /// The file is on a network file system.
     #[error(
         "the registry {path} lies on a network file system ({kind}), where locks cannot be relied on: put it on a \
          local disk, with `registry` in the settings"
@@ -30,16 +31,16 @@ pub enum OpenFailed {
     Remote {
         /// The file.
         path: PathBuf,
-        /// What it lies on.
+        /// The kind of file system.
         kind: String,
     },
-    /// It is a database of another program.
+    /// The file is a database of another program.
     #[error("{path} is the database of another program: name another file as the registry")]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// It was written by a later Tenure.
+    /// A later Tenure wrote the file.
     #[error(
         "the registry {path} has version {found}, this Tenure knows versions up to {known}: use the newer Tenure, or \
          restore a backup that was made before the upgrade"
@@ -47,12 +48,12 @@ pub enum OpenFailed {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The file's version.
         found: i64,
         /// The newest that this Tenure reads.
         known: u32,
     },
-    /// It was written by a Tenure between releases.
+    /// A Tenure between releases wrote the file.
     #[error(
         "the registry {path} says it has version {version}, but was not made as that version is: use the Tenure that \
          made it, or restore a backup"
@@ -60,10 +61,10 @@ pub enum OpenFailed {
     Unlike {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The version that it claims.
         version: u32,
     },
-    /// It is damaged, or no database at all.
+    /// The file is damaged, or no database at all.
     #[error(
         "{path} is damaged or not a registry ({detail}): stop Tenure, move the file aside, and restore a backup in \
          its place; without one, Tenure starts a new registry when the file is gone"
@@ -71,23 +72,23 @@ pub enum OpenFailed {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What `SQLite` says.
+        /// The error of `SQLite`.
         detail: String,
     },
-    /// `SQLite` could not use it.
+    /// `SQLite` could not use the file.
     #[error("cannot open the registry {path}: {source}")]
     Sql {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: rusqlite::Error,
     },
-    /// The system would not let us.
+    /// The system refused.
     #[error("cannot open the registry {path}: {source}")]
     System {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -108,12 +109,12 @@ impl OpenFailed {
     }
 }
 
-/// Makes or migrates the file where that is needed, and opens it for writing.
+/// Creates or migrates the file if needed, and opens it for writing.
 pub(super) fn writer(path: &Path) -> Result<Connection, OpenFailed> {
     let sql = |error| OpenFailed::of_sql(path, error);
     refuse_remote(path)?;
     create(path).map_err(|error| OpenFailed::of_system(path, error))?;
-    // The first look cannot change anything: the file may be somebody else's, or of a later Tenure.
+    // The first look cannot change anything, because the file may be another program's, or a later Tenure's.
     let looking = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, OPENING).map_err(sql)?;
     migrate::look(&looking, path)?;
     drop(looking);
@@ -122,8 +123,8 @@ pub(super) fn writer(path: &Path) -> Result<Connection, OpenFailed> {
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, OPENING).map_err(sql)?;
     migrate::migrate(&db, path)?;
     log_ahead(&db).map_err(sql)?;
-    // The log is cut back after a long read (a backup) let it grow. Sorting and savepoints stay in memory: they
-    // are small here, and need no room on a full disk.
+    // The log is truncated after a long read (a backup) let it grow. Sorting and savepoints stay in memory: they
+    // are small here, and must not need room on a full disk.
     db.execute_batch(
         "PRAGMA foreign_keys = ON; PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;
          PRAGMA journal_size_limit = 8388608;",
@@ -134,7 +135,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, OpenFailed> {
     Ok(db)
 }
 
-/// Opens a file that a writer has opened already for reading alone.
+/// Opens a file read-only, after a writer has opened it.
 pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let db = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY)?;
     db.execute_batch("PRAGMA cache_size = -1024; PRAGMA mmap_size = 0;")?;
@@ -143,7 +144,7 @@ pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn connect(path: &Path, how: OpenFlags, patience: Duration) -> rusqlite::Result<Connection> {
-    // One thread per connection: SQLite need not lock. Without the URI flag a path is only ever a path.
+    // There is one thread per connection, so SQLite need not lock. Without the URI flag a path is only ever a path.
     let db = Connection::open_with_flags(path, how | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(patience)?;
     Ok(db)
@@ -174,13 +175,14 @@ fn create(path: &Path) -> io::Result<()> {
     }
 }
 
-/// `SQLite` gives the files beside the database its mode; those that were there before are seen to here.
+/// Closes the files to others. `SQLite` gives the files beside the database its mode; those that existed before are
+/// handled here.
 fn make_private(path: &Path) -> io::Result<()> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let mut file = OsString::from(path);
         file.push(suffix);
         match close_to_others(Path::new(&file)) {
-            // There is none, or another process has just closed the registry and taken its log away.
+            // The file is missing, or another process has just closed the registry and removed its log.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
         }
@@ -188,8 +190,8 @@ fn make_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns on the write-ahead log, which is a property of the file. The step needs the file for itself, and `SQLite`
-/// does not wait for that; so it is tried again after whoever was in the way has let go of the lock.
+/// Turns on the write-ahead log, which is a property of the file. This step needs the file exclusively, and
+/// `SQLite` does not wait for that, so it is retried until the other process has released the lock.
 fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
     const TRIES: u32 = 100;
     let switch = || db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));

@@ -1,4 +1,4 @@
-//! What changes runs: each function is one transaction's work, with the event and the counts it brings.
+//! Changes of runs: each function is the work of one transaction, with its event and counts.
 
 use super::Trouble;
 use super::columns::{self, number, run_row, stored, to_text, word};
@@ -14,7 +14,7 @@ use tenure_core::session::agent_of;
 use tenure_core::state::State;
 use tenure_os::clock::unix_ms;
 
-/// One run, hidden or not.
+/// Returns a run, hidden or not.
 pub(super) fn run(db: &Connection, run: &RunId) -> Result<Option<RunRow>, Trouble> {
     let sql = format!(
         "SELECT {} FROM runs r CROSS JOIN instances i ON i.id = r.owner WHERE r.run_id = ?1",
@@ -27,7 +27,7 @@ pub(super) fn run(db: &Connection, run: &RunId) -> Result<Option<RunRow>, Troubl
 
 pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
     let ticket = &run.ticket;
-    if let Some(scope) = &ticket.scope {
+    if let Some(scope) = &ticket.options.scope {
         let holder: Option<String> = db
             .prepare_cached("SELECT run_id FROM runs WHERE scope = ?1 AND state <> 'exited'")?
             .query_row([scope], |row| row.get(0))
@@ -54,9 +54,9 @@ pub(super) fn create(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
     .execute((
         ticket.run_id.as_str(),
         stored(ticket.created_at_ms),
-        &ticket.session_id,
-        &ticket.scope,
-        ticket.session_id.as_deref().and_then(agent_of),
+        &ticket.options.session_id,
+        &ticket.options.scope,
+        ticket.options.session_id.as_deref().and_then(agent_of),
         word(State::Starting),
         owner,
         stored(ticket.lease_epoch),
@@ -129,7 +129,7 @@ fn write(db: &Connection, id: &str, (state, change): (&str, &Change), at_ms: u64
     Ok(())
 }
 
-/// Tells what a run's journal says and no event has told yet; whether there was something.
+/// Tells the entries of a run's journal that no event has told yet; returns true if there were some.
 fn note(db: &Connection, run: &RunRow, journal: &[Entry]) -> Result<bool, Trouble> {
     if run.state == State::Exited || !journal.iter().any(|entry| entry.what.is_event()) {
         return Ok(false);
@@ -141,7 +141,7 @@ fn note(db: &Connection, run: &RunRow, journal: &[Entry]) -> Result<bool, Troubl
     Ok(!events.is_empty())
 }
 
-/// A lease to be taken from an owner that was lost.
+/// A request to take a lease from a lost owner.
 pub(super) struct Theft {
     pub(super) run: RunId,
     pub(super) from: Hold,
@@ -213,7 +213,7 @@ pub(super) fn unknown(db: &Connection, runs: &[RunId]) -> Result<Vec<RunId>, Tro
     Ok(unknown)
 }
 
-/// A run that has ended meanwhile is hidden as well: then it is the next to go.
+/// Hides a run. One that has ended meanwhile is hidden as well, and so is the next to be removed.
 pub(super) fn hide(db: &Connection, id: &RunId) -> Result<(), Trouble> {
     let Some(row) = run(db, id)?.filter(|row| !row.hidden) else { return Ok(()) };
     let now_ms = unix_ms();

@@ -1,4 +1,4 @@
-//! Sessions in the embedded registry: the front of `rows` (what changes them), `of_runs`, `removal`, `lists`, `turns`
+//! Sessions in the embedded registry: the entry to `rows` (their changes), `of_runs`, `removal`, `lists`, `turns`
 //! and `queue`.
 
 mod lists;

@@ -1,5 +1,5 @@
-//! Conversations in the embedded registry. A step is one transaction: where the bytes stand on both sides is changed
-//! with what they say, never before or after.
+//! Conversations in the embedded registry. A step is one transaction: the offsets on both sides change with the
+//! lines, never before or after them.
 
 use super::Sqlite;
 use super::Trouble;
@@ -51,7 +51,7 @@ impl TalkRegistry for Sqlite {
     }
 }
 
-/// How many conversations with a session's adapters are kept, the newest.
+/// Number of conversations with a session's adapters that are kept, the newest.
 const KEPT: i64 = 10;
 
 const TALK: &str = "SELECT run_id, session, began_at_ms, over_at_ms, heard_to, said_to, last_id, agent_session, abilities \
@@ -86,7 +86,7 @@ fn begin(db: &Connection, run: &RunId, session: &SessionKey, at_ms: u64) -> Resu
             "INSERT INTO talks (run_id, session, began_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )?
         .execute((run.as_str(), session.as_str(), stored(at_ms)))?;
-    // What was said long ago helps nobody.
+    // Conversations of long ago are of no use.
     db.prepare_cached(
         "DELETE FROM talks WHERE session = ?1 AND over_at_ms IS NOT NULL AND run_id NOT IN
              (SELECT run_id FROM talks WHERE session = ?1 ORDER BY began_at_ms DESC, rowid DESC LIMIT ?2)",
@@ -128,7 +128,7 @@ fn open_talks(db: &Connection, of: &InstanceId) -> Result<Vec<Talk>, Trouble> {
     Ok(talks)
 }
 
-/// The lines of a conversation of which this is true.
+/// Returns the lines of a conversation for which the condition is true.
 fn lines(db: &Connection, run: &RunId, index: &str, which: &str) -> Result<Vec<Line>, Trouble> {
     let mut statement =
         db.prepare_cached(&format!("{LINE} {index} WHERE run_id = ?1 AND {which} ORDER BY at"))?;
@@ -140,7 +140,7 @@ fn lines(db: &Connection, run: &RunId, index: &str, which: &str) -> Result<Vec<L
     Ok(found)
 }
 
-/// The line in which this offset is, and those after it.
+/// Returns the line that contains this offset, and those after it.
 fn lines_from(db: &Connection, run: &RunId, at: u64) -> Result<Vec<Line>, Trouble> {
     let at = stored(at);
     lines(
@@ -206,7 +206,7 @@ fn advance(
     Ok(Some(done))
 }
 
-/// Writes what the agent answered and asks, and what of that is answered with this step.
+/// Writes the agent's responses and requests, and the answers that this step gives.
 fn hear(db: &Connection, run: &RunId, step: &Advance) -> Result<(), Trouble> {
     let mut answer =
         db.prepare_cached("UPDATE said SET answer = ?3 WHERE run_id = ?1 AND id = ?2 AND answer IS NULL")?;
@@ -226,7 +226,7 @@ fn hear(db: &Connection, run: &RunId, step: &Advance) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Writes what is said, each line after the one before it.
+/// Writes the lines to the agent, each after the one before.
 fn say(
     db: &Connection,
     talk: &mut Talk,
@@ -256,7 +256,7 @@ fn say(
     Ok(())
 }
 
-/// Writes what is told.
+/// Writes the changes to the history.
 fn tell(
     db: &Connection,
     session: &SessionKey,

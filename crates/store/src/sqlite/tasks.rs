@@ -1,5 +1,5 @@
-//! Tasks in the embedded registry: the front of `rows` (what is kept), `life` (what happens to them with what they
-//! track), `wishes` (what people want of them), `outbox` and `queue` (what is told), `lists` and `sweep`.
+//! Tasks in the embedded registry: the entry to `rows` (storage), `life` (events of the tracked work), `wishes`
+//! (requests about tasks), `outbox` and `queue` (notices), `lists` and `sweep`.
 
 mod life;
 mod lists;

@@ -1,10 +1,8 @@
-//! What the agent's tools keep; each function is one transaction's work.
+//! The data of the agent's tools; each function is the work of one transaction.
 
 use super::Trouble;
 use super::columns::{from_word, number, parsed, stored, unreadable, word};
-use super::events::tell;
 use super::{runs, tasks};
-use crate::rows::NewEvent;
 use crate::tasks::NewTask;
 use crate::tools::{AllowRow, ApprovalRow, ApprovalState, ExecRow, NewAnswer, NewApproval};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -21,28 +19,31 @@ pub(super) fn create(db: &Connection, run: &RunId, notify: Notify) -> Result<(),
 
 pub(super) fn exec_run(db: &Connection, run: &RunId) -> Result<Option<ExecRow>, Trouble> {
     let mut statement =
-        db.prepare_cached("SELECT notify, background, notice, read_to FROM exec_runs WHERE run_id = ?1")?;
+        db.prepare_cached("SELECT notify, background, read_to FROM exec_runs WHERE run_id = ?1")?;
     let mut rows = statement.query([run.as_str()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let (notify, notice): (String, String) = (row.get(0)?, row.get(2)?);
+    let notify: String = row.get(0)?;
     Ok(Some(ExecRow {
         notify: from_word(&notify).map_err(|error| unreadable(run.as_str(), error))?,
         background: row.get(1)?,
-        notice: from_word(&notice).map_err(|error| unreadable(run.as_str(), error))?,
-        read_to: row.get(3)?,
+        read_to: row.get(2)?,
     }))
 }
 
-pub(super) fn go_background(db: &Connection, run: &RunId, task: Option<&NewTask>) -> Result<(), Trouble> {
-    db.prepare_cached(
-        "UPDATE exec_runs SET background = 1, notice = CASE notify WHEN 'never' THEN 'none' ELSE 'owed' END
-         WHERE run_id = ?1 AND background = 0",
-    )?
-    .execute([run.as_str()])?;
-    match (task, runs::run(db, run)?) {
-        (Some(task), Some(row)) => tasks::track_run_in_background(db, task, &row, unix_ms()),
-        (Some(_), None) | (None, _) => Ok(()),
+pub(super) fn go_background(db: &Connection, run: &RunId, task: &NewTask) -> Result<(), Trouble> {
+    db.prepare_cached("UPDATE exec_runs SET background = 1 WHERE run_id = ?1")?.execute([run.as_str()])?;
+    match runs::run(db, run)? {
+        Some(row) => tasks::track_run_in_background(db, task, &row, unix_ms()),
+        None => Ok(()),
     }
+}
+
+/// Returns true if a command of exec is in the background.
+pub(super) fn is_in_background(db: &Connection, run: &RunId) -> Result<bool, Trouble> {
+    let is_there = db
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM exec_runs WHERE run_id = ?1 AND background = 1)")?
+        .query_row([run.as_str()], |row| row.get(0))?;
+    Ok(is_there)
 }
 
 pub(super) fn waited_for(db: &Connection, instance: &InstanceId) -> Result<Vec<RunId>, Trouble> {
@@ -55,42 +56,13 @@ pub(super) fn waited_for(db: &Connection, instance: &InstanceId) -> Result<Vec<R
 }
 
 pub(super) fn read_to(db: &Connection, run: &RunId, mark: &str) -> Result<(), Trouble> {
-    // A run of another face can be read, too; nobody is told of its end.
+    // A run of another face can be read too; its end is told to nobody.
     db.prepare_cached(
         "INSERT INTO exec_runs (run_id, notify, read_to) SELECT run_id, 'never', ?2 FROM runs WHERE run_id = ?1
          ON CONFLICT (run_id) DO UPDATE SET read_to = excluded.read_to",
     )?
     .execute((run.as_str(), mark))?;
     Ok(())
-}
-
-/// Whether the notice was owed and is settled now.
-fn settle(db: &Connection, run: &RunId, as_what: &str) -> Result<bool, Trouble> {
-    let changed = db
-        .prepare_cached("UPDATE exec_runs SET notice = ?2 WHERE run_id = ?1 AND notice = 'owed'")?
-        .execute((run.as_str(), as_what))?;
-    Ok(changed > 0)
-}
-
-pub(super) fn acknowledge(db: &Connection, run: &RunId) -> Result<bool, Trouble> {
-    settle(db, run, "acknowledged")
-}
-
-pub(super) fn tell_owed(db: &Connection, run: &RunId, event: &NewEvent) -> Result<bool, Trouble> {
-    let owed = settle(db, run, "told")?;
-    if owed {
-        tell(db, event)?;
-    }
-    Ok(owed)
-}
-
-pub(super) fn owed(db: &Connection, instance: &InstanceId) -> Result<Vec<RunId>, Trouble> {
-    let mut statement = db.prepare_cached(
-        "SELECT e.run_id FROM exec_runs e CROSS JOIN runs r ON r.run_id = e.run_id
-         WHERE e.notice = 'owed' AND r.state = 'exited' AND r.owner = ?1",
-    )?;
-    let ids = statement.query_map([instance.as_str()], |row| row.get::<_, String>(0))?;
-    ids.map(|id| parsed(&id?)).collect()
 }
 
 const APPROVAL: &str =
@@ -192,7 +164,7 @@ pub(super) fn trim_approvals(db: &Connection, before_ms: u64) -> Result<(), Trou
 }
 
 pub(super) fn allow(db: &Connection, entry: &Value, by: &str, at_ms: u64) -> Result<u64, Trouble> {
-    // Whichever way round its keys were written.
+    // The order of the keys does not matter.
     let mut sorted = entry.clone();
     sorted.sort_all_objects();
     let text = sorted.to_string();

@@ -1,5 +1,5 @@
-//! What takes long and reads everything: a copy of the registry, and a look whether it is sound. Each has its own
-//! connection and thread, so that lists and writes go on meanwhile.
+//! Long operations that read everything: a copy of the registry, and an integrity check. Each has its own
+//! connection and thread, so that lists and writes continue meanwhile.
 
 use super::{OpenFailed, Trouble, open};
 use crate::Failed;
@@ -9,20 +9,20 @@ use std::path::Path;
 use tenure_core::ids::{InstanceId, RunId};
 use tenure_os::file::{privately, sync_names};
 
-/// Writes a whole copy, on the disk when this returns. A file that exists is refused, whatever it is.
+/// Writes a whole copy, which is on the disk when this returns. Any existing file is refused.
 pub(super) fn backup(from: &Path, to: &Path) -> Result<(), Trouble> {
     let system = |error: io::Error| {
         Trouble::Answer(Failed::Unavailable(format!("cannot write the copy {}: {error}", to.display())))
     };
     let name = to.to_str().ok_or_else(|| system(io::Error::other("its path is not UTF-8")))?;
-    // SQLite takes an empty file as none; making it here says that there was none, and whose it is.
+    // SQLite accepts an empty file as a new one; creating it here proves that there was none, and makes it private.
     let copy = privately(OpenOptions::new().write(true).create_new(true)).open(to).map_err(system)?;
     let written = open::reader(from)
         .and_then(|db| db.execute("VACUUM INTO ?1", [name]))
         .map_err(Trouble::from)
         .and_then(|_| flush(&copy, to).map_err(system));
     if written.is_err() {
-        // Ours since a moment ago, and of no use to anybody.
+        // The file was created here, and is of no use.
         let _ = std::fs::remove_file(to);
     }
     written
@@ -34,7 +34,7 @@ fn flush(copy: &File, path: &Path) -> io::Result<()> {
     sync_names(above.unwrap_or(Path::new(".")))
 }
 
-/// What is wrong, as `SQLite` words it.
+/// Returns the problem, as `SQLite` words it.
 pub(super) fn check(path: &Path) -> Result<Option<String>, Trouble> {
     let db = open::reader(path)?;
     let mut wrong = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn check(path: &Path) -> Result<Option<String>, Trouble> {
     Ok((!wrong.is_empty()).then(|| wrong.join("; ")))
 }
 
-/// One run as the registry records it, for a comparison with the files.
+/// A run as the registry records it, for a comparison with the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRun {
     /// The run.
@@ -76,7 +76,7 @@ pub fn recorded(path: &Path) -> Result<Vec<RecordedRun>, OpenFailed> {
     let mut found = Vec::new();
     while let Some(row) = rows.next().map_err(sql)? {
         let (run, owner): (String, String) = (row.get(0).map_err(sql)?, row.get(1).map_err(sql)?);
-        // A row that cannot be parsed is a later Tenure's.
+        // A row that cannot be parsed belongs to a later Tenure.
         if let (Ok(run), Ok(owner)) = (run.parse(), owner.parse()) {
             found.push(RecordedRun { run, owner, has_ended: row.get(2).map_err(sql)? });
         }

@@ -1,6 +1,6 @@
-//! The one thread that writes. It takes what has piled up and commits it as one transaction, each operation in a
-//! savepoint of its own: one that fails fails alone, and a burst costs one commit. Nothing is answered before it
-//! is committed. With nothing to do the thread waits on its queue; there is no timer.
+//! The only thread that writes. It takes all queued operations and commits them as one transaction, each in a
+//! savepoint of its own: one that fails fails alone, and a burst costs one commit. No result is returned before the
+//! commit. An idle thread waits on its queue; there is no timer.
 
 use super::{Trouble, is_busy, unavailable};
 use crate::Failed;
@@ -8,20 +8,20 @@ use rusqlite::Connection;
 use std::sync::mpsc::Receiver;
 use tokio::sync::oneshot;
 
-/// The most operations of one transaction: it bounds how long the first of them waits.
+/// Maximum number of operations in a transaction, which limits how long the first of them waits.
 const MOST: usize = 256;
 
 /// An operation on its way to the database.
 pub(super) trait Operation: Send {
-    /// Whether it must be on the disk, not only with the system, before it is answered.
+    /// Returns true if it must be on the disk, not only with the system, before its result is returned.
     fn flushes(&self) -> bool;
-    /// Does it; whether it is to stand. It may be done again, if the transaction around it failed.
+    /// Runs it; returns true to keep its changes. It may run again, if the transaction around it failed.
     fn run(&mut self, db: &Connection) -> bool;
-    /// Answers, once the transaction is committed or has failed.
+    /// Returns the result, once the transaction is committed or has failed.
     fn answer(self: Box<Self>, committed: Result<(), Failed>);
 }
 
-/// An operation with its answer and whoever waits for it.
+/// An operation with its result and the caller that waits for it.
 pub(super) struct Pending<T, W> {
     work: W,
     flushes: bool,
@@ -51,23 +51,23 @@ where
 
     fn answer(self: Box<Self>, committed: Result<(), Failed>) {
         let answer = match (self.outcome, committed) {
-            // What the operation itself ran into says more than the end of its transaction.
+            // The operation's own error says more than that of its transaction.
             (Some(Err(own)), _) => Err(own),
             (_, Err(failed)) => Err(failed),
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => unreachable!("a committed operation was run"),
         };
-        // Whoever asked may have gone away; what was recorded stays recorded.
+        // The caller may have gone away; the record stays.
         let _ = self.reply.send(answer);
     }
 }
 
-/// How much a commit waits for.
+/// The destination that a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flush {
-    /// The system has it: it outlives this process.
+    /// The operating system: it outlives this process.
     ToSystem,
-    /// The disk has it: it outlives a power cut.
+    /// The disk: it outlives a power cut.
     ToDisk,
 }
 
@@ -82,7 +82,7 @@ impl Writer {
         Self { db, flush: None }
     }
 
-    /// Works until nobody can ask any more.
+    /// Serves operations until no caller is left.
     pub(super) fn serve(&mut self, queue: &Receiver<Box<dyn Operation>>) {
         while let Ok(first) = queue.recv() {
             let mut batch = vec![first];
@@ -98,7 +98,7 @@ impl Writer {
                 Err(error) if is_busy(&error) => {
                     tracing::warn!("the registry is locked by another process for long; waiting on");
                 }
-                // Whose fault it was is not known: each has its own try.
+                // The culprit is unknown, so each operation is retried alone.
                 Err(_) if batch.len() > 1 => {
                     return batch.into_iter().for_each(|operation| self.commit(vec![operation]));
                 }
@@ -125,7 +125,7 @@ impl Writer {
         for operation in batch {
             self.step("SAVEPOINT operation")?;
             let stands = operation.run(&self.db);
-            // A full disk or a failing one ends the whole transaction, and with it what came before.
+            // A full or failing disk ends the whole transaction, with all operations before this one.
             if self.db.is_autocommit() {
                 return Err(rusqlite::Error::StatementChangedRows(0));
             }
@@ -137,12 +137,12 @@ impl Writer {
         Ok(())
     }
 
-    /// A statement that stands around others: it is understood once.
+    /// Runs a statement that stands around others; it is prepared once.
     fn step(&self, sql: &str) -> rusqlite::Result<()> {
         self.db.prepare_cached(sql)?.execute([]).map(drop)
     }
 
-    /// The setting is the connection's and cannot be changed inside of a transaction.
+    /// Sets the destination. It belongs to the connection and cannot be changed inside a transaction.
     fn flush_to(&mut self, flush: Flush) -> rusqlite::Result<()> {
         if self.flush == Some(flush) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The events that a keeper's journal holds: each signal with its target and proof, and each process that outlived the
+//! The events in a keeper's journal: each signal with its target and proof, and each process that outlived the
 //! command. The journal is read again and again, so each event says which entry it came from.
 
 use super::{NAMED, kind, of_run};
@@ -10,12 +10,12 @@ use tenure_core::journal::{Entry, What};
 /// Maximum number of `run-signalled` events of one run. A bomb takes thousands of signals, and nobody reads them.
 pub(crate) const MOST_SIGNALS: u64 = 50;
 
-/// How much of a run's journal was told before.
+/// The part of a run's journal that was told before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ToldOfJournal {
-    /// The place of the next entry that was not told.
+    /// The index of the next entry to tell.
     pub(crate) next: u64,
-    /// How many `run-signalled` events there are, with the one that says that there are more.
+    /// The number of `run-signalled` events, including the one that says that there are more.
     pub(crate) signals: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn events(run: &RunRow, journal: &[Entry], told: &ToldOfJournal) -> V
     events
 }
 
-/// A signal's detail, if it is the `nth` of its run; the one after the last that is told says that there are more.
+/// Returns a signal's detail, if it is the `nth` of its run; the one after the last says that there are more.
 fn signal(what: &What, nth: u64) -> Option<Value> {
     match what {
         _ if nth > MOST_SIGNALS + 1 => None,
@@ -72,7 +72,7 @@ fn signal(what: &What, nth: u64) -> Option<Value> {
     }
 }
 
-/// One detail for each process that is named, and one for the number of the others.
+/// Returns one detail per named process, and one for the number of the others.
 fn escaped(which: &str, processes: &[ProcessNote], count: usize) -> Vec<Value> {
     let named = &processes[..processes.len().min(NAMED)];
     let mut details: Vec<Value> = named

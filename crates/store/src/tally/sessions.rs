@@ -1,5 +1,5 @@
-//! What each change of a session is told as. What was said is not told: it stands in the transcript, for those who may
-//! read it.
+//! The events of each change of a session. They never contain messages or answers: those are in the transcript, for
+//! readers who may see it.
 
 use super::{kind, without_nulls};
 use crate::rows::NewEvent;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tenure_core::ids::InstanceId;
 use tenure_core::session::{SessionKey, SessionRow};
 
-/// A session was made, or taken in.
+/// Makes the event of a created or imported session.
 pub(crate) fn created(row: &SessionRow, label: Option<&str>) -> NewEvent {
     let detail = json!({
         "agentId": row.agent,
@@ -24,25 +24,25 @@ pub(crate) fn created(row: &SessionRow, label: Option<&str>) -> NewEvent {
     of(&row.key, &row.instance, (kind::SESSION_CREATED, detail), row.created_at_ms)
 }
 
-/// What a session owns is being ended.
+/// Makes the event of a closing session.
 pub(crate) fn closing(row: &SessionRow, step: &Move, moved: &Moved) -> NewEvent {
     let detail = json!({ "reason": step.reason, "withdrawn": moved.withdrawn.len() });
     of(&row.key, &row.instance, (kind::SESSION_CLOSING, detail), step.at_ms)
 }
 
-/// A session is over.
+/// Makes the event of a closed session.
 pub(crate) fn closed(row: &SessionRow, step: &Move, turns: u64) -> NewEvent {
     let detail = json!({ "reason": step.reason, "turns": turns });
     of(&row.key, &row.instance, (kind::SESSION_CLOSED, detail), step.at_ms)
 }
 
-/// A session's record was removed.
+/// Makes the event of a removed session.
 pub(crate) fn removed(row: &SessionRow, at_ms: u64) -> NewEvent {
     let detail = json!({ "closedAtMs": row.closed_at_ms });
     of(&row.key, &row.instance, (kind::SESSION_REMOVED, detail), at_ms)
 }
 
-/// A turn began.
+/// Makes the event of a turn that began.
 pub(crate) fn turn_started(turn: &Turn) -> NewEvent {
     let asked = &turn.asked;
     let detail = json!({
@@ -54,7 +54,7 @@ pub(crate) fn turn_started(turn: &Turn) -> NewEvent {
     of(&asked.session, &turn.instance, (kind::TURN_STARTED, detail), turn.began_at_ms)
 }
 
-/// A turn ended.
+/// Makes the event of a turn that ended.
 pub(crate) fn turn_ended(turn: &Turn, at_ms: u64) -> NewEvent {
     let detail = json!({
         "turnId": turn.asked.id,
@@ -66,7 +66,7 @@ pub(crate) fn turn_ended(turn: &Turn, at_ms: u64) -> NewEvent {
     NewEvent { run_id: turn.run.clone(), ..event }
 }
 
-/// A message waits.
+/// Makes the event of a queued message.
 pub(crate) fn message_queued(row: &SessionRow, asked: &NewTurn, before: u64) -> NewEvent {
     let detail = json!({
         "turnId": asked.id,
@@ -77,7 +77,7 @@ pub(crate) fn message_queued(row: &SessionRow, asked: &NewTurn, before: u64) -> 
     of(&row.key, &row.instance, (kind::MESSAGE_QUEUED, detail), asked.sent_at_ms)
 }
 
-/// A message will not become a turn.
+/// Makes the event of a withdrawn message.
 pub(crate) fn message_withdrawn(
     row: &SessionRow,
     message: &tenure_core::ids::TurnId,

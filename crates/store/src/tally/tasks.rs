@@ -1,5 +1,5 @@
-//! What each change of a task is told as. What was printed or said is not told: it stands in the task, for those who may
-//! see it.
+//! The events of each change of a task. They never contain output or answers: those are in the task, for readers
+//! who may see it.
 
 use super::{kind, without_nulls};
 use crate::rows::NewEvent;
@@ -9,7 +9,7 @@ use tenure_core::session::SessionKey;
 use tenure_core::task::{EventKind, TaskRow};
 use tenure_core::tools::tasks::TaskReset;
 
-/// Something happened to a task; `None` if it happens too often to be told.
+/// Makes the event of a change of a task; `None` if it is too frequent to be told.
 pub(crate) fn happened(row: &TaskRow, what: EventKind, at_ms: u64) -> Option<NewEvent> {
     let (kind, detail) = match what {
         EventKind::Created => (kind::TASK_CREATED, json!({ "kind": row.kind, "childSessionKey": row.child })),
@@ -23,17 +23,17 @@ pub(crate) fn happened(row: &TaskRow, what: EventKind, at_ms: u64) -> Option<New
     Some(of(row, kind, detail, at_ms))
 }
 
-/// It stands otherwise with the delivery of a task's end.
+/// Makes the event of a changed delivery status.
 pub(crate) fn delivery(row: &TaskRow, at_ms: u64) -> NewEvent {
     of(row, kind::TASK_DELIVERY, json!({ "deliveryStatus": row.delivery }), at_ms)
 }
 
-/// A task's record was removed.
+/// Makes the event of a removed task.
 pub(crate) fn removed(row: &TaskRow, at_ms: u64) -> NewEvent {
     of(row, kind::TASK_REMOVED, json!({ "endedAtMs": row.ended_at_ms }), at_ms)
 }
 
-/// All task state was discarded.
+/// Makes the event of a reset of all tasks.
 pub(crate) fn reset(reset: TaskReset, by: &InstanceId, at_ms: u64) -> NewEvent {
     let TaskReset { tasks, active, notices, .. } = reset;
     NewEvent {

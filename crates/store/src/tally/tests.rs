@@ -1,4 +1,4 @@
-//! Every change in every state.
+//! The effect of every change in every state.
 
 use super::journal::{MOST_SIGNALS, ToldOfJournal};
 use super::*;
@@ -131,7 +131,7 @@ fn a_bomb_makes_few_events_and_they_say_that_there_is_more() {
     assert_eq!(events.len(), most + 1);
     assert_eq!(events[most].detail["more"], true);
     assert!(events[..most].iter().all(|event| event.detail["proof"] == "adopted"));
-    // Read in pieces it comes to the same.
+    // A journal that is read in pieces gives the same events.
     let first = journal::events(&row, &entries[..=most], &ToldOfJournal::default());
     assert_eq!(first, events);
     let told = ToldOfJournal { next: MOST_SIGNALS + 1, signals: MOST_SIGNALS + 1 };

@@ -1,4 +1,4 @@
-//! What a person is asked, and what needs no asking.
+//! Requests for approval, and the allowlist.
 
 use crate::sample::{NOW, question, run_id, yes};
 use crate::store::on_every_store;
@@ -92,7 +92,7 @@ fn an_answer_after_the_time_does_not_stand_whether_it_was_closed_or_not() {
         assert_eq!(registry.expire_approvals(NOW + 200).await.unwrap(), []);
         let row = registry.approval(run_id(2)).await.unwrap().unwrap();
         assert_eq!((row.state, row.answered_at_ms), (ApprovalState::Expired, Some(NOW + 100)));
-        // Not even by a clock that went back.
+        // A clock that went back does not reopen it.
         assert!(!registry.answer(run_id(2), always(NOW)).await.unwrap());
         assert_eq!(registry.approvals(true, 9).await.unwrap(), []);
     });
@@ -167,7 +167,7 @@ fn the_same_entry_is_on_the_allowlist_once() {
         let first = allow(&one, &ls).await.unwrap();
         let second = allow(&other, &git).await.unwrap();
         assert_ne!(first, second);
-        // Whichever way round its keys were written.
+        // The order of the keys does not matter.
         let turned: Value = serde_json::from_str(r#"{"args":"status","program":"git"}"#).unwrap();
         let again = [allow(&one, &ls), allow(&other, &ls), allow(&other, &turned)];
         let mut ids = Vec::new();
@@ -176,7 +176,7 @@ fn the_same_entry_is_on_the_allowlist_once() {
         }
         assert_eq!(ids, [first, first, second]);
         assert_eq!(allowed(&one).await, [(first, ls.clone()), (second, git)]);
-        // An answer brings an entry that is there, and one that is not.
+        // An answer may bring an entry that exists, and a new one.
         one.ask_person(question(1, NOW + 9)).await.unwrap();
         let mut answer = yes(ApprovalState::AllowedAlways, NOW);
         answer.entries = vec![ls, json!({"program": "wc"})];
@@ -212,7 +212,7 @@ fn each_use_of_an_entry_is_counted() {
         for program in ["ls", "wc", "cat"] {
             ids.push(one.allow(json!({"program": program}), "me".into(), NOW).await.unwrap());
         }
-        // A line may use one entry twice; a time that went back is not the last.
+        // A line may use an entry twice; an earlier time does not replace the last one.
         one.used(vec![ids[0], ids[0], ids[1]], NOW + 7).await.unwrap();
         other.used(vec![ids[0], 4711], NOW + 3).await.unwrap();
         one.used(Vec::new(), NOW + 9).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tasks to put into a registry, and what is asked of them.
+//! Sample tasks for a registry, and queries about them.
 
 use crate::sample::{NOW, ending, hold, in_session, instance, run_id, started};
 use crate::talk::asked;
@@ -32,7 +32,7 @@ pub(crate) fn tracked_in(number: u64, session: &str) -> NewRun {
     NewRun { task: Some(task(number)), ..in_session(number, session) }
 }
 
-/// The same, told otherwise.
+/// The same with another notify policy.
 pub(crate) fn tracked_as(number: u64, session: &str, policy: NotifyPolicy) -> NewRun {
     NewRun { task: Some(NewTask { policy, ..task(number) }), ..in_session(number, session) }
 }
@@ -41,7 +41,7 @@ pub(crate) fn slack() -> Origin {
     Origin { channel: "slack".to_owned(), to: Some("#ops".to_owned()), thread: None }
 }
 
-/// A session that was asked for on a channel.
+/// A session that was created from a channel.
 pub(crate) fn on_slack(text: &str) -> NewSession {
     let mut new = asked(text);
     new.request.origin = Some(slack());
@@ -73,22 +73,22 @@ pub(crate) async fn row(registry: &Arc<dyn Registry>, number: u64) -> TaskRow {
     registry.task(Tracked::Task(task_id(number))).await.unwrap().unwrap()
 }
 
-/// Takes what is due on the channel for 30 ms.
+/// Claims the channel's due notices for 30 ms.
 pub(crate) async fn claimed(registry: &Arc<dyn Registry>, now_ms: u64) -> Vec<Claimed> {
     registry.claim_notices("slack".into(), instance(1), now_ms, now_ms + 30, 99).await.unwrap()
 }
 
-/// What the notices that are taken are for.
+/// Returns the keys of the claimed notices.
 pub(crate) fn keys(claimed: &[Claimed]) -> Vec<String> {
     claimed.iter().map(|it| it.claim.key.to_string()).collect()
 }
 
-/// The key of a task's notice.
+/// Returns the key of a task's notice.
 pub(crate) fn key_of(number: u64, purpose: &str) -> String {
     format!("task-{}-{purpose}", task_id(number))
 }
 
-/// The texts that wait for a session.
+/// Returns the keys of the notices that wait for a session.
 pub(crate) async fn waiting(registry: &Arc<dyn Registry>, session: &str) -> Vec<String> {
     let queued = registry.queued_notices(session.parse().unwrap(), 99).await.unwrap();
     queued.into_iter().map(|it| it.notice.key.to_string()).collect()

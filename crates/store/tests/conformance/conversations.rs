@@ -1,4 +1,5 @@
-//! What every registry promises of conversations: each step is whole, and the next daemon finds what is open.
+//! The promises of every registry about conversations: each step is atomic, and the next daemon finds the open
+//! parts.
 
 use crate::sample::{NOW, enrolled, in_session, instance, run_id};
 use crate::store::on_every_store;

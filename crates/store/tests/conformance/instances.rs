@@ -1,4 +1,4 @@
-//! Seats: enrolling, beating, losing a seat.
+//! Instances: enrolling, heartbeats, and being unseated.
 
 use crate::sample::{NOW, instance};
 use crate::store::on_every_store;
@@ -25,7 +25,7 @@ fn a_heartbeat_raises_the_number_and_moves_the_expiry() {
         let second = registry.beat(instance(1), first, NOW + 5).await.unwrap().unwrap();
         assert_eq!(second.incarnation, first.incarnation);
         assert!(second.number > first.number);
-        // The answer to a heartbeat may be lost: the next one with the old number still counts.
+        // The reply to a heartbeat may be lost: the next one with the old number still counts.
         let third = registry.beat(instance(1), first, NOW + 6).await.unwrap().unwrap();
         assert!(third.number > second.number);
         assert_eq!(registry.instances().await.unwrap()[0].expires_at_ms, NOW + 6);

@@ -1,11 +1,11 @@
-//! Leases: who may act on a run, and how it changes hands.
+//! Leases: the right to act on a run, and its transfer.
 
 use crate::sample::{NOW, ended, enrolled, hold, instance, new_run, run_id, started};
 use crate::store::{Store, block_on, on_every_store};
 use std::sync::{Arc, Barrier};
 use tenure_store::{Beat, Count, Failed, Hold, Registry, kind};
 
-/// Run 1 of instance 1, which has expired and was unseated; instance 2 is there.
+/// Run 1 of instance 1, which has expired and was unseated; instance 2 exists.
 async fn abandoned(registry: &Arc<dyn Registry>) -> Beat {
     let seen = registry.enrol(instance(1), String::new(), NOW).await.unwrap();
     registry.enrol(instance(2), String::new(), u64::MAX).await.unwrap();

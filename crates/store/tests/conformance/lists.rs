@@ -1,4 +1,4 @@
-//! Lists of runs, and finding one by the beginning of its id.
+//! Lists of runs, and lookups by a prefix of the id.
 
 use crate::sample::{
     NOW, create_ended, ending, enrolled, hold, ids, in_scope, in_session, leaving, listed, new_run, run_id,

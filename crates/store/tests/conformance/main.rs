@@ -1,6 +1,7 @@
-//! What every registry promises, asked through the trait alone (`instances`, `leases`, `runs`, `lists`,
+//! The promises of every registry, tested through the trait alone (`instances`, `leases`, `runs`, `lists`,
 //! `retention`, `events`, `tools`, `approvals`, `sessions`, `session_runs`, `session_removal`, `turns`,
-//! `visibility`, `tasks`, `task_turns`, `task_lists`, `outbox`, `sweep`, `conversations`, `model`), and what the embedded one promises besides (`sqlite`).
+//! `visibility`, `tasks`, `task_turns`, `task_lists`, `outbox`, `sweep`, `conversations`, `model`), and the
+//! additional ones of the embedded one (`sqlite`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

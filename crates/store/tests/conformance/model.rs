@@ -1,5 +1,5 @@
-//! The registry against a simple model of it: random operations, the same answers. A failure names its seed;
-//! `TENURE_SEED` runs that one again.
+//! The registry compared with a simple model: random operations must have the same results. A failure names its
+//! seed; `TENURE_SEED` repeats it.
 
 mod twin;
 
@@ -12,7 +12,7 @@ use twin::Twin;
 
 const SEEDS: u64 = 6;
 const STEPS: u64 = 200;
-/// Few, so that operations meet.
+/// Few runs, so that operations interact.
 const RUNS: u64 = 24;
 const STATES: [State; 4] = [State::Starting, State::Running, State::Exiting, State::Exited];
 
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// One registry, its twin, and the dice that move both.
+/// A registry, its twin, and the dice that choose operations for both.
 struct Game {
     registry: Arc<dyn Registry>,
     twin: Twin,
@@ -54,7 +54,7 @@ impl Game {
         Self { registry, twin: Twin::default(), dice: Dice(seed), unseated }
     }
 
-    /// Mostly the true one.
+    /// Returns a hold, mostly the true one.
     fn hold(&mut self, run: u64) -> Hold {
         let known = self.twin.hold(run).unwrap_or(hold(1));
         match self.dice.below(6) {
@@ -77,10 +77,11 @@ impl Game {
         match self.dice.below(12) {
             0..=3 => {
                 let mut new = new_run(run);
-                // Several of the same moment, so that ids decide the order.
+                // Several runs of the same moment, so that ids decide the order.
                 new.ticket.created_at_ms = NOW + self.dice.below(6);
-                new.ticket.scope = self.dice.maybe(&["s".to_owned(), "t".to_owned()]);
-                new.ticket.session_id = self.dice.maybe(&["agent:a:1".to_owned(), "agent:b:1".to_owned()]);
+                new.ticket.options.scope = self.dice.maybe(&["s".to_owned(), "t".to_owned()]);
+                new.ticket.options.session_id =
+                    self.dice.maybe(&["agent:a:1".to_owned(), "agent:b:1".to_owned()]);
                 let expected = self.twin.create(run, &new);
                 assert_eq!(self.registry.create(new).await.map_err(drop_text), expected, "create {run}");
             }
@@ -146,7 +147,7 @@ impl Game {
     }
 }
 
-/// The words of a failure are the store's own.
+/// Reduces a failure to its meaning, since the words are the store's own.
 fn drop_text(failed: tenure_store::Failed) -> Option<tenure_core::ids::RunId> {
     match failed {
         tenure_store::Failed::ScopeTaken { holder, .. } => Some(holder),
@@ -155,7 +156,7 @@ fn drop_text(failed: tenure_store::Failed) -> Option<tenure_core::ids::RunId> {
     }
 }
 
-/// Says which game was on when it failed.
+/// Prints the seed of a failed game.
 struct Played(u64);
 
 impl Drop for Played {
@@ -183,7 +184,7 @@ fn a_registry_answers_as_a_simple_model_of_it_does() {
             }
             game.compare().await;
             let told = game.registry.events(0, None, usize::MAX).await.unwrap().len();
-            // Two came to life and one lost its seat before the game began.
+            // Before the game, two instances enrolled and one was unseated.
             assert_eq!(told, game.twin.events + 3);
             assert_eq!(game.registry.check().await.unwrap(), None);
         });

@@ -1,4 +1,4 @@
-//! Notices on their way: taken by one at a time, tried again, given up, withdrawn, and never told twice.
+//! Notices in delivery: claimed by one daemon at a time, retried, given up, withdrawn, and never told twice.
 
 use crate::chores::{
     begun, claimed, exit, key_of, keys, lived, on_slack, row, task_id, tracked_as, tracked_in, waiting,
@@ -61,7 +61,7 @@ fn a_notice_that_was_left_is_tried_again_under_its_key_and_the_late_one_has_no_s
         assert!(!registry.settle_notice(first[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
         assert!(!registry.renew_notice(first[0].claim.clone(), NOW + 999).await.unwrap());
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::Pending);
-        // After a start, one's own are free at once.
+        // After a start, the instance's own claims are free at once.
         assert!(claimed(&registry, NOW + 40).await.is_empty());
         assert_eq!(registry.release_notices(instance(2), NOW + 40).await.unwrap(), 0);
         assert_eq!(registry.release_notices(instance(1), NOW + 40).await.unwrap(), 1);
@@ -92,7 +92,7 @@ fn what_failed_is_tried_again_when_it_is_due_and_goes_to_the_queue_when_it_is_gi
         let shown = registry.task_notices(task_id(1)).await.unwrap();
         assert_eq!((shown.len(), shown[0].state.as_str(), shown[0].attempts), (1, "queued", 2));
         assert_eq!((shown[0].channel.as_deref(), shown[0].settled_at_ms), (Some("slack"), Some(NOW + 501)));
-        // Whoever wants it on its channel all the same can have that, until it is taken.
+        // An operator can still send it to its channel, until it is taken.
         assert_eq!(registry.retry_notices(task_id(1), NOW + 502).await.unwrap(), 1);
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::Pending);
         let third = claimed(&registry, NOW + 502).await;
@@ -138,7 +138,7 @@ fn an_owner_who_saw_the_end_is_not_told_it() {
         assert!(registry.record(run_id(1), hold(1), exit(1, 0), NOW).await.unwrap());
         assert!(seen(1).await && !seen(1).await);
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::Delivered);
-        // What waits in the queue is withdrawn, too; what is on its way is not tried again.
+        // A queued notice is withdrawn too; one in delivery is not retried.
         lived(&registry, tracked_in(2, "q"), 0).await;
         assert!(seen(2).await);
         assert_eq!(waiting(&registry, "q").await, [""; 0]);
@@ -166,7 +166,7 @@ fn changes_are_told_in_order_and_the_latest_stands_for_those_before_it() {
         assert!(started[0].notice.text.ends_with("has started."));
         assert!(note("one", NOW + 1_000).await, "too soon to be told");
         assert!(note("two", NOW + 15_000).await && note("three", NOW + 30_000).await);
-        // The first is on its way again; nothing overtakes it.
+        // The first is in delivery again; no other overtakes it.
         let first = claimed(&registry, NOW + 30_000).await;
         assert_eq!(keys(&first), [key_of(1, "change-1")]);
         assert!(
@@ -227,7 +227,7 @@ fn what_waits_for_its_next_try_is_tried_at_once_if_somebody_wants_that() {
     });
 }
 
-/// What is on its way is not called back, but it is the last that is heard.
+/// A notice in delivery is not called back, but it is the last one.
 #[test]
 fn whoever_asks_for_silence_meanwhile_is_not_tried_again() {
     on_every_store(async |store| {

@@ -1,4 +1,4 @@
-//! Which runs that have ended are to go.
+//! The ended runs that exceed the retention.
 
 use crate::sample::{NOW, create_ended, ending, enrolled, hold, ids, instance, new_run, run_id};
 use crate::store::on_every_store;
@@ -9,7 +9,7 @@ use tenure_store::{Change, Registry, Retention};
 
 const ALL: Retention = Retention { age_ms: u64::MAX, count: u64::MAX, bytes: u64::MAX };
 
-/// Runs 1 to 5 ended at `NOW` + their number, with ten bytes each; run 6 lives.
+/// Runs 1 to 5 ended at `NOW` + their number, with ten bytes each; run 6 is live.
 async fn five(registry: &Arc<dyn Registry>) {
     enrolled(registry).await;
     for number in [3, 1, 5, 2, 4] {

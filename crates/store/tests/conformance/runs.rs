@@ -16,7 +16,7 @@ fn a_run_is_known_as_it_was_asked_for() {
         let registry = store.open();
         enrolled(&registry).await;
         let mut asked = new_run(1);
-        asked.ticket.session_id = Some("agent:main:ö \"1\"".into());
+        asked.ticket.options.session_id = Some("agent:main:ö \"1\"".into());
         registry.create(asked.clone()).await.unwrap();
         let row = registry.run(run_id(1)).await.unwrap().unwrap();
         assert_eq!(

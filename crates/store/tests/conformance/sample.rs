@@ -1,4 +1,4 @@
-//! Runs to put into a registry. They are made from the first records ever shipped.
+//! Sample runs for a registry, made from the first records ever shipped.
 
 use serde_json::json;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) fn hold(number: u8) -> Hold {
     Hold { instance: instance(number), epoch: 1 }
 }
 
-/// A run of instance 1 that was asked for at `NOW + number`.
+/// A run of instance 1 that was requested at `NOW + number`.
 pub(crate) fn new_run(number: u64) -> NewRun {
     let mut ticket: Ticket = record::decode(include_bytes!("../../../core/fixtures/ticket-v1")).unwrap();
     ticket.run_id = run_id(number);
@@ -48,13 +48,13 @@ pub(crate) fn new_run(number: u64) -> NewRun {
 
 pub(crate) fn in_session(number: u64, session: &str) -> NewRun {
     let mut run = new_run(number);
-    run.ticket.session_id = Some(session.to_owned());
+    run.ticket.options.session_id = Some(session.to_owned());
     run
 }
 
 pub(crate) fn in_scope(number: u64, scope: &str) -> NewRun {
     let mut run = new_run(number);
-    run.ticket.scope = Some(scope.to_owned());
+    run.ticket.options.scope = Some(scope.to_owned());
     run
 }
 
@@ -95,7 +95,7 @@ pub(crate) async fn create_ended(registry: &Arc<dyn Registry>, run: NewRun, endi
     assert!(registry.record(id, hold(1), Change::Ended(Box::new(ending)), NOW).await.unwrap());
 }
 
-/// The numbers of the runs of every page of a list, read page by page.
+/// Returns the ids of every page of a list, read page by page.
 pub(crate) async fn listed(registry: &Arc<dyn Registry>, query: Query) -> Vec<RunId> {
     let mut query = query;
     let mut found = Vec::new();
@@ -110,12 +110,12 @@ pub(crate) async fn listed(registry: &Arc<dyn Registry>, query: Query) -> Vec<Ru
     }
 }
 
-/// The ids of these runs.
+/// Returns the ids of these runs.
 pub(crate) fn ids(numbers: &[u64]) -> Vec<RunId> {
     numbers.iter().map(|&number| run_id(number)).collect()
 }
 
-/// A question of instance 1 that was asked at `NOW + number`.
+/// A request of instance 1 for approval, made at `NOW + number`.
 pub(crate) fn question(number: u64, expires_at_ms: u64) -> NewApproval {
     NewApproval {
         id: run_id(number),
@@ -127,13 +127,13 @@ pub(crate) fn question(number: u64, expires_at_ms: u64) -> NewApproval {
     }
 }
 
-/// An answer of a person.
+/// An answer by a person.
 pub(crate) fn yes(state: ApprovalState, at_ms: u64) -> NewAnswer {
     let (by, asked) = ("a person".to_owned(), json!({"kept": true}));
     NewAnswer { state, at_ms, by, asked, entries: Vec::new() }
 }
 
-/// That the end of a run is told.
+/// The event that tells the end of a run.
 pub(crate) fn told(number: u64) -> NewEvent {
     NewEvent {
         at_ms: NOW + number,

@@ -1,4 +1,4 @@
-//! Sessions that are forgotten, those that stay, and those whose end is not done yet.
+//! Sessions that are removed, those that stay, and those that are still closing.
 
 use crate::sample::{NOW, enrolled, in_session, instance, run_id};
 use crate::store::on_every_store;
@@ -49,7 +49,7 @@ fn what_is_not_closed_is_not_forgotten() {
     });
 }
 
-/// Otherwise the next session with that key would be given what it never had.
+/// Otherwise the next session with that key would inherit the open one.
 #[test]
 fn a_session_stays_as_long_as_anything_below_it_is_open() {
     on_every_store(async |store| {

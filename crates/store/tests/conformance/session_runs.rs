@@ -1,4 +1,4 @@
-//! The sessions that runs belong to: every one has a row, whoever names it first.
+//! The sessions of runs: every one has a row, whoever names it first.
 
 use crate::sample::{NOW, enrolled, in_session, instance, new_run, run_id};
 use crate::store::{Store, on_every_store};
@@ -13,7 +13,7 @@ async fn ready(store: &Store) -> Arc<dyn Registry> {
     registry
 }
 
-/// A run whose session is to be below another, if it is made.
+/// A run whose session gets this parent, if it is created.
 fn made_below(number: u64, session: &str, parent: &str) -> NewRun {
     NewRun { session_parent: Some(key(parent)), ..in_session(number, session) }
 }
@@ -167,7 +167,7 @@ fn an_old_ticket_that_names_no_key_of_a_session_is_recorded_without_one() {
         for (number, odd) in (1..).zip(["/etc/passwd", "agent:", "a\nb", "", " a "]) {
             registry.create(in_session(number, odd)).await.unwrap();
             let row = registry.run(run_id(number)).await.unwrap().unwrap();
-            assert_eq!(row.ticket.session_id.as_deref(), Some(odd));
+            assert_eq!(row.ticket.options.session_id.as_deref(), Some(odd));
         }
         assert_eq!(registry.sessions(crate::sessions::query()).await.unwrap().sessions, []);
     });

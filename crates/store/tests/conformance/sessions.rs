@@ -1,4 +1,4 @@
-//! Sessions: making them, finding them, and their end.
+//! Sessions: creating, finding and closing them.
 
 use crate::sample::{NOW, instance};
 use crate::store::on_every_store;
@@ -131,7 +131,7 @@ fn lists_go_from_the_newest_to_the_oldest_and_by_what_is_asked_for() {
         ];
         for (at, (name, kind)) in (0..).zip(made) {
             let mut new = if name == "cli:2" { below("cli:1", name) } else { asked(name) };
-            // Two of the same moment.
+            // Two sessions of the same moment.
             (new.request.kind, new.request.now_ms) = (kind, NOW + at / 2);
             new.request.backend = if at == 0 { Backend::Acp } else { Backend::Cli };
             registry.spawn_session(new).await.unwrap();

@@ -1,6 +1,6 @@
-//! What the embedded registry promises besides: about its file (`file`, `shapes`, `disk`), processes that share it
-//! (`sharing`), processes that die (`crash`), and its speed (`figures`, `session_figures` and `task_figures`,
-//! by hand).
+//! The additional promises of the embedded registry: about its file (`file`, `shapes`, `disk`), processes that
+//! share it (`sharing`), processes that die (`crash`), and its speed (`figures`, `session_figures` and
+//! `task_figures`, by hand).
 
 mod crash;
 mod disk;

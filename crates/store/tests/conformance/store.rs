@@ -1,4 +1,4 @@
-//! The stores that the conformance tests run against. Another registry joins by one more entry in `every`.
+//! The stores that the conformance tests run against. Another registry is added as an entry in `every`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use tempfile::TempDir;
 use tenure_store::Registry;
 use tenure_store::sqlite::Sqlite;
 
-/// One empty registry, which can be opened as often as there are daemons.
+/// An empty registry, which can be opened several times, as by several daemons.
 pub(crate) struct Store {
     open: Box<dyn Fn() -> Arc<dyn Registry>>,
     directory: TempDir,
 }
 
 impl Store {
-    /// A handle of its own, as another daemon would have.
+    /// Opens a handle of its own, as another daemon would have.
     pub(crate) fn open(&self) -> Arc<dyn Registry> {
         (self.open)()
     }
@@ -24,7 +24,7 @@ impl Store {
         Self { open: Box::new(move || Arc::new(Sqlite::open(&path).unwrap())), directory }
     }
 
-    /// A path in the store's directory.
+    /// Returns a path in the store's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

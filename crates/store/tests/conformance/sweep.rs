@@ -1,4 +1,4 @@
-//! Maintenance: what nothing is behind is lost, what was kept for long enough goes, what is wrong is found.
+//! Maintenance: tasks without backing are lost, old ones are removed, problems are found.
 
 use crate::chores::{
     begun, claimed, exit, key_of, keys, lived, on_slack, row, task, task_id, tracked_in, waiting,
@@ -45,7 +45,7 @@ fn a_turn_that_nobody_carries_out_any_more_is_lost_and_its_late_end_corrects_tha
         for number in [2, 3] {
             assert!(!row(&registry, number).await.status.is_terminal(), "{number}: its daemon lives");
         }
-        // Whoever was only away comes back and says how it ended.
+        // The worker was only away, comes back and reports the end.
         assert!(registry.end_turn(turn_id(1), end(Outcome::Done)).await.unwrap());
         let corrected = row(&registry, 1).await;
         assert_eq!((corrected.status, corrected.delivery), (Status::Succeeded, DeliveryStatus::Pending));

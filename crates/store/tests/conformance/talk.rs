@@ -1,4 +1,4 @@
-//! Sessions to put into a registry, and what is said in them.
+//! Sample sessions for a registry, and messages to them.
 
 use crate::sample::{NOW, instance};
 use std::sync::Arc;
@@ -40,14 +40,14 @@ pub(crate) fn asked(text: &str) -> NewSession {
     NewSession { request, parent: None, limits: SpawnLimits { depth: 99, children: 99 }, label: None }
 }
 
-/// One that its parent spawned.
+/// A session that its parent spawned.
 pub(crate) fn below(parent: &str, text: &str) -> NewSession {
     let mut new = asked(text);
     new.request.by = Some(key(parent));
     NewSession { parent: Some(key(parent)), ..new }
 }
 
-/// Makes sessions that nobody spawned.
+/// Creates sessions that nobody spawned.
 pub(crate) async fn spawned(registry: &Arc<dyn Registry>, keys: &[&str]) {
     for key in keys {
         registry.spawn_session(asked(key)).await.unwrap();
@@ -62,7 +62,7 @@ pub(crate) async fn state(registry: &Arc<dyn Registry>, text: &str) -> SessionSt
     session(registry, text).await.row.state
 }
 
-/// Something said to a session.
+/// A message to a session.
 pub(crate) fn say(number: u64, session: &str) -> NewTurn {
     NewTurn {
         id: turn_id(number),
@@ -101,7 +101,7 @@ pub(crate) async fn close(registry: &Arc<dyn Registry>, text: &str, at_ms: u64) 
     }
 }
 
-/// The rows of every page of a list, read page by page.
+/// Returns the rows of every page of a list, read page by page.
 pub(crate) async fn listed(registry: &Arc<dyn Registry>, mut query: SessionQuery) -> Vec<SessionRow> {
     let mut found = Vec::new();
     loop {
@@ -115,7 +115,7 @@ pub(crate) async fn listed(registry: &Arc<dyn Registry>, mut query: SessionQuery
     }
 }
 
-/// What was told of sessions: the kinds, in their order.
+/// Returns the kinds of the events of a session, in their order.
 pub(crate) async fn told(registry: &Arc<dyn Registry>, session: &str) -> Vec<String> {
     let events = registry.events(0, None, usize::MAX >> 1).await.unwrap();
     let of = events.into_iter().filter(|row| row.event.session.as_deref() == Some(session));

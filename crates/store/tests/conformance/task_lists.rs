@@ -1,4 +1,4 @@
-//! Lists of tasks, and how one is found.
+//! Lists of tasks, and lookups of one.
 
 use crate::chores::{begun, lived, row, task, task_id, tracked_in};
 use crate::sample::{NOW, enrolled, in_session, instance, run_id};
@@ -9,7 +9,7 @@ use tenure_core::ids::TaskId;
 use tenure_core::task::{Kind, Status};
 use tenure_store::{Found, NewRun, Outcome, Registry, TaskQuery};
 
-/// The tasks of every page of a list, read page by page.
+/// Returns the tasks of every page of a list, read page by page.
 async fn listed(registry: &Arc<dyn Registry>, mut query: TaskQuery) -> Vec<TaskId> {
     query.limit = 3;
     let mut found = Vec::new();
@@ -24,8 +24,8 @@ async fn listed(registry: &Arc<dyn Registry>, mut query: TaskQuery) -> Vec<TaskI
     }
 }
 
-/// Runs 1 to 4 of `a`, of which 1 and 2 are over, 3 runs and 4 waits; runs 5 to 9 of `b`, over; turns 10 to 12 of `a`'s
-/// child `c`, the last of which waits.
+/// Runs 1 to 4 of `a`, of which 1 and 2 have ended, 3 is running and 4 is queued; runs 5 to 9 of `b`, ended; turns
+/// 10 to 12 of `a`'s child `c`, the last of which is queued.
 async fn world(registry: &Arc<dyn Registry>) {
     enrolled(registry).await;
     lived(registry, tracked_in(1, "a"), 0).await;

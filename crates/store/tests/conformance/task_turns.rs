@@ -1,4 +1,4 @@
-//! Tasks of turns: they wait, begin and end with what is said to a session.
+//! Tasks of turns: they are queued, begin and end with the messages to a session.
 
 use crate::chores::{claimed, key_of, keys, on_slack, row, task, task_id, waiting};
 use crate::sample::{NOW, ended as exit_of, enrolled, hold, in_session, instance, run_id};
@@ -127,7 +127,7 @@ fn whoever_asked_is_told_rather_than_the_parent_and_a_child_in_the_background_re
         let registry = store.open();
         registry.spawn_session(on_slack("p")).await.unwrap();
         spawned(&registry, &["asker"]).await;
-        // The child has a channel of its own, and is still its parent's only; so is what it owns.
+        // The child has a channel of its own, but talks to its parent only; so do its own children.
         let mut child = below("p", "c");
         child.request.origin = Some(crate::chores::slack());
         registry.spawn_session(child).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tasks of runs: made, begun and ended with what they track.
+//! Tasks of runs: created, begun and ended with the work that they track.
 
 use crate::chores::{
     begun, claimed, exit, key_of, keys, lived, on_slack, row, slack, task, task_id, tracked_as, tracked_in,
@@ -15,7 +15,7 @@ use tenure_core::session::Interaction;
 use tenure_core::task::text::LABEL_CHARS;
 use tenure_core::task::{DeliveryStatus, EventKind, Kind, NotifyPolicy, Status};
 use tenure_core::tools::Notify;
-use tenure_store::{CancelAsked, Change, NewRun, NewTask, Notice, Tracked, kind};
+use tenure_store::{CancelAsked, Change, NewRun, NewTask, Tracked, kind};
 
 #[test]
 fn a_run_and_its_task_begin_and_end_together() {
@@ -71,7 +71,7 @@ fn what_is_tracked_is_tracked_once() {
         assert_eq!(row(&registry, 1).await.run, Some(run_id(1)));
         registry.create(NewRun { exec: Some(Notify::Always), ..in_session(4, "a") }).await.unwrap();
         for id in [4, 5] {
-            registry.go_background(run_id(4), Some(task(id))).await.unwrap();
+            registry.go_background(run_id(4), task(id)).await.unwrap();
         }
         assert_eq!(row(&registry, 4).await.run, Some(run_id(4)));
         assert_eq!(registry.task(Tracked::Task(task_id(5))).await.unwrap(), None);
@@ -135,26 +135,23 @@ fn a_command_that_goes_to_the_background_has_a_task_from_then_on() {
         for number in 1..=3 {
             begun(&registry, exec(number)).await;
         }
-        registry.go_background(run_id(1), Some(quiet(1))).await.unwrap();
+        registry.go_background(run_id(1), quiet(1)).await.unwrap();
         let made = row(&registry, 1).await;
         assert_eq!((made.status, made.created_at_ms), (Status::Running, NOW + 1));
         assert!(registry.record(run_id(1), hold(1), exit(1, 0), NOW).await.unwrap());
         assert_eq!(row(&registry, 1).await.delivery, DeliveryStatus::SessionQueued);
-        // It may have ended meanwhile.
+        // The run may have ended meanwhile.
         assert!(registry.record(run_id(2), hold(1), exit(2, 1), NOW).await.unwrap());
-        registry.go_background(run_id(2), Some(quiet(2))).await.unwrap();
+        registry.go_background(run_id(2), quiet(2)).await.unwrap();
         assert_eq!(row(&registry, 2).await.status, Status::Failed);
         assert_eq!(waiting(&registry, "a").await, [1, 2].map(|number| key_of(number, "terminal")));
-        // One that is in the background already gets its task, too, and only one.
-        registry.go_background(run_id(3), None).await.unwrap();
-        registry.go_background(run_id(3), Some(quiet(3))).await.unwrap();
-        registry.go_background(run_id(3), Some(quiet(4))).await.unwrap();
+        // The run goes there once, and has one task.
+        registry.go_background(run_id(3), quiet(3)).await.unwrap();
+        registry.go_background(run_id(3), quiet(4)).await.unwrap();
         let tracks = registry.task(Tracked::Run(run_id(3))).await.unwrap().unwrap();
         assert_eq!((tracks.id, tracks.status), (task(3).id, Status::Running));
-        // Those who listen are owed the end all the same.
         for number in 1..=3 {
-            let exec = registry.exec_run(run_id(number)).await.unwrap().unwrap();
-            assert_eq!((exec.background, exec.notice), (true, Notice::Owed), "{number}");
+            assert!(registry.exec_run(run_id(number)).await.unwrap().unwrap().background, "{number}");
         }
     });
 }
@@ -286,7 +283,7 @@ fn a_task_without_a_label_is_called_as_its_run_or_by_the_command() {
         registry.create(NewRun { task: Some(nameless(1)), ..in_session(1, "a") }).await.unwrap();
         assert_eq!(row(&registry, 1).await.label.as_deref(), Some("web"));
         let mut run = NewRun { task: Some(nameless(2)), ..in_session(2, "a") };
-        run.ticket.label = None;
+        run.ticket.options.label = None;
         registry.create(run).await.unwrap();
         assert_eq!(row(&registry, 2).await.label.as_deref(), Some("npm test"));
         let long = NewTask { label: Some("x\n".repeat(1 << 19)), ..task(3) };

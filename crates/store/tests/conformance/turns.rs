@@ -1,4 +1,4 @@
-//! Turns and what waits to become one.
+//! Turns and queued messages.
 
 use crate::sample::{NOW, instance, run_id};
 use crate::store::on_every_store;
@@ -16,7 +16,7 @@ fn numbers(page: &TurnPage) -> Vec<u64> {
     page.turns.iter().map(|turn| turn.number).collect()
 }
 
-/// What waits for a session, by the numbers of the ids.
+/// Returns the queued messages of a session.
 async fn waiting(registry: &Arc<dyn Registry>, session: &str) -> Vec<String> {
     registry.messages(key(session)).await.unwrap().into_iter().map(|it| it.turn.message).collect()
 }
@@ -70,7 +70,7 @@ fn a_turn_ends_once_and_every_way_to_end_is_kept() {
             let (a, b) =
                 (one.end_turn(turn_id(number), end(outcome)), two.end_turn(turn_id(number), end(outcome)));
             assert!(a.await.unwrap() != b.await.unwrap());
-            // A late end of this turn is not the end of the next one.
+            // A late end of this turn must not end the next one.
             begun(&one, number + 50, "a").await;
             assert!(!two.end_turn(turn_id(number), end(Done)).await.unwrap());
             assert_eq!(one.turn(turn_id(number)).await.unwrap().unwrap().state, state);

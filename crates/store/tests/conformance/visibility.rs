@@ -1,4 +1,4 @@
-//! A list that is narrowed by its index and then decided row by row is the list of all that may be seen.
+//! A list that is narrowed by an index and then decided row by row equals the list of all that may be seen.
 
 use crate::sample::{NOW, instance};
 use crate::store::on_every_store;
@@ -27,7 +27,7 @@ impl Random {
 
 const NAMES: [&str; 4] = ["a", "ab", "b", "lab-1"];
 
-/// Sessions below each other, some of them without an agent, some of them with fields that name anybody.
+/// Creates sessions below each other, some without an agent, some with fields that name any session.
 fn forest(random: &mut Random, salt: u64) -> Vec<SessionRow> {
     let mut rows: Vec<SessionRow> = Vec::new();
     for n in 0..3 + random.below(12) {

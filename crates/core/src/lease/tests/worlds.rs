@@ -33,7 +33,7 @@ struct World {
     stolen: bool,
 }
 
-/// How far ahead of the owner's each observer's wall clock is.
+/// The lead of each observer's wall clock over the owner's.
 const AHEAD_MS: [u64; 2] = [HOUR_MS, 0];
 
 impl World {
@@ -69,7 +69,7 @@ impl World {
     }
 
     fn look(&mut self, who: usize) {
-        // What is decided on the memory of an earlier look must be as safe as what is decided on a fresh one.
+        // A decision on the memory of an earlier look must be as safe as one on a fresh look.
         self.steal(who);
         self.observers[who].see(&owner(), self.row, self.awake);
         self.steal(who);

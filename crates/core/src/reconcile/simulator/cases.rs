@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::ending::Cause;
-use crate::watch::{Do, Policy, Seen, Watch};
+use crate::spec::RunOptions;
+use crate::watch::{Do, Seen, Watch};
 use std::time::Duration;
 
 const TERM: Signal = Signal::TERM;
@@ -13,32 +14,25 @@ struct Expected<'a> {
     verdict: &'a str,
     signalled: &'a [(i32, Signal)],
     reason: Option<Reason>,
-    lease: LeaseState,
 }
 
-const LEFT: Expected<'static> =
-    Expected { verdict: "leave", signalled: &[], reason: None, lease: LeaseState::Open };
-const LOST: Expected<'static> = Expected {
-    verdict: "close-as-lost",
-    signalled: &[],
-    reason: Some(Reason::ReconciledStale),
-    lease: LeaseState::Lost,
-};
+const LEFT: Expected<'static> = Expected { verdict: "leave", signalled: &[], reason: None };
+const LOST: Expected<'static> =
+    Expected { verdict: "close-as-lost", signalled: &[], reason: Some(Reason::ReconciledStale) };
 
 fn ended(signalled: &[(i32, Signal)]) -> Expected<'_> {
-    let (reason, lease) = (Some(Reason::OwnerLost), LeaseState::Closed);
-    Expected { verdict: "end-tree", signalled, reason, lease }
+    Expected { verdict: "end-tree", signalled, reason: Some(Reason::OwnerLost) }
 }
 
 /// Reconciles twice: whatever was settled the first time stays as it is.
 fn check(name: &str, mut record: Record, mut machine: Machine, expected: &Expected) -> (Record, Machine) {
-    // Looks like the run, is nobody's: an editor on the adapter's file, in the last group that was free.
+    // Looks like the run, is nobody's: an editor on the adapter's file, in the last session that was free.
     machine.processes.push(process(99, &["vi", "/state/mine/wrap.mjs"]).below(1, 98));
     let verdict = record.reconcile(&mut machine);
     assert_eq!(verdict.name(), expected.verdict, "{name}: {verdict}");
     for _ in 0..2 {
         assert_eq!(machine.signalled, expected.signalled, "{name}");
-        assert_eq!((record.reason, record.lease_state), (expected.reason, expected.lease), "{name}");
+        assert_eq!(record.reason, expected.reason, "{name}");
         let _ = record.reconcile(&mut machine);
     }
     assert!(machine.find(99).is_some(), "{name}: a bystander was killed");
@@ -99,31 +93,31 @@ fn a_recorded_command_in_quotes_is_the_live_one_without_them() {
     let quoted = Lease::LegacyCommand { line: r#"node '/opt/my adapter/run.mjs' --note "it's""# };
     let other = Lease::LegacyCommand { line: "node /opt/my adapter/run.mjs --note its" };
     let machine = || Machine::new([live.clone()]);
-    check("quoted", Record::legacy(&live, quoted), machine(), &ended(&[(40, TERM)]));
+    check("quoted", Record::legacy(&live, quoted), machine(), &ended(&[(40, KILL)]));
     check("other words", Record::legacy(&live, other), machine(), &LEFT);
     let wrapper = Lease::LegacyWrapper { root: "/state/mine" };
-    check("wrapper", Record::legacy(&root(), wrapper), Machine::new([root()]), &ended(&[(40, TERM)]));
+    check("wrapper", Record::legacy(&root(), wrapper), Machine::new([root()]), &ended(&[(40, KILL)]));
 }
 
 #[test]
-fn a_grandchild_in_the_group_is_ended_when_its_parent_is_gone() {
+fn a_grandchild_in_the_session_is_ended_when_its_parent_is_gone() {
     let mut machine = Machine::new([root(), child(), grandchild()]);
     machine.exits(41);
-    let both = ended(&[(40, TERM), (42, TERM)]);
+    let both = ended(&[(40, KILL), (42, KILL)]);
     check("root alive", Record::of(&root(), LeaseView::Mine), machine.clone(), &both);
 
     machine.exits(40);
-    // The group's number is free again and a stranger has it: it no longer proves anything.
+    // The session's number is free again and a stranger has it: it no longer proves anything.
     machine.processes.push(process(43, &["make"]).below(1, 40));
-    let expected = Expected { signalled: &[(42, TERM)], ..LOST };
+    let expected = Expected { signalled: &[(42, KILL)], ..LOST };
     let (_, machine) = check("root gone", Record::of(&root(), LeaseView::Mine), machine, &expected);
-    assert!(machine.find(43).is_some(), "a stranger in a reused group was killed");
+    assert!(machine.find(43).is_some(), "a stranger in a reused session was killed");
 }
 
 #[test]
 fn a_tree_whose_owner_died_and_that_ignores_sigterm_is_killed_after_the_grace() {
     let mut machine = Machine::new([root().stubborn(), child().stubborn(), grandchild()]);
-    let policy = Policy::default();
+    let policy = RunOptions::default();
     let (orphan_grace, grace) = (policy.limits.orphan_grace, policy.limits.grace);
     let mut watch = Watch::new(policy);
     assert_eq!(watch.see(Seen::Started, Duration::ZERO), Do::Nothing);
@@ -132,21 +126,14 @@ fn a_tree_whose_owner_died_and_that_ignores_sigterm_is_killed_after_the_grace() 
     let mut rungs = Vec::new();
     while finished.is_none() {
         let at = watch.wake_at().expect("an owner's death has a deadline");
-        let members: Vec<Stranger> = machine.processes.iter().map(|it| it.seen.clone()).collect();
+        let members = machine.processes.clone();
         let signal = match watch.see(Seen::Tick, at) {
             Do::Term(_) => TERM,
             Do::Kill(_) => KILL,
             other => panic!("{other:?}"),
         };
         rungs.push((at, signal));
-        for pid in children_first(&members) {
-            let Evidence::Same(held) =
-                identity::judge(&machine.identity(pid), &machine.place(), &machine.sighting(pid))
-            else {
-                panic!("{pid} is not what it is");
-            };
-            machine.signal(&held, signal);
-        }
+        machine.signal_all(&members, signal);
         if machine.processes.is_empty() {
             match watch.see(Seen::Empty, at) {
                 Do::Finish(termination) => finished = Some(termination),
@@ -191,22 +178,19 @@ fn a_stale_lease_with_no_process_is_stolen_and_lost() {
 #[test]
 fn a_startup_orphan_is_ended_grandchild_child_and_root_in_this_order() {
     let machine = || Machine::new([root(), child(), grandchild()]);
-    let polite = [(42, TERM), (41, TERM), (40, TERM)];
+    let killed = [(42, KILL), (41, KILL), (40, KILL)];
     for view in [LeaseView::Mine, LeaseView::Expired] {
-        let (record, _) = check("orphan", Record::of(&root(), view.clone()), machine(), &ended(&polite));
+        let (record, _) = check("orphan", Record::of(&root(), view.clone()), machine(), &ended(&killed));
         assert_eq!(record.stolen, view == LeaseView::Expired);
     }
-    let stubborn = Machine::new([root(), child().stubborn(), grandchild()]);
-    let killed = [(42, TERM), (41, TERM), (40, TERM), (41, KILL)];
-    check("stubborn orphan", Record::of(&root(), LeaseView::Mine), stubborn, &ended(&killed));
 }
 
 #[test]
-fn an_escapee_in_a_group_of_its_own_is_ended_by_the_lease_that_it_carries() {
+fn an_escapee_in_a_session_of_its_own_is_ended_by_the_lease_that_it_carries() {
     let escapee = process(50, &["chrome"]).marked(1);
     let another_runs = process(51, &["chrome"]).marked(2);
     let machine = Machine::new([root(), escapee, another_runs]);
     let (_, machine) =
-        check("escapee", Record::of(&root(), LeaseView::Mine), machine, &ended(&[(40, TERM), (50, TERM)]));
+        check("escapee", Record::of(&root(), LeaseView::Mine), machine, &ended(&[(40, KILL), (50, KILL)]));
     assert!(machine.find(51).is_some(), "another run's process was killed");
 }

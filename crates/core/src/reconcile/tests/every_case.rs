@@ -6,14 +6,14 @@ use super::*;
 fn every_case(mut each: impl FnMut(&Case, &Verdict)) {
     let mut number = 0;
     for state in [State::Starting, State::Running, State::Exiting, State::Exited] {
-        for orphan in [Orphan::Terminate, Orphan::Keep] {
+        for (orphan, is_taken_over) in owners() {
             for us in [Standing::Holding, Standing::Unrenewed, Standing::Superseded] {
                 for lease in leases() {
                     for (ending, keeper) in product(&endings(), &keepers()) {
                         for (nursery, root) in product(&nurseries(), &roots()) {
                             for leftovers in leftovers() {
                                 let case = Case {
-                                    record: Recorded { state, orphan },
+                                    record: Recorded { state, orphan, is_taken_over },
                                     us,
                                     lease: lease.clone(),
                                     ending: ending.clone(),
@@ -31,11 +31,15 @@ fn every_case(mut each: impl FnMut(&Case, &Verdict)) {
             }
         }
     }
-    assert_eq!(number, 4 * 2 * 3 * 9 * 3 * 4 * 4 * 6 * 3);
+    assert_eq!(number, 4 * 3 * 3 * 9 * 3 * 4 * 4 * 6 * 3);
 }
 
 fn product<A: Clone, B: Clone>(some: &[A], others: &[B]) -> Vec<(A, B)> {
     some.iter().flat_map(|a| others.iter().map(|b| (a.clone(), b.clone()))).collect()
+}
+
+fn owners() -> [(Orphan, bool); 3] {
+    [(Orphan::Terminate, false), (Orphan::Terminate, true), (Orphan::Keep, true)]
 }
 
 fn leases() -> Vec<LeaseView> {
@@ -164,15 +168,16 @@ fn an_ending_is_written_by_us_only_where_nobody_else_can_and_none_is() {
 }
 
 #[test]
-fn a_keeper_that_answers_us_is_resumed_and_ended_only_for_an_expired_run_whose_policy_asks_it() {
+fn a_keeper_that_answers_is_asked_to_end_its_run_only_without_its_owner_and_if_the_policy_says_so() {
     every_case(|case, verdict| {
         let answers = case.keeper == KeeperEvidence::Answers;
-        if let Verdict::Resume { .. } | Verdict::EndByPolicy = verdict {
+        if let Verdict::Resume { .. } | Verdict::EndByPolicy { .. } = verdict {
             assert!(answers, "{case:?} → {verdict}");
         }
-        let due = case.lease == LeaseView::Expired && case.record.orphan == Orphan::Terminate;
-        assert!(*verdict != Verdict::EndByPolicy || due, "{case:?} → {verdict}");
-        if answers && case.lease == LeaseView::Mine && case.ending == EndingEvidence::Missing {
+        let lost_owner = case.lease == LeaseView::Expired || case.record.is_taken_over;
+        let due = lost_owner && case.record.orphan == Orphan::Terminate;
+        assert!(due || !matches!(verdict, Verdict::EndByPolicy { .. }), "{case:?} → {verdict}");
+        if answers && !due && case.lease == LeaseView::Mine && case.ending == EndingEvidence::Missing {
             let resumed = *verdict == Verdict::Resume { steal: false };
             assert!(resumed || !verdict.acts(), "{case:?} → {verdict}");
         }

@@ -16,9 +16,9 @@ fn what_another_holds_is_left_whatever_is_seen() {
 }
 
 #[test]
-fn ours_with_a_keeper_is_resumed_whatever_its_orphan_policy() {
+fn a_run_that_we_started_is_resumed_with_its_keeper_whatever_its_orphan_policy() {
     for orphan in [Orphan::Keep, Orphan::Terminate] {
-        let record = Recorded { orphan, state: State::Running };
+        let record = Recorded { orphan, ..case().record };
         let verdict = decide(&Case { record, keeper: KeeperEvidence::Answers, ..case() });
         assert_eq!(verdict, Verdict::Resume { steal: false });
     }
@@ -26,12 +26,24 @@ fn ours_with_a_keeper_is_resumed_whatever_its_orphan_policy() {
 
 #[test]
 fn an_expired_run_with_a_keeper_is_stolen_and_then_resumed_or_ended_as_its_policy_says() {
-    for (orphan, expected) in
-        [(Orphan::Keep, Verdict::Resume { steal: true }), (Orphan::Terminate, Verdict::EndByPolicy)]
-    {
-        let record = Recorded { orphan, state: State::Running };
+    for (orphan, expected) in [
+        (Orphan::Keep, Verdict::Resume { steal: true }),
+        (Orphan::Terminate, Verdict::EndByPolicy { steal: true }),
+    ] {
+        let record = Recorded { orphan, ..case().record };
         let keeper = KeeperEvidence::Answers;
         assert_eq!(decide(&Case { record, keeper, lease: LeaseView::Expired, ..case() }), expected);
+    }
+}
+
+#[test]
+fn a_run_that_was_taken_over_is_ended_as_its_policy_says_though_its_thief_died_before_it_said_so() {
+    for (orphan, expected) in [
+        (Orphan::Keep, Verdict::Resume { steal: false }),
+        (Orphan::Terminate, Verdict::EndByPolicy { steal: false }),
+    ] {
+        let record = Recorded { orphan, is_taken_over: true, ..case().record };
+        assert_eq!(decide(&Case { record, keeper: KeeperEvidence::Answers, ..case() }), expected);
     }
 }
 
@@ -180,12 +192,18 @@ fn a_verdict_tells_its_evidence_in_one_line() {
 fn a_root_is_judged_by_its_boot_before_its_pid() {
     let recorded = held().identity().clone();
     let here = recorded.place.clone();
+    let later = Place { boot_id: "c".into(), ..here.clone() };
     let found = Sighting::Found { start_time: 7, pidfs_inode: None };
-    assert_eq!(RootEvidence::of(None, &here, &found), RootEvidence::NoIdentity);
-    assert_eq!(RootEvidence::of(Some(&recorded), &here, &found), RootEvidence::Same(held()));
-    assert_eq!(RootEvidence::of(Some(&recorded), &here, &Sighting::NoSuchProcess), RootEvidence::Gone);
-    let later = Place { boot_id: "c".into(), ..here };
-    assert_eq!(RootEvidence::of(Some(&recorded), &later, &found), RootEvidence::Rebooted);
+    let of = |recorded, here: &Place, seen: &Sighting, is_alive| {
+        RootEvidence::of(recorded, here, |root| (identity::judge(root, here, seen), is_alive))
+    };
+    assert_eq!(of(None, &here, &found, true), RootEvidence::NoIdentity);
+    assert_eq!(of(Some(&recorded), &here, &found, true), RootEvidence::Same(held()));
+    assert_eq!(of(Some(&recorded), &here, &found, false), RootEvidence::Gone, "a zombie");
+    assert_eq!(of(Some(&recorded), &here, &Sighting::NoSuchProcess, false), RootEvidence::Gone);
+    assert_eq!(of(Some(&recorded), &later, &found, true), RootEvidence::Rebooted);
+    let denied = Sighting::Unreadable(denied());
+    assert!(matches!(of(Some(&recorded), &here, &denied, false), RootEvidence::Unreadable(_)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The fields of a record that are known, whatever else there is: conversations of megabytes are passed over.
+//! The known fields of a record. All others are skipped while parsing: there are conversations of megabytes.
 
 use super::read::BadLegacy;
 use serde::Deserialize;
@@ -7,15 +7,15 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a file holds.
+/// The content of a file.
 pub(super) enum Content {
-    /// One record.
+    /// A single record.
     One(Fields),
-    /// A list of them.
+    /// A list of records.
     Many(Vec<Fields>),
 }
 
-/// One record's known fields. A field that is `null` is not there.
+/// The known fields of one record. A field that is `null` counts as missing.
 #[derive(Debug)]
 pub(super) struct Fields(BTreeMap<&'static str, Value>);
 
@@ -140,7 +140,7 @@ impl Fields {
         self.value(name).is_some()
     }
 
-    /// A text that is not empty.
+    /// Returns a text that is not empty.
     pub(super) fn text(&self, name: &'static str) -> Result<Option<&str>, BadLegacy> {
         match self.value(name) {
             None => Ok(None),
@@ -149,7 +149,7 @@ impl Fields {
         }
     }
 
-    /// A text on one line, which people are shown or a program is handed.
+    /// Returns a text of one line, which people see or a program receives.
     pub(super) fn line(&self, name: &'static str) -> Result<Option<&str>, BadLegacy> {
         const BYTES: usize = 512;
         match self.text(name)? {
@@ -178,7 +178,7 @@ impl Fields {
         }
     }
 
-    /// A moment as a text, in Unix milliseconds.
+    /// Returns a time that is written as text, in Unix milliseconds.
     pub(super) fn moment(&self, name: &'static str) -> Result<Option<u64>, BadLegacy> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let moment = super::instant::unix_ms(text);
@@ -187,7 +187,7 @@ impl Fields {
             .ok_or_else(|| BadLegacy::NoMoment { field: name, text: text.chars().take(64).collect() })
     }
 
-    /// The words of a list that is not empty.
+    /// Returns the words of a list that is not empty.
     pub(super) fn words(&self, name: &'static str) -> Result<Option<Vec<String>>, BadLegacy> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let words = value.as_array().filter(|list| !list.is_empty()).and_then(|list| {

@@ -1,6 +1,6 @@
-//! Moments as records write them: `2026-02-03T04:05:06.789Z`, or with an offset.
+//! Times as records write them: `2026-02-03T04:05:06.789Z`, or with an offset.
 
-/// A moment in Unix milliseconds; `None` if the text is none, or is before 1970.
+/// Parses a time into Unix milliseconds; `None` if the text is not a time, or is before 1970.
 pub(super) fn unix_ms(text: &str) -> Option<u64> {
     let (date, time) = text.split_once(['T', 't', ' '])?;
     let zone_at = time.find(['Z', 'z', '+', '-'])?;
@@ -12,7 +12,7 @@ pub(super) fn unix_ms(text: &str) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day) {
         return None;
     }
-    // A leap second is the first of the next minute.
+    // A leap second counts as the first of the next minute.
     if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -20,7 +20,7 @@ pub(super) fn unix_ms(text: &str) -> Option<u64> {
     u64::try_from((seconds - offset(zone)?) * 1000 + millis).ok()
 }
 
-/// Numbers of exactly so many digits.
+/// Parses numbers with exactly so many digits.
 fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(between);
     let mut found = [0; 3];
@@ -34,7 +34,7 @@ fn whole(text: &str) -> Option<i64> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// The first three digits of a fraction, which has up to nine.
+/// Returns the first three digits of a fraction, which has up to nine.
 fn millis(fraction: &str) -> Option<i64> {
     if !(1..=9).contains(&fraction.len()) {
         return None;
@@ -42,7 +42,7 @@ fn millis(fraction: &str) -> Option<i64> {
     whole(&format!("{fraction:0<9}")).map(|nanos| nanos / 1_000_000)
 }
 
-/// Seconds east of Greenwich.
+/// Returns the seconds east of Greenwich.
 fn offset(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "z") {
         return Some(0);

@@ -1,5 +1,5 @@
-//! One file's records: acpx's own, and a plain form for everybody else's (`docs/import.md`). Nothing is guessed: what
-//! cannot be believed is told, and only that record is left out.
+//! Parses the records of one file: acpx's own form, and a plain form for all others (`docs/import.md`). Nothing is
+//! guessed: a record with an error is reported, and only that one is left out.
 
 use super::fields::{Content, Fields};
 use super::{LegacyCommand, LegacyRecord, LegacyRoot};
@@ -7,70 +7,70 @@ use crate::session::key::{AgentId, BadAgent, BadKey, SessionKey};
 use crate::session::words::{Backend, BadWord, Kind};
 use serde_json::Value;
 
-/// The only form of acpx's record that there has been.
+/// The only version of acpx's records so far.
 const ACPX: &str = "acpx.session.v1";
-/// What the names of generated wrappers end with.
+/// The ending of the names of generated wrappers.
 const WRAPPER: &str = "-acp-wrapper.mjs";
 
-/// Why a record is not taken in.
+/// The error because of which a record is not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLegacy {
-    /// No JSON, or none that could be a record.
+    /// The file is not JSON, or not JSON that could be a record.
     #[error("it is not understood: {0}")]
     NotUnderstood(String),
-    /// JSON about something else.
+    /// The JSON is about something else.
     #[error(
         "it is no session's record: it has neither acpx_record_id nor any of key, command, pid and resume"
     )]
     NoRecord,
-    /// A newer form, or somebody else's.
+    /// The record has a newer or foreign schema.
     #[error("its schema is {0:?}, and {ACPX} is the only one that is known: import it with a newer Tenure")]
     Schema(String),
-    /// A field of another type.
+    /// A field has another type.
     #[error("{field} is to be {wanted}, and is {found}")]
     WrongType {
-        /// Which.
+        /// The field.
         field: &'static str,
-        /// What it is to be.
+        /// The expected type.
         wanted: &'static str,
-        /// What it is.
+        /// The type found.
         found: &'static str,
     },
-    /// A field that is needed.
+    /// A required field is missing.
     #[error("it has no {0}")]
     Missing(&'static str),
-    /// A text of several lines, or too long a one.
+    /// A text has several lines, or is too long.
     #[error("{field} is to be one line of at most {most} bytes")]
     NotALine {
-        /// Which.
+        /// The field.
         field: &'static str,
-        /// How long it may be.
+        /// Its maximum length.
         most: usize,
     },
-    /// A text that is no moment.
+    /// A text is not a time.
     #[error("{field} is {text:?}: write a moment such as 2026-02-03T04:05:06.789Z")]
     NoMoment {
-        /// Which.
+        /// The field.
         field: &'static str,
-        /// Its beginning.
+        /// The beginning of the text.
         text: String,
     },
-    /// Two fields for one thing.
+    /// Two fields have the same meaning.
     #[error("it has both {0} and {1}: leave one out")]
     Both(&'static str, &'static str),
-    /// A number that is no process of a session.
+    /// The number cannot be the process of a session.
     #[error("pid {0} is no session's process")]
     Pid(u64),
-    /// A directory that depends on another.
+    /// The directory is relative.
     #[error("cwd is {0:?}: write an absolute path")]
     NotAbsolute(String),
-    /// No key, and none can be made of it.
+    /// There is no key, and none can be made.
     #[error("no session key can be made of it: {0}")]
     Key(#[from] BadKey),
-    /// An agent whose name cannot be one.
+    /// The agent's name is invalid.
     #[error(transparent)]
     Agent(#[from] BadAgent),
-    /// A kind that is none.
+    /// The kind is unknown.
     #[error(transparent)]
     Kind(#[from] BadWord),
 }
@@ -90,7 +90,8 @@ impl BadLegacy {
     }
 }
 
-/// The records of a file. `stem` is the file's name without its ending: what has no key is called by it.
+/// Parses the records of a file. `stem` is the file's name without its ending: a record without a key is called by
+/// it.
 pub fn read(stem: &str, bytes: &[u8]) -> Result<Vec<Result<LegacyRecord, BadLegacy>>, BadLegacy> {
     let content: Content =
         serde_json::from_slice(bytes).map_err(|error| BadLegacy::NotUnderstood(error.to_string()))?;
@@ -144,7 +145,8 @@ fn acpx(fields: &Fields) -> Result<LegacyRecord, BadLegacy> {
     })
 }
 
-/// Gateways call a record by their own session's key, and that is kept; an agent that only the name tells is added.
+/// Returns the session key for an acpx record. Gateways use their own session's key as the record's id, and that is
+/// kept; an agent that only the name tells is added.
 fn acpx_key(id: &str, name: Option<&str>) -> Result<SessionKey, BadKey> {
     if id.starts_with("agent:") {
         return id.parse();
@@ -197,7 +199,7 @@ fn backend_of(kind: Kind) -> Backend {
     }
 }
 
-/// A moment as a number or as a text.
+/// Returns a time that is given as a number or as a text.
 fn either(fields: &Fields, number: &'static str, text: &'static str) -> Result<Option<u64>, BadLegacy> {
     match (fields.number(number)?, fields.moment(text)?) {
         (Some(_), Some(_)) => Err(BadLegacy::Both(number, text)),
@@ -214,7 +216,7 @@ fn cwd(fields: &Fields) -> Result<Option<String>, BadLegacy> {
     }
 }
 
-/// The process, if a pid was recorded: whatever else there is of one is nobody's then.
+/// Returns the process, if a pid was recorded; without one, the other fields about it are ignored.
 fn root(
     fields: &Fields,
     command: Option<LegacyCommand>,

@@ -1,5 +1,6 @@
-//! What is to be believed of the process that a record names. The verdict is that of the legacy rules of
-//! [`reconcile`](crate::reconcile), which fail closed; here it is only told, and nobody is ended by it.
+//! The evidence about the process that a record names. The verdict is that of the legacy rules of
+//! [`reconcile`](crate::reconcile), which fail closed; here it is only reported, and nothing is ended because of
+//! it.
 
 use super::{LegacyCommand, LegacyRoot};
 use crate::identity::Held;
@@ -12,63 +13,63 @@ use crate::spec::Orphan;
 use crate::state::State;
 use serde::{Deserialize, Serialize};
 
-/// How far two moments may lie apart and still be the same start: records are written a moment after it, some of them
-/// count whole seconds, and clocks are slewed.
+/// Maximum difference of two times of the same start: records are written a moment after the start, some have whole
+/// seconds only, and clocks are slewed.
 pub const START_SLACK_MS: u64 = 2000;
 
-/// What the system says of a pid.
+/// The system's answer about a pid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// No process has it.
+    /// No process has the pid.
     Gone,
-    /// It cannot be told.
+    /// The system cannot tell.
     Unreadable(String),
-    /// A process has it.
+    /// A process has the pid.
     Alive(Live),
 }
 
-/// The process that has the pid now, whosever it is.
+/// The process that has the pid now, which may be another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// Which one it is.
+    /// The right to signal it, with its identity.
     pub held: Held,
-    /// When it started.
+    /// Its start time.
     pub started_at_ms: u64,
     /// The file that it executes.
     pub exe: Option<String>,
-    /// Its command, or why that cannot be read.
+    /// Its command, or the error of reading it.
     pub command: Result<Vec<String>, String>,
 }
 
-/// What became of a recorded process, for programs. Frozen.
+/// The state of a recorded process, for programs. Frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LegacyProcess {
-    /// None was recorded.
+    /// No process was recorded.
     None,
-    /// It is gone.
+    /// The process is gone.
     Gone,
-    /// It is gone, and its pid is another's.
+    /// The process is gone, and another one has its pid.
     PidReused,
-    /// It is alive, and it is that one.
+    /// The process is alive, and proven to be the recorded one.
     Verified,
-    /// Its pid has a process that is not known to be it.
+    /// A process has the pid, but is not proven to be the recorded one.
     Unverified,
 }
 
-/// What became of a recorded process, and how that is known.
+/// The state of a recorded process, and the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// In a word.
+    /// The state in one word.
     pub process: LegacyProcess,
-    /// For people.
+    /// The reason, for people.
     pub why: String,
-    /// What settles it, of the process: the proof, where it is verified.
+    /// The fact about the process that decides; where it is verified, this is the proof.
     pub proof: String,
 }
 
-/// What is to be believed of a recorded process.
+/// Judges a recorded process by the system's answer.
 pub fn judge(root: Option<&LegacyRoot>, seen: &Seen, wrapper_root: Option<&str>) -> Finding {
     let Some(root) = root else {
         let why = "no process is recorded".to_owned();
@@ -83,10 +84,10 @@ pub fn judge(root: Option<&LegacyRoot>, seen: &Seen, wrapper_root: Option<&str>)
     finding(root.pid, &decide(&case(evidence, claim)), &compared.said)
 }
 
-/// A session without a keeper, a nursery or a lease: nothing but its root is known.
+/// Returns the case of a session without keeper, nursery and lease: only its root is known.
 fn case(root: RootEvidence, claim: Claim) -> Case {
     Case {
-        record: Recorded { state: State::Running, orphan: Orphan::Keep },
+        record: Recorded { state: State::Running, orphan: Orphan::Keep, is_taken_over: false },
         us: Standing::Holding,
         lease: LeaseView::Legacy(claim),
         ending: EndingEvidence::Missing,
@@ -97,10 +98,10 @@ fn case(root: RootEvidence, claim: Claim) -> Case {
     }
 }
 
-/// The verdict as something to tell.
+/// Turns the verdict into a report.
 fn finding(pid: i32, verdict: &Verdict, said: &str) -> Finding {
     let (process, why) = match verdict {
-        // Whoever reconciles would end it; whoever imports leaves it to the supervisor that has it.
+        // A reconcile would end this process; an import leaves it to the supervisor that has it.
         Verdict::EndTree { .. } => {
             let why = format!(
                 "pid {pid} is alive, and {said}: another supervisor uses the session, so it is left running"
@@ -121,15 +122,17 @@ fn finding(pid: i32, verdict: &Verdict, said: &str) -> Finding {
         Verdict::Resume { .. }
         | Verdict::TakeEnding { .. }
         | Verdict::NeverStarted { .. }
-        | Verdict::EndByPolicy => (LegacyProcess::Unverified, format!("pid {pid} is left alone: {verdict}")),
+        | Verdict::EndByPolicy { .. } => {
+            (LegacyProcess::Unverified, format!("pid {pid} is left alone: {verdict}"))
+        }
     };
     Finding { process, why, proof: said.to_owned() }
 }
 
-/// How a live process compares with its record.
+/// The comparison of a live process with its record.
 struct Compared {
     agreement: Agreement,
-    /// What settles it, of the process.
+    /// The fact about the process that decides.
     said: String,
 }
 
@@ -138,7 +141,7 @@ impl Compared {
         Self { agreement, said: said.to_owned() }
     }
 
-    /// There was nobody to compare.
+    /// Returns the comparison for a process that does not exist.
     fn unlooked() -> Self {
         Self::new(Agreement::Differs, "")
     }
@@ -148,8 +151,9 @@ impl Compared {
     }
 }
 
-/// A pid alone proves nothing. A process that was started as it is must have the recorded command, and must have started
-/// when the record says, if it does. A wrapper must lie below the wrapper root, and have one of the two.
+/// Compares a live process with the record. A pid alone proves nothing. A process that was started directly must
+/// have the recorded command, and the recorded start time if there is one. A wrapper must lie below the wrapper
+/// root, and have one of the two.
 fn compare(root: &LegacyRoot, live: &Live, wrapper_root: Option<&str>) -> (RootEvidence, Compared) {
     let same = RootEvidence::Same(live.held.clone());
     let on_time = root.started_at_ms.map(|then| then.abs_diff(live.started_at_ms) <= START_SLACK_MS);
@@ -196,8 +200,8 @@ fn commands(root: &LegacyRoot, live: &Live) -> Option<Agreement> {
     })
 }
 
-/// Whether a process that agrees is a wrapper of this installation: what it executes lies below the wrapper root, or the
-/// script that it was told to.
+/// Checks that a process that agrees is a wrapper of this installation: its executable or the script in its command
+/// lies below the wrapper root.
 fn wrapper(live: &Live, wrapper_root: Option<&str>, compared: Compared) -> Compared {
     let Some(wrapper_root) = wrapper_root else {
         return Compared::untold("a generated wrapper is expected, and no --wrapper-root is named");

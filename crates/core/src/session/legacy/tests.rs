@@ -1,4 +1,4 @@
-//! The seed's cases of records from before leases, and their neighbours.
+//! The seed's cases of records from before leases, and similar ones.
 
 mod processes;
 mod reading;

@@ -1,4 +1,4 @@
-//! What ends with a session, and what does not.
+//! The sessions that end with a session, and those that do not.
 
 use super::random::{Random, forest, scribbled};
 use super::*;
@@ -12,7 +12,7 @@ fn left(closing: &Closing) -> Vec<(&str, Disagreement)> {
     closing.left.iter().map(|it| (it.key.as_str(), it.why)).collect()
 }
 
-/// m above s1 and s2, s1 above l; and n, a stranger.
+/// m above s1 and s2, s1 above l; and n, which is unrelated.
 fn family() -> Vec<SessionRow> {
     let m = root("m");
     let (s1, s2) = (child(&m, "s1"), child(&m, "s2"));
@@ -43,7 +43,7 @@ fn what_is_closed_already_is_passed_over_but_not_what_is_below_it() {
     assert_eq!(words(&close_order(&rows, &key("m")).order), ["l", "s2"]);
 }
 
-/// Each of them makes `l`, which would be ended with `m`, doubtful.
+/// Each of the breaks makes `l` doubtful, which would otherwise end with `m`.
 #[test]
 fn a_row_whose_fields_disagree_is_left_alone_and_named() {
     let breaks: [Break; 7] = [
@@ -108,7 +108,7 @@ fn an_old_row_that_knows_only_who_spawned_it_is_not_ended_with_that_one() {
 #[test]
 fn a_row_that_only_claims_to_be_below_takes_nobody_along() {
     let mut rows = family();
-    // n says that it hangs below l, which knows nothing of the ancestors that n names.
+    // n claims to be below l, but l does not have the ancestors that n names.
     (rows[4].parent, rows[4].owner, rows[4].lineage) = (Some(key("l")), Some(key("l")), vec![key("l")]);
     let closing = close_order(&rows, &key("m"));
     assert_eq!(words(&closing.order), ["l", "s1", "s2", "m"]);

@@ -1,4 +1,4 @@
-//! What may be a key, an agent's name and a route, and what is said of what may not.
+//! Valid and invalid keys, agent names and routes, and the errors of the invalid ones.
 
 use super::*;
 

@@ -5,8 +5,8 @@ use Access::{Allow, Deny};
 use Reason::{AgentToAgentOff, NotInTree, NotSelf, OtherAgent, Sandboxed};
 use Visibility::{Agent, All, SelfOnly, Tree};
 
-/// What is set, whether the requester is sandboxed, whether agents may reach each other; then what becomes of a row of
-/// the same agent, of a row of another agent, and of a row of another agent that the requester spawned.
+/// The visibility, the requester's sandbox, and agent-to-agent access; then the access to a row of the same agent,
+/// of another agent, and of another agent that the requester spawned.
 type Line = (Visibility, bool, bool, [Access; 3]);
 
 const IN: bool = true;
@@ -34,7 +34,8 @@ const MATRIX: [Line; 16] = [
     (All,      IN,  ON,  [Deny(Sandboxed), Deny(Sandboxed),       Allow]),
 ];
 
-/// What list, history, send and status come to: each asks the one decision and puts a refusal in its own words.
+/// Returns the outcome of list, history, send or status: each asks the one decision and puts a refusal in its own
+/// words.
 fn outcome(action: Action, access: Access) -> Result<(), String> {
     match access {
         Allow => Ok(()),

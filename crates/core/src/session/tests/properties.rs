@@ -1,4 +1,4 @@
-//! What holds for all rows, whoever wrote them.
+//! Properties of all rows, whoever wrote them.
 
 use super::random::{Random, forest, policy, scribbled};
 use super::*;
@@ -6,7 +6,7 @@ use Visibility::{Agent, All, SelfOnly, Tree};
 
 const WORLDS: u64 = 400;
 
-/// Every row, with every requester and many policies, in sound worlds and in scribbled ones.
+/// Checks every row with every requester and many policies, in sound worlds and in scribbled ones.
 fn everywhere(mut check: impl FnMut(&SessionRow, &SessionRow, &AgentToAgent)) {
     for seed in 0..WORLDS {
         let mut random = Random::new(seed);
@@ -21,7 +21,7 @@ fn everywhere(mut check: impl FnMut(&SessionRow, &SessionRow, &AgentToAgent)) {
     }
 }
 
-/// The contract once more, as sets and not as a decision.
+/// The contract once more, written as sets and not as a decision.
 fn by_the_contract(row: &SessionRow, who: &SessionRow, visibility: Visibility, a2a: &AgentToAgent) -> bool {
     let me = Some(&who.key);
     let itself = row.key == who.key;
@@ -101,7 +101,8 @@ fn more_agent_to_agent_access_never_hides_a_row() {
     });
 }
 
-/// What list shows is what it finds and may see; the others look the row up by its key and ask the same.
+/// A list shows the rows that it finds and may see; the other actions look the row up by its key and ask the same
+/// decision.
 #[test]
 fn a_row_that_list_shows_can_be_read_and_one_that_it_hides_cannot() {
     everywhere(|row, who, a2a| {

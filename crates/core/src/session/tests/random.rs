@@ -10,7 +10,7 @@ impl Random {
         Self((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -18,7 +18,7 @@ impl Random {
         usize::try_from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33).unwrap() % end
     }
 
-    /// Whether it happens, once in `n` times.
+    /// Returns true once in `n` times.
     pub(super) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -30,7 +30,7 @@ impl Random {
 
 const NAMES: [&str; 4] = ["a", "ab", "b", "lab-1"];
 
-/// Sessions below each other, some of them without an agent, made as they are made in earnest.
+/// Creates sessions below each other, some without an agent, as in production.
 pub(super) fn forest(random: &mut Random) -> Vec<SessionRow> {
     let mut rows: Vec<SessionRow> = Vec::new();
     for n in 0..2 + random.below(14) {
@@ -51,7 +51,7 @@ pub(super) fn forest(random: &mut Random) -> Vec<SessionRow> {
     rows
 }
 
-/// Rows that somebody else wrote: any field may name anybody.
+/// Turns rows into those that another program wrote: any field may name any session.
 pub(super) fn scribbled(random: &mut Random, mut rows: Vec<SessionRow>) -> Vec<SessionRow> {
     let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
     for row in rows.iter_mut().filter(|row| !row.lineage.is_empty() || row.key.as_str().ends_with('1')) {

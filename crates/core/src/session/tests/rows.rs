@@ -1,4 +1,4 @@
-//! The row as it is kept, and its life.
+//! The row on disk, and its transitions.
 
 use super::*;
 use crate::record::{self, BadRecord};
@@ -18,7 +18,7 @@ fn a_row_reads_back_as_written() {
     }
 }
 
-// The first version ever shipped: the file is never edited.
+// The first version ever shipped. The file is never edited.
 #[test]
 fn the_row_of_version_one_is_still_read() {
     let row: SessionRow = record::decode(include_bytes!("../../../fixtures/session-v1")).unwrap();
@@ -79,7 +79,7 @@ fn words_read_back_and_are_the_same_in_json() {
     check(Action::ALL, Action::word);
 }
 
-/// One line a state: whether it may become idle, busy, closing, closed.
+/// A line per state: true for each of idle, busy, closing and closed that may follow it.
 const LIFE: [(SessionState, [bool; 4]); 4] = [
     (Idle, [false, true, true, false]),
     (Busy, [true, false, true, false]),

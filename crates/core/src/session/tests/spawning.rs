@@ -1,4 +1,4 @@
-//! What a new session belongs to, and which are refused.
+//! The ownership of a new session, and the requests that are refused.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What an audit finds, and what it leaves alone.
+//! The findings of an audit, and the tasks without any.
 
 use super::*;
 use FindingCode::{DeliveryFailed, InconsistentTimes, MissingCleanup, StaleQueued, StaleRunning};

@@ -1,4 +1,4 @@
-//! Every state with every event, and what holds for every order of events.
+//! Every state with every event, and properties of every order of events.
 
 use super::*;
 use End::{Cancelled, Failed, Succeeded, TimedOut};
@@ -15,7 +15,7 @@ const EVENTS: [Event; 8] = [
     Event::Lost,
 ];
 
-/// What becomes of each state by each of [`EVENTS`]: the new state and what is told of it, or why nothing does.
+/// The result of each of [`EVENTS`] in each state: the new state and the notice, or the refusal.
 #[rustfmt::skip]
 const TABLE: [(&str, [&str; 8]); 7] = [
     //             started    progressed  cancel-asked  succeeded     failed     timed out     cancelled     lost
@@ -68,7 +68,8 @@ fn a_task_that_is_over_says_how_it_is() {
 }
 
 proptest! {
-    /// However often and in whatever order things are heard: one end is told, and one correction if it was called lost.
+    /// However often and in whatever order events arrive: one end is told, and one correction if the task was
+    /// called lost.
     #[test]
     fn the_end_is_told_once_whatever_happens(order in prop::collection::vec(0..EVENTS.len(), 0..24)) {
         let mut status = Status::Queued;
@@ -90,7 +91,7 @@ proptest! {
         prop_assert!(corrections == 0 || status != Status::Lost);
     }
 
-    /// The row goes where its status goes, and its times stay in their order, whatever clocks say.
+    /// The row follows its status, and its times stay in order whatever the clocks say.
     #[test]
     fn the_times_of_a_row_are_in_their_order(
         order in prop::collection::vec((0..EVENTS.len(), 0_u64..2_000_000, 0_u64..2_000_000), 0..16)

@@ -1,6 +1,6 @@
 //! Text of tasks: one line, visible, without secrets, and not too long.
 
-use super::text::{LABEL_BYTES, check_label, last_line, line};
+use super::text::{last_line, line};
 use crate::session::is_unseen;
 use proptest::prelude::*;
 
@@ -43,13 +43,6 @@ fn progress_is_the_last_line_that_says_something() {
     assert_eq!(last_line("10%\r20%\r30%", 240), "30%");
     assert_eq!(last_line("\n\n", 240), "");
     assert_eq!(last_line("", 240), "");
-}
-
-#[test]
-fn a_label_of_a_mebibyte_is_refused() {
-    assert!(check_label(&"x".repeat(LABEL_BYTES)).is_ok());
-    let text = check_label(&"x".repeat(1 << 20)).unwrap_err().to_string();
-    assert_eq!(text, "the label has 1048576 bytes: write one of at most 1024");
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What is told, in which words, under which key, and how often.
+//! The texts, keys and number of notices.
 
 use super::*;
 use crate::ending::{Exit, Reason, Termination};
@@ -10,7 +10,7 @@ fn exit(code: i32, bytes: u64) -> Verdict {
     Verdict::of_run(&how, Totals { bytes, dropped_bytes: 0 })
 }
 
-/// The task after it ran for three seconds and ended so.
+/// The task after it ran for three seconds and ended with this verdict.
 fn ended(mut row: TaskRow, verdict: Verdict) -> TaskRow {
     let _ = row.start(NOW, NOW).unwrap();
     let _ = row.end(verdict, NOW + 3_000, NOW + 3_000).unwrap();
@@ -154,7 +154,7 @@ fn changes_are_told_to_those_who_want_them_and_not_all_the_time() {
     assert_eq!(change(&mut row, NOW + 99_000), None);
 }
 
-/// What an agent says in the middle of a turn is between it and its owner.
+/// An agent's words in the middle of a turn are between it and its owner.
 #[test]
 fn no_notice_of_a_turn_carries_what_its_agent_said_on_the_way() {
     use crate::session::TurnState::{Cancelled, Failed, Lost, TimedOut};

@@ -1,4 +1,4 @@
-//! How often progress is noted and deliveries are tried.
+//! The pace of recorded progress and of delivery attempts.
 
 use super::*;
 use proptest::prelude::*;

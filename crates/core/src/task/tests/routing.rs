@@ -10,7 +10,7 @@ use Standing::{Nobody, Open, Over};
 const NONE: bool = false;
 const SLACK: bool = true;
 
-/// Where a notice goes that is told, by whether there is a channel and how the owner is.
+/// The destination of a notice, by channel and state of the owner.
 #[rustfmt::skip]
 const NOTICES: [(bool, Standing, (bool, bool, DeliveryStatus)); 6] = [
     //                 to origin, to session
@@ -22,7 +22,7 @@ const NOTICES: [(bool, Standing, (bool, bool, DeliveryStatus)); 6] = [
     (NONE,  Over,   (false, false, ParentMissing)),
 ];
 
-/// Whether it is told at all.
+/// The notices that each policy tells.
 #[rustfmt::skip]
 const TOLD: [(NotifyPolicy, [(Occasion, bool); 3]); 3] = [
     (DoneOnly,     [(Change, false), (Terminal, true),  (Correction, true)]),
@@ -30,7 +30,7 @@ const TOLD: [(NotifyPolicy, [(Occasion, bool); 3]); 3] = [
     (Silent,       [(Change, false), (Terminal, false), (Correction, false)]),
 ];
 
-/// What a session says itself, and that it types: whether it reaches the channel.
+/// True for speech and typing signals of a session that reach the channel.
 #[rustfmt::skip]
 const SPEECH: [(Interaction, bool, bool); 4] = [
     (Interactive,           SLACK, true),

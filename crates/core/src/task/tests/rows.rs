@@ -1,4 +1,4 @@
-//! Rows: their words and JSON, and what happens to them.
+//! Rows: their words, their JSON, and their events.
 
 use super::*;
 use crate::ending::{Exit, Reason, Termination};
@@ -125,7 +125,7 @@ fn every_outcome_of_a_turn_is_an_end_of_its_task() {
     ];
     for (state, end) in ends {
         let got = Verdict::of_turn(state, Some("I did\nit"), Some("")).unwrap();
-        // What was said in a turn that is not done is no answer.
+        // The words of an unfinished turn are not an answer.
         let answer = (state == TurnState::Done).then_some("I did it");
         assert_eq!((got.end, got.summary.as_deref(), got.error), (end, answer, None));
     }

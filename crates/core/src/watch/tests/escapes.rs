@@ -1,9 +1,9 @@
-//! The root's own end, and who outlives it.
+//! Roots that exit by themselves, and the processes that outlive them.
 
 use super::*;
 
-fn on_escape(on_escape: OnEscape) -> Policy {
-    Policy { on_escape, ..unlimited() }
+fn on_escape(on_escape: OnEscape) -> RunOptions {
+    RunOptions { on_escape, ..unlimited() }
 }
 
 #[test]

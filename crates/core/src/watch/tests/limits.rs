@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn overall() -> Policy {
+fn overall() -> RunOptions {
     limited(|limits| limits.overall = Some(seconds(10)))
 }
 
-fn no_output() -> Policy {
+fn no_output() -> RunOptions {
     limited(|limits| limits.no_output = Some(seconds(2)))
 }
 
-fn cpu() -> Policy {
+fn cpu() -> RunOptions {
     limited(|limits| {
         limits.no_output = Some(seconds(2));
         limits.activity = Activity::Cpu;
@@ -112,7 +112,7 @@ fn the_tree_is_measured_at_half_the_limit_and_at_the_limit() {
     assert_eq!(watch.state(), State::Running);
 }
 
-/// The state after both measurements, a second apart, of a tree that used so much between them.
+/// The state after both measurements, a second apart, of a tree that used this much between them.
 fn measured(cpu_ms: u64, io_bytes: u64) -> (Watch, Do) {
     let (watch, due) = play(
         cpu(),
@@ -192,7 +192,7 @@ fn an_unanswered_measurement_is_not_asked_for_again() {
 
 #[test]
 fn the_overall_limit_holds_while_a_measurement_is_awaited_or_due() {
-    let both = || Policy { limits: Limits { overall: Some(seconds(3)), ..cpu().limits }, ..cpu() };
+    let both = || RunOptions { limits: Limits { overall: Some(seconds(3)), ..cpu().limits }, ..cpu() };
     let (watch, due) = play(both(), [(0, Seen::Started), (1_000, Seen::Tick), (3_000, Seen::Tick)]);
     assert_eq!((watch.cause(), due), (Some(Cause::OverallTimeout), [Do::Nothing, Do::Sample, TERM]));
     let (watch, _) = play(both(), [(0, Seen::Started), (3_000, Seen::Tick)]);

@@ -4,8 +4,11 @@ use super::*;
 
 const LONG_AFTER: u64 = 3_600_000;
 
-fn cause_of<const N: usize>(policy: Policy, script: [(u64, Seen); N]) -> (Option<Cause>, Option<Duration>) {
-    let (watch, _) = play(policy, script);
+fn cause_of<const N: usize>(
+    options: RunOptions,
+    script: [(u64, Seen); N],
+) -> (Option<Cause>, Option<Duration>) {
+    let (watch, _) = play(options, script);
     (watch.cause(), watch.wake_at())
 }
 
@@ -44,8 +47,8 @@ fn a_run_goes_on_without_a_holder_for_the_orphan_grace() {
 
 #[test]
 fn an_orphan_grace_of_zero_is_over_at_once() {
-    let policy = limited(|limits| limits.orphan_grace = Duration::ZERO);
-    let (watch, due) = play(policy, [(0, Seen::Started), (1, Seen::HolderGone)]);
+    let options = limited(|limits| limits.orphan_grace = Duration::ZERO);
+    let (watch, due) = play(options, [(0, Seen::Started), (1, Seen::HolderGone)]);
     assert_eq!((watch.cause(), due[1].clone()), (Some(Cause::OwnerLost), TERM));
 }
 
@@ -93,23 +96,23 @@ fn a_new_holder_of_a_released_run_counts_again() {
 #[test]
 fn a_run_to_keep_goes_on_without_its_holder_for_ever() {
     for grace in [Duration::ZERO, seconds(60)] {
-        let policy = Policy { orphan: Orphan::Keep, ..limited(|limits| limits.orphan_grace = grace) };
+        let options = RunOptions { orphan: Orphan::Keep, ..limited(|limits| limits.orphan_grace = grace) };
         let script = [(0, Seen::Started), (1, Seen::HolderGone), (LONG_AFTER, Seen::Tick)];
-        assert_eq!(cause_of(policy, script), (None, None));
+        assert_eq!(cause_of(options, script), (None, None));
     }
 }
 
 #[test]
 fn a_run_to_keep_still_ends_with_its_foreground_caller() {
-    let policy = Policy { orphan: Orphan::Keep, ..unlimited() };
-    let (watch, _) = play(policy, [(0, Seen::Started), (1, Seen::CallerGone)]);
+    let options = RunOptions { orphan: Orphan::Keep, ..unlimited() };
+    let (watch, _) = play(options, [(0, Seen::Started), (1, Seen::CallerGone)]);
     assert_eq!(watch.cause(), Some(Cause::OwnerLost));
 }
 
 #[test]
 fn a_holder_is_not_missed_while_a_caller_is_there() {
     for grace in [Duration::ZERO, seconds(60)] {
-        let policy = limited(|limits| limits.orphan_grace = grace);
+        let options = limited(|limits| limits.orphan_grace = grace);
         for come in [Seen::CallerHere, Seen::HolderBack] {
             let script = [
                 (0, Seen::CallerHere),
@@ -118,7 +121,7 @@ fn a_holder_is_not_missed_while_a_caller_is_there() {
                 (3, Seen::HolderGone),
                 (LONG_AFTER, Seen::Tick),
             ];
-            assert_eq!(cause_of(policy.clone(), script), (None, None));
+            assert_eq!(cause_of(options.clone(), script), (None, None));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Before the command executes.
+//! Sightings before the command executes.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The ladder, and cancels that go up it.
+//! The ladder, and the cancels that climb it.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn a_tree_that_leaves_in_the_grace_is_not_killed() {
     assert_eq!((ended.reason, ended.signal, ended.confirmed), (Reason::ManualCancel, Some(15), true));
 }
 
-/// A cancelled run whose tree was killed in vain; the survivors' names are due.
+/// A cancelled run whose tree could not be killed; the survivors' names are due.
 fn given_up() -> Watch {
     let (watch, due) = play(
         unlimited(),

@@ -1,6 +1,6 @@
-//! Small worlds, all of them: every order, with repetition, of up to seven sightings, sensible or not, each in
-//! time or just as the next deadline passes. Every step keeps the rules below, and from everywhere a keeper
-//! that does its work comes to exactly one ending. Worlds that are equal are followed once.
+//! All small worlds: every order, with repetition, of up to seven sightings, sensible or not, each in time or just
+//! as the next deadline passes. Every step keeps the rules below, and from every state a correct keeper comes to
+//! exactly one ending. Equal worlds are followed once.
 
 use super::*;
 use std::collections::HashMap;
@@ -12,20 +12,20 @@ struct World {
     watch: Watch,
     now: Duration,
     past: Past,
-    /// How it came to this, for the reader of a failure.
+    /// The steps so far, for the reader of a failure.
     path: Vec<(Duration, Seen)>,
 }
 
-/// What the rules need to know of a world's past.
+/// The facts of a world's past that the rules need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Past {
-    /// How the root ended, and who outlived it if it ended by itself.
+    /// The root's exit, and the processes that outlived it if it exited by itself.
     exit: Option<Exit>,
     left: Left,
     termed: Option<Whom>,
     killed: Option<Whom>,
     looked: bool,
-    /// A measurement was asked for and matters still.
+    /// A measurement was requested and still matters.
     sampling: bool,
     ending: Option<Termination>,
 }
@@ -79,12 +79,12 @@ fn every_order_of_sightings_ends_once_with_both_limits() {
 
 #[test]
 fn every_order_of_sightings_ends_once_where_silence_is_measured_and_escapes_are_reaped() {
-    explore(Policy { on_escape: OnEscape::Reap, orphan: Orphan::Keep, ..limited(measured) });
+    explore(RunOptions { on_escape: OnEscape::Reap, orphan: Orphan::Keep, ..limited(measured) });
 }
 
 #[test]
 fn every_order_of_sightings_ends_once_where_escapes_are_allowed() {
-    explore(Policy { on_escape: OnEscape::Allow, ..limited(|limits| limits.overall = Some(seconds(3))) });
+    explore(RunOptions { on_escape: OnEscape::Allow, ..limited(|limits| limits.overall = Some(seconds(3))) });
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn every_order_of_sightings_ends_once_with_endless_grace_and_no_patience_after_i
     }));
 }
 
-fn explore(policy: Policy) {
+fn explore(options: RunOptions) {
     let mut known = Known::new();
-    let mut newest = vec![World::new(policy)];
+    let mut newest = vec![World::new(options)];
     for _ in 0..SIGHTINGS {
         newest = newest.iter().flat_map(World::futures).filter(|world| world.is_new(&mut known)).collect();
         for world in &newest {
@@ -123,8 +123,8 @@ fn explore(policy: Policy) {
 type Known = HashMap<(State, Option<Cause>, Duration, Option<Duration>), Vec<(Watch, Past)>>;
 
 impl World {
-    fn new(policy: Policy) -> Self {
-        Self { watch: Watch::new(policy), now: Duration::ZERO, past: Past::default(), path: Vec::new() }
+    fn new(options: RunOptions) -> Self {
+        Self { watch: Watch::new(options), now: Duration::ZERO, past: Past::default(), path: Vec::new() }
     }
 
     fn futures(&self) -> impl Iterator<Item = World> {
@@ -148,7 +148,7 @@ impl World {
         new
     }
 
-    /// One sighting, checked against every rule.
+    /// Feeds a sighting and checks every rule.
     fn step(&mut self, seen: &Seen) {
         self.path.push((self.now, seen.clone()));
         let before = self.watch.clone();
@@ -174,7 +174,7 @@ impl World {
         assert_eq!(self.watch.state() == State::Exited, self.past.ending.is_some(), "{path:?}");
     }
 
-    /// Goes on as a keeper does whose tree is of this kind, until the end.
+    /// Continues as a correct keeper with this kind of tree, until the end.
     fn complete(mut self, tree: Tree) {
         if self.past.ending.is_some() {
             return;
@@ -216,7 +216,7 @@ impl World {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Tree {
-    /// Leaves when asked, and with its root.
+    /// Exits on SIGTERM, and with its root.
     Polite,
     /// Has to be killed.
     Stubborn,
@@ -224,7 +224,7 @@ enum Tree {
     Immortal,
 }
 
-/// The causes that this sighting may bring about in a run that nobody ends yet.
+/// Returns the causes that this sighting may have in a run that is not being ended yet.
 fn causes(seen: &Seen) -> Vec<Option<Cause>> {
     match seen {
         Seen::Cancel { .. } => vec![Some(Cause::ManualCancel)],
@@ -262,7 +262,7 @@ impl Past {
         }
     }
 
-    /// Signals go up the ladder, once a rung, for the same processes; the ending comes once.
+    /// Checks a step: signals climb the ladder, once per rung, for the same processes; the ending comes once.
     fn obey(&mut self, due: &Do, seen: &Seen, watch: &Watch, path: &[(Duration, Seen)]) {
         match due {
             Do::Nothing => {}
@@ -294,12 +294,12 @@ impl Past {
         }
         if let Do::Term(whom) | Do::Kill(whom) = due {
             assert_eq!(watch.state(), State::Exiting, "a signal out of season: {path:?}");
-            let spares = watch.policy.on_escape == OnEscape::Allow && !self.left.escapees.is_empty();
+            let spares = watch.options.on_escape == OnEscape::Allow && !self.left.escapees.is_empty();
             assert_eq!(*whom, if spares { Whom::Session } else { Whom::All }, "{path:?}");
         }
     }
 
-    /// The ending that this past leads to, from the seen and the first cause alone.
+    /// Returns the ending that must follow from this past: from the exit and the first cause alone.
     fn expected(&self, seen: &Seen, watch: &Watch, detail: Option<String>) -> Termination {
         let cause = watch.cause().map(Reason::from);
         if let Seen::NotStarted(error) = seen {
@@ -307,7 +307,7 @@ impl Past {
             return cause
                 .map_or(never_run, |reason| Termination::new(reason, None, Some(error.detail.clone())));
         }
-        let escaped = watch.policy.on_escape == OnEscape::Fail && !self.left.escapees.is_empty();
+        let escaped = watch.options.on_escape == OnEscape::Fail && !self.left.escapees.is_empty();
         let own = match self.exit {
             _ if escaped => Reason::OwnershipEscape,
             Some(Exit::Signal(_)) => Reason::Signal,

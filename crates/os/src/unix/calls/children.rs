@@ -1,4 +1,4 @@
-//! This process's children: waiting for them, forking them.
+//! The children of this process: waiting for them, and forking them.
 
 use crate::fork::Alone;
 use crate::reaper::Ended;
@@ -8,14 +8,14 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 use tenure_core::ending::Exit;
 
-/// Whether a wait takes the child off the list.
+/// The effect of a wait on the child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reap {
     Look,
     Take,
 }
 
-/// What a wait for anybody found.
+/// The result of a wait for any child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
     Ended(Ended),
@@ -23,12 +23,12 @@ pub(crate) enum Waited {
     NoChildren,
 }
 
-/// Looks for any ended child, of whatever kind.
+/// Waits for any ended child, of whatever kind.
 pub(crate) fn wait_any(reap: Reap) -> Waited {
     wait(libc::P_ALL, 0, reap)
 }
 
-/// Looks whether this child has ended.
+/// Returns this child's exit, if it has ended.
 pub(crate) fn wait_one(pid: i32, reap: Reap) -> Option<Ended> {
     match wait(libc::P_PID, pid.unsigned_abs(), reap) {
         Waited::Ended(ended) => Some(ended),
@@ -36,7 +36,7 @@ pub(crate) fn wait_one(pid: i32, reap: Reap) -> Option<Ended> {
     }
 }
 
-/// Waits for the end of a child, which is on its way, and takes it off the list; `None` if it is no child.
+/// Waits for the imminent exit of a child and reaps it; `None` if it is not a child.
 pub(crate) fn wait_out(pid: i32) -> Option<Ended> {
     match wait_with(libc::P_PID, pid.unsigned_abs(), libc::WEXITED | system::ANY_CHILD) {
         Waited::Ended(ended) => Some(ended),
@@ -64,13 +64,13 @@ fn wait_with(kind: libc::idtype_t, id: libc::id_t, options: libc::c_int) -> Wait
     if pid == 0 {
         return Waited::Nobody;
     }
-    // Above the eight bits of a status, macOS tells what else was given to exit.
+    // macOS reports more than the eight bits of an exit code.
     let status = status & 0xff;
     let exit = if info.si_code == libc::CLD_EXITED { Exit::Code(status) } else { Exit::Signal(status) };
     Waited::Ended(Ended { pid, exit })
 }
 
-/// The CPU time of every child that this process has reaped, and of theirs.
+/// Returns the CPU time of every child that this process has reaped, and of their children.
 pub(crate) fn reaped_cpu() -> Duration {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the struct is ours and all zeroes are a valid value of it.
@@ -85,7 +85,7 @@ pub(crate) fn reaped_cpu() -> Duration {
     length(usage.ru_utime) + length(usage.ru_stime)
 }
 
-/// Runs before ordinary processes, where the system lets us.
+/// Raises this process's priority over ordinary processes, if the system permits it.
 pub(crate) fn hurry() {
     // SAFETY: no memory is passed. A refusal changes nothing.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
@@ -97,7 +97,7 @@ pub(crate) fn fork(_alone: &Alone, work: impl FnOnce() -> u8) -> io::Result<i32>
         -1 => Err(io::Error::last_os_error()),
         0 => {
             let code = work();
-            // SAFETY: ends the child without running what its parent registered for its own end.
+            // SAFETY: ends the child without the exit handlers that its parent registered.
             unsafe { libc::_exit(i32::from(code)) }
         }
         pid => Ok(pid),

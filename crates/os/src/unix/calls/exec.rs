@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::io;
 use std::ptr;
 
-/// Everything the root needs, made before the fork.
+/// Everything that the root needs, prepared before the fork.
 pub(crate) struct Child<'a> {
     plan: &'a Plan,
     stdio: &'a Stdio,
@@ -21,7 +21,7 @@ pub(crate) struct Child<'a> {
     parent: i32,
     argv: Vec<*const libc::c_char>,
     env: Vec<*const libc::c_char>,
-    /// For a script without an interpreter line: the shell, a place for the script, its arguments.
+    /// For a script without an interpreter line: the shell, a slot for the script, and its arguments.
     script_argv: Vec<*const libc::c_char>,
 }
 
@@ -53,25 +53,25 @@ impl<'a> Child<'a> {
         })
     }
 
-    /// What the root does in its own process. What went wrong is reported, and that is all.
+    /// Runs in the root's own process, and never returns. A failure is reported, and that is all.
     pub(crate) fn run(&self) -> ! {
         let failure = match self.set_up() {
             Ok(()) => self.execute(),
             Err(failure) => failure,
         };
-        // Nobody is left to be told if this write fails.
+        // Nobody is left to tell if this write fails.
         let _ = rustix::io::write(self.report, &failure.encode());
-        // SAFETY: ends the child without running anything of its parent's.
+        // SAFETY: ends the child without the exit handlers of its parent.
         unsafe { libc::_exit(127) }
     }
 
     fn set_up(&self) -> Result<(), Failure> {
-        // SAFETY: nobody uses this number in the child, which leaves without dropping anything.
+        // SAFETY: this number is unused in the child, which exits without dropping anything.
         unsafe { libc::close(self.gate_keeper.as_raw_fd()) };
         rustix::process::setsid().map_err(at(Step::Session))?;
         self.connect()?;
-        // If the keeper dies, so does the root, where the system can do that; and if it died before this call, that shows
-        // in the parent.
+        // If the keeper dies, the root dies too, where the system supports that; a keeper that died before this
+        // call is noticed by the changed parent.
         system::die_with_parent().map_err(at(Step::Parent))?;
         if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(self.parent) {
             return Err(Failure { step: Step::Parent, errno: Errno::SRCH });
@@ -87,7 +87,7 @@ impl<'a> Child<'a> {
         self.bound()
     }
 
-    /// Last, since these bind this process too.
+    /// Sets the rlimits. This comes last, because they apply to this process too.
     fn bound(&self) -> Result<(), Failure> {
         for &(resource, value) in &self.plan.rlimits {
             let limit = rustix::process::Rlimit { current: Some(value), maximum: Some(value) };
@@ -115,7 +115,7 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// The keeper opens the gate with one byte; a gate that closes without it means that there will be no run.
+    /// Waits at the gate. The keeper opens it with one byte; if it closes without one, there will be no run.
     fn wait_at_gate(&self) -> Result<(), Failure> {
         loop {
             match rustix::io::read(self.gate, &mut [0; 1]) {
@@ -143,7 +143,7 @@ impl<'a> Child<'a> {
 
     fn execute_script(&self, script: &CString) -> Failure {
         let words = self.script_argv.as_ptr().cast_mut();
-        // SAFETY: the list has a place for the script at index one, and this process is the only one to use it.
+        // SAFETY: the list has a slot for the script at index one, and only this process uses it.
         unsafe { *words.add(1) = script.as_ptr() };
         Failure { step: Step::Exec, errno: exec(self.script_argv[0], &self.script_argv, &self.env) }
     }
@@ -154,7 +154,7 @@ fn at(step: Step) -> impl Fn(Errno) -> Failure {
 }
 
 fn exec(program: *const libc::c_char, argv: &[*const libc::c_char], env: &[*const libc::c_char]) -> Errno {
-    // SAFETY: both lists end with a null, and what they point to outlives the call, which returns only on error.
+    // SAFETY: both lists end with a null, and their strings outlive the call, which returns only on error.
     unsafe { libc::execve(program, argv.as_ptr(), env.as_ptr()) };
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }

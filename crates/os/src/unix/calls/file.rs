@@ -1,4 +1,4 @@
-//! What `file.rs` promises, kept with calls that are relative to an open directory.
+//! Implements `file.rs` with calls relative to an open directory.
 
 use crate::file::{Dir, FileId};
 use crate::system;
@@ -16,17 +16,17 @@ const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 pub(crate) type DirHandle = OwnedFd;
 
-/// What a file is opened for. No link is followed.
+/// The purpose of opening a file. No link is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     Read,
-    /// It must not exist yet.
+    /// Creates the file, which must not exist yet.
     New,
-    /// It is made if it is not there.
+    /// Appends; the file is created if it is missing.
     Append,
-    /// To be locked, and made if it is not there.
+    /// Locks; the file is created if it is missing.
     Lock,
-    /// To look at its lock.
+    /// Looks at the lock.
     Look,
 }
 
@@ -78,7 +78,8 @@ pub(crate) fn open_file(dir: &OwnedFd, name: &str, how: Open) -> io::Result<File
     openat(dir, name, flags, PRIVATE_FILE).map(File::from).map_err(Into::into)
 }
 
-/// Without waiting for anybody; `None` is a link or a pipe's end, but not everything that is no regular file.
+/// Opens a file without blocking; `None` for a link, or a pipe that nobody reads. The caller must still check that
+/// it is a regular file.
 pub(crate) fn open_regular(dir: &OwnedFd, name: &str) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     match openat(dir, name, flags, Mode::empty()) {
@@ -88,7 +89,7 @@ pub(crate) fn open_regular(dir: &OwnedFd, name: &str) -> io::Result<Option<File>
     }
 }
 
-/// The names in a directory; `None` for each that is not text.
+/// Returns the names in a directory; `None` for each that is not UTF-8.
 pub(crate) fn entries(dir: &OwnedFd) -> io::Result<impl Iterator<Item = io::Result<Option<String>>>> {
     let name = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
         Ok(entry) => match entry.file_name().to_str() {
@@ -134,7 +135,7 @@ pub(crate) const CLOSING: &str = "chmod 600 it";
 
 pub(crate) fn is_private(path: &Path) -> io::Result<bool> {
     let file = std::fs::metadata(path)?;
-    // A file's owner knows its content and may open it to anybody.
+    // A file's owner knows its content and may open it to all.
     let is_ours = file.uid() == rustix::process::geteuid().as_raw() || file.uid() == 0;
     let open_to_others = file.permissions().mode() & 0o077 != 0;
     Ok(is_ours && !open_to_others)
@@ -156,7 +157,7 @@ pub(crate) fn user_mode(bits: u32) -> Option<Mode> {
 }
 
 pub(crate) fn umask() -> u32 {
-    // It can only be read by setting it; there is one thread yet.
+    // The umask can only be read by setting it; there is only one thread yet.
     let mask = rustix::process::umask(Mode::empty());
     rustix::process::umask(mask);
     system::bits(mask.as_raw_mode())
@@ -182,7 +183,7 @@ pub(crate) fn file_id_in(dir: &OwnedFd, name: &str) -> io::Result<FileId> {
     id_of(&rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// A directory that was removed has no name left, not even its own.
+/// Returns true if the directory has no link left: a removed one loses even its own.
 pub(crate) fn is_deleted(dir: &OwnedFd) -> io::Result<bool> {
     Ok(rustix::fs::fstat(dir)?.st_nlink == 0)
 }

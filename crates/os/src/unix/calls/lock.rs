@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// A constant of fcntl as its struct has it: systems have them of different widths.
+/// Converts a constant of fcntl to the type in its struct, which differs between systems.
 fn short(constant: impl TryInto<libc::c_short>) -> libc::c_short {
     constant.try_into().ok().expect("the constants of fcntl fit its struct")
 }
@@ -19,7 +19,7 @@ fn whole_file(kind: libc::c_short) -> libc::flock {
     lock
 }
 
-/// `false`: another process holds it.
+/// Takes the lock; `false` if another process holds it.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     let lock = whole_file(short(libc::F_WRLCK));
     // SAFETY: the lock is read only by the call.

@@ -1,4 +1,4 @@
-//! Local sockets: messages that carry a descriptor.
+//! Messages on local sockets that carry a descriptor.
 
 use crate::socket::Got;
 use crate::system;

@@ -1,4 +1,4 @@
-//! Pages of our own.
+//! Private pages of memory.
 
 use crate::system;
 use std::io;
@@ -38,7 +38,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: nobody can hold a slice of the pages any more.
+        // SAFETY: no slice of the pages can exist any more.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// What Tenure itself must not die of: a reader that is gone, and the caller's limits of file size and CPU time.
+/// Signals that Tenure itself ignores: a closed reader, and the caller's limits of file size and CPU time.
 pub(crate) const IGNORED: [libc::c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGXCPU];
 
 pub(crate) fn signal_set(numbers: &[i32]) -> libc::sigset_t {
@@ -54,8 +54,8 @@ pub(crate) fn default_signal(number: i32) {
     unsafe { libc::signal(number, libc::SIG_DFL) };
 }
 
-/// A new program begins with no signal blocked and none ignored: the nursery put all but a few on their default
-/// before it forked the first keeper.
+/// Restores the signals for a new program, which must begin with none blocked and none ignored. The nursery reset
+/// all but a few before it forked the first keeper.
 pub(crate) fn reset_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is initialised by sigemptyset; a default disposition installs no handler.

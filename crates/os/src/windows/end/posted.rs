@@ -1,5 +1,5 @@
-//! What one who serves many ends at once asks of them: to take over what is to be written and be asked later if it has arrived,
-//! and if there is something to read without reading it.
+//! The operations of asynchronous code that serves many ends at once: to take over bytes and later ask if they have
+//! been written, and to ask for available input without reading it.
 
 use super::{End, Writing, lock};
 use std::io;
@@ -15,12 +15,13 @@ impl Writing {
 }
 
 impl End {
-    /// Whether a read would say something: bytes, an end or an error.
+    /// Returns true if a read would return something: bytes, the end or an error.
     pub(crate) fn has_something(&self) -> bool {
         self.available().map_or(true, |there| there > 0)
     }
 
-    /// Has a copy of these bytes written, and says how many were copied: none while an earlier copy is not in the pipe.
+    /// Writes a copy of these bytes and returns how many were copied: zero while an earlier copy is not in the pipe
+    /// yet.
     pub(crate) fn post(&self, bytes: &[u8]) -> io::Result<usize> {
         let writing = &mut *lock(&self.writing);
         if bytes.is_empty() || !writing.settle(self.handle())? {
@@ -29,7 +30,7 @@ impl End {
         writing.begin(self.handle(), bytes)
     }
 
-    /// Whether everything that was copied is in the pipe; an error if it never will be.
+    /// Returns true if all copies are in the pipe; an error if they never will be.
     pub(crate) fn is_settled(&self) -> io::Result<bool> {
         lock(&self.writing).settle(self.handle())
     }

@@ -1,5 +1,5 @@
-//! Lists of sessions. A page is put together from lookups: each names the index that has its order, and gives no more
-//! places than the page has. Only what is on the page is read.
+//! Lists of sessions. A page is combined from lookups: each names the index with its order, and returns no more
+//! positions than the page has. Only the sessions on the page are read.
 
 use super::rows::{SESSION, readable};
 use crate::sessions::{Family, SessionCursor, SessionPage, SessionQuery, UnreadableSession};
@@ -11,28 +11,28 @@ use std::collections::BTreeSet;
 use tenure_core::ids::InstanceId;
 use tenure_core::session::{AgentId, KEY_BYTES, Narrowing, Pattern, SessionKey, SessionState, Term};
 
-/// So many are looked at one by one, rather than through an index that may hold a million others.
+/// Up to this number, rows are examined one by one, instead of an index that may have a million other rows.
 const FEW: usize = 2_000;
-/// So many agents are looked up one by one.
+/// Up to this number, agents are looked up one by one.
 const FEW_AGENTS: usize = 64;
 
-/// A place in the list: when the session was made, and its key.
+/// A position in the list: the session's time of creation, and its key.
 type Place = (i64, String);
 
-/// Where a list begins to look. Everything else that is asked for is then a condition.
+/// The start of a list's search. All other filters are then conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Lookup {
     /// All sessions.
     All,
-    /// Those that are not closed.
+    /// Sessions that are not closed.
     Open,
-    /// Those of the kind that is asked for.
+    /// Sessions of the requested kind.
     Kind,
-    /// Those whose key begins with the text that is asked for; they have to be sorted.
+    /// Sessions with the requested prefix of the key; they have to be sorted.
     Prefix,
-    /// Those right below the one that is asked for.
+    /// Direct children of the requested session.
     Parent,
-    /// Those that a term finds.
+    /// Sessions that a term finds.
     Term(Term),
 }
 
@@ -44,7 +44,7 @@ pub(super) fn page(db: &Connection, query: &SessionQuery) -> Result<SessionPage,
 }
 
 fn page_looking(db: &Connection, query: &SessionQuery, few: usize) -> Result<SessionPage, Trouble> {
-    // What is read for one page is what was there at one moment.
+    // All reads for one page see the same snapshot.
     let moment = db.unchecked_transaction()?;
     let mut places: BTreeSet<Place> = BTreeSet::new();
     for lookup in lookups(&moment, query, few)? {
@@ -79,7 +79,8 @@ fn read(db: &Connection, key: &str) -> Result<Option<Read>, Trouble> {
     statement.query([key])?.next()?.map(readable).transpose()
 }
 
-/// Where to look. What is known to be few comes first; otherwise each term of the narrowing is a lookup of its own.
+/// Chooses the lookups. A filter that leaves few rows comes first; otherwise each term of the narrowing is a lookup
+/// of its own.
 fn lookups(db: &Connection, query: &SessionQuery, few: usize) -> Result<Vec<Lookup>, Trouble> {
     if query.parent.is_some() {
         return Ok(vec![Lookup::Parent]);
@@ -121,20 +122,20 @@ fn lookups(db: &Connection, query: &SessionQuery, few: usize) -> Result<Vec<Look
     Ok(found)
 }
 
-/// Whether fewer than this are there; no more are counted.
+/// Returns true if there are fewer rows than this; no more are counted.
 fn are_few(db: &Connection, which: &str, values: &[Value], few: usize) -> Result<bool, Trouble> {
     let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {which} LIMIT {few})");
     let count = db.prepare_cached(&sql)?.query_row(params_from_iter(values), |row| row.get(0))?;
     Ok(number(count) < few as u64)
 }
 
-/// The agents whose name begins so, from one to the next; `None` if they are many.
+/// Returns the agents with this prefix, one index step each; `None` if they are many.
 fn agents(db: &Connection, prefix: &str) -> Result<Option<Vec<AgentId>>, Trouble> {
     let mut next = db.prepare_cached(
         "SELECT agent FROM sessions INDEXED BY sessions_agent WHERE agent > ?1 ORDER BY agent LIMIT 1",
     )?;
     let mut found: Vec<AgentId> = Vec::new();
-    // The name that is the prefix itself is no greater than it.
+    // The search for greater names misses the one that equals the prefix.
     let exact = db
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions INDEXED BY sessions_agent WHERE agent = ?1)")?
         .query_row([prefix], |row| row.get::<_, bool>(0))?;
@@ -155,13 +156,13 @@ fn agents(db: &Connection, prefix: &str) -> Result<Option<Vec<AgentId>>, Trouble
     Ok(Some(found))
 }
 
-/// The first and the last text that begins so, as far as keys go: none has more characters.
+/// Returns the first and the last key with this prefix: no key is longer.
 fn begins_with(prefix: &str) -> [Value; 2] {
     let last = format!("{prefix}{}", char::MAX.to_string().repeat(KEY_BYTES / char::MAX.len_utf8()));
     [prefix.to_owned().into(), last.into()]
 }
 
-/// One more place than the page has, to know whether there is a next one.
+/// Returns the statement, which reads one position more than the page has, to know if there is a next page.
 fn statement(lookup: &Lookup, query: &SessionQuery) -> Sql {
     let (from, mut wanted, mut values) = start(lookup);
     let (at, key) = match lookup {
@@ -187,10 +188,10 @@ fn statement(lookup: &Lookup, query: &SessionQuery) -> Sql {
     (format!("SELECT {at}, {key} FROM {from} WHERE {wanted} ORDER BY {at} DESC, {key} DESC LIMIT ?"), values)
 }
 
-/// By the key's own index.
+/// The table, searched by the key's own index.
 const BY_KEY: &str = "sessions s INDEXED BY sqlite_autoindex_sessions_1";
 
-/// The table and index of a lookup, and the condition that the index serves.
+/// Returns the table and index of a lookup, and the condition that the index serves.
 fn start(lookup: &Lookup) -> (&'static str, Vec<String>, Vec<Value>) {
     let key = |key: &SessionKey| vec![Value::from(key.as_str().to_owned())];
     let (from, wanted, values) = match lookup {
@@ -221,7 +222,7 @@ fn start(lookup: &Lookup) -> (&'static str, Vec<String>, Vec<Value>) {
     (from, (!wanted.is_empty()).then(|| wanted.to_owned()).into_iter().collect(), values)
 }
 
-/// What is asked for, whatever the lookup.
+/// Returns the filters, whatever the lookup.
 fn filters(query: &SessionQuery) -> Vec<Sql> {
     let is = |column: &str, value: &str| (format!("s.{column} = ?"), vec![Value::from(value.to_owned())]);
     let mut wanted = Vec::new();
@@ -241,7 +242,7 @@ fn filters(query: &SessionQuery) -> Vec<Sql> {
     wanted
 }
 
-/// The whole narrowing as one condition.
+/// Returns the whole narrowing as one condition.
 fn any_of(narrowing: &Narrowing) -> Sql {
     let mut texts = Vec::new();
     let mut values: Vec<Value> = Vec::new();
@@ -278,7 +279,7 @@ fn of_agents(pattern: &Pattern) -> Sql {
     }
 }
 
-/// A session and all that name it, by key.
+/// Returns a session and all that name it, by key.
 pub(super) fn descendants(db: &Connection, key: &SessionKey) -> Result<Family, Trouble> {
     let mut statement = db.prepare_cached(&format!(
         "WITH named (key) AS (
@@ -300,7 +301,7 @@ pub(super) fn descendants(db: &Connection, key: &SessionKey) -> Result<Family, T
     Ok(found)
 }
 
-/// What is open is far less than what is not.
+/// Returns the closing sessions. The index of open ones is used, because those are few.
 pub(super) fn unsettled(db: &Connection, of: &InstanceId) -> Result<Vec<SessionKey>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT key FROM sessions INDEXED BY sessions_open

@@ -1,4 +1,4 @@
-//! The sessions that runs belong to: a run that names one has it made, if it is the first.
+//! The sessions of runs: the first run that names a session creates it.
 
 use super::rows;
 use crate::Failed;
@@ -10,10 +10,10 @@ use tenure_core::session::{
     Backend, Kind, Mode, Refused, SessionKey, SessionRow, SpawnLimits, SpawnRequest, Work,
 };
 
-/// How many processes there may be is limited by how many runs there may be; a session as such costs a row.
+/// No limits: the limit on runs limits processes, and a session itself costs only a row.
 const NO_LIMITS: SpawnLimits = SpawnLimits { depth: usize::MAX, children: usize::MAX };
 
-/// Sees to it that the session of a run has a row. A run that is to be started in a session that is over is refused.
+/// Makes sure that the session of a run has a row. A new run in a closed session is refused.
 pub(in crate::sqlite) fn belong(db: &Connection, run: &NewRun) -> Result<(), Trouble> {
     let Some(key) = key(run) else { return Ok(()) };
     match rows::taken(db, &key)? {
@@ -23,15 +23,16 @@ pub(in crate::sqlite) fn belong(db: &Connection, run: &NewRun) -> Result<(), Tro
     }
 }
 
-/// Older tickets may name what is no session's key; there is no row for that.
+/// Returns the session's key. Older tickets may name something else, for which there is no row.
 fn key(run: &NewRun) -> Option<SessionKey> {
-    let text = run.ticket.session_id.as_deref()?;
+    let text = run.ticket.options.session_id.as_deref()?;
     text.parse().ok().filter(|key: &SessionKey| key.as_str() == text)
 }
 
-/// A parent that has no row is none: there is nothing to be below. One that is over starts nothing new, not by way of
-/// another session either: what it starts would not end with it. Of a run that lives, and below a parent whose row does
-/// not agree, the session has no parent, but is as shut in as it would be.
+/// Creates the session. A parent without a row counts as none, because there is nothing to be below. A closed
+/// parent refuses, because the run would not end with it, not even by way of another session. If the run is alive
+/// already, or the parent's row contradicts itself, the session gets no parent, but the sandbox that it would have
+/// inherited.
 fn make(db: &Connection, run: &NewRun, key: SessionKey) -> Result<(), Trouble> {
     let parent = match &run.session_parent {
         Some(parent) => rows::session(db, parent)?.map(|session| session.row),

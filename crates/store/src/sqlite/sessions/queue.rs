@@ -1,4 +1,5 @@
-//! Messages that wait for their session. A message becomes a turn in one transaction: it is in one of the two tables.
+//! The queue of messages of a session. A message becomes a turn in one transaction, so it is in exactly one of the
+//! two tables.
 
 use super::{rows, turns};
 use crate::Failed;
@@ -27,7 +28,7 @@ fn message_row(row: &Row<'_>) -> Result<Message, Trouble> {
     Ok(Message { turn, place: number(row.get(0)?) })
 }
 
-/// An id that waits or has been a turn would stop the queue when it is taken.
+/// Refuses an id that is queued or was a turn: it would stop the queue when it is taken.
 pub(super) fn refuse_known(db: &Connection, id: &TurnId) -> Result<(), Trouble> {
     let known: bool = db
         .prepare_cached(
@@ -106,7 +107,7 @@ pub(super) fn withdraw(db: &Connection, key: &SessionKey, id: &TurnId, at_ms: u6
     Ok(true)
 }
 
-/// Withdraws all that waits; which.
+/// Withdraws all queued messages; returns their ids.
 pub(super) fn clear(db: &Connection, key: &SessionKey, at_ms: u64) -> Result<Vec<TurnId>, Trouble> {
     let waiting: Vec<_> = all(db, key)?.into_iter().map(|message| message.turn.id).collect();
     db.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([key.as_str()])?;

@@ -1,5 +1,5 @@
-//! What removes sessions. A session above one that is open stays: what is below it could not be shown to be below it any
-//! more, and would be another's that is given its key. One that cannot be read stays, too.
+//! The removal of sessions. A session above an open one stays: otherwise nothing would prove that the open one is
+//! below it, and a new session with the same key would inherit it. An unreadable one stays too.
 
 use super::rows::{SESSION, readable, session_row};
 use crate::sessions::UnreadableSession;
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use tenure_core::session::{SessionKey, SessionRow};
 use tenure_os::clock::unix_ms;
 
-/// That a session `s` is closed, with all below it.
+/// The condition that a session `s` is closed, and all below it.
 const MAY_GO: &str = "s.state = 'closed'
      AND NOT EXISTS (SELECT 1 FROM sessions c INDEXED BY sessions_children
          WHERE c.parent = s.key AND c.state <> 'closed')
@@ -19,7 +19,7 @@ const MAY_GO: &str = "s.state = 'closed'
          CROSS JOIN sessions d INDEXED BY sqlite_autoindex_sessions_1 ON d.key = a.session
          WHERE a.ancestor = s.key AND d.state <> 'closed')";
 
-/// The place among the closed sessions before which there are more than `most`.
+/// Returns the position among the closed sessions before which there are more than `most`.
 fn oldest_kept(db: &Connection, most: u64) -> Result<(i64, String), Trouble> {
     let Some(before) = most.checked_sub(1) else { return Ok((i64::MAX, String::new())) };
     let place = db
@@ -69,7 +69,7 @@ pub(super) fn forget(db: &Connection, key: &SessionKey) -> Result<bool, Trouble>
     Ok(true)
 }
 
-/// What was said in it, and who is above it, goes with the row.
+/// Removes the row, and with it the session's turns and ancestors.
 fn remove(db: &Connection, row: &SessionRow) -> Result<(), Trouble> {
     db.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([row.key.as_str()])?;
     tell(db, &told::removed(row, unix_ms()))?;

@@ -1,4 +1,4 @@
-//! What makes and changes sessions: each function is one transaction's work, with the event it brings.
+//! Changes of sessions: each function is the work of one transaction, with its event.
 
 use super::{queue, turns};
 use crate::Failed;
@@ -27,7 +27,7 @@ pub(super) fn session_row(row: &Row<'_>) -> Result<Session, Trouble> {
     })
 }
 
-/// The session, or why it cannot be read. It is no reason not to read the others.
+/// Reads a session, or the reason why it cannot be read. That is no reason not to read the others.
 pub(super) fn readable(row: &Row<'_>) -> Result<Result<Session, UnreadableSession>, Trouble> {
     Ok(match session_row(row) {
         Ok(session) => Ok(session),
@@ -45,7 +45,7 @@ pub(super) fn session(db: &Connection, key: &SessionKey) -> Result<Option<Sessio
     rows.next()?.map(session_row).transpose()
 }
 
-/// What is known of whose a session is; nothing if it cannot be read.
+/// Returns the row of a session; `None` if it cannot be read.
 pub(in crate::sqlite) fn row(db: &Connection, key: &SessionKey) -> Result<Option<SessionRow>, Trouble> {
     match session(db, key) {
         Err(Trouble::Answer(why)) => {
@@ -56,7 +56,7 @@ pub(in crate::sqlite) fn row(db: &Connection, key: &SessionKey) -> Result<Option
     }
 }
 
-/// The session that must be there.
+/// Returns a session that must exist.
 pub(super) fn known(db: &Connection, key: &SessionKey) -> Result<Session, Trouble> {
     session(db, key)?.ok_or_else(|| Trouble::Answer(Failed::NoSession { key: key.clone() }))
 }
@@ -90,7 +90,7 @@ pub(super) fn adopt(
     }
     match row.state {
         SessionState::Idle | SessionState::Closed => insert(db, row, label, resume),
-        // Nothing here makes it so, and nothing would ever end it.
+        // Nothing here leaves a session in this state, and nothing would ever end it.
         state @ (SessionState::Busy | SessionState::Closing) => {
             let text = format!("session {} cannot be taken in while it is {state}", row.key);
             Err(Trouble::Answer(Failed::Unavailable(text)))
@@ -98,7 +98,7 @@ pub(super) fn adopt(
     }
 }
 
-/// How the session is that has the key; also if it cannot be read.
+/// Returns the state of the session with this key, even if its row cannot be read.
 pub(in crate::sqlite) fn taken(db: &Connection, key: &SessionKey) -> Result<Option<SessionState>, Trouble> {
     let state: Option<String> = db
         .prepare_cached("SELECT state FROM sessions WHERE key = ?1")?
@@ -144,7 +144,7 @@ fn insert(
         resume,
         to_text(row),
     ))?;
-    // A row of somebody else may name an ancestor twice.
+    // A row of another program may name an ancestor twice.
     let mut above = db.prepare_cached(
         "INSERT OR IGNORE INTO session_ancestors (ancestor, created_at_ms, session) VALUES (?1, ?2, ?3)",
     )?;
@@ -156,7 +156,7 @@ fn insert(
     Ok(Session { row: row.clone(), label, resume, turns: 0, queued: 0 })
 }
 
-/// Moves a session on, in its record and in the columns that mirror it.
+/// Changes a session's state, in its record and in the columns that mirror it.
 pub(super) fn set_state(
     db: &Connection,
     row: &mut SessionRow,

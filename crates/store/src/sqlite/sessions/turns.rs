@@ -64,7 +64,7 @@ pub(super) fn begin(
     start(db, session, asked, by, at_ms)
 }
 
-/// The session, if it takes messages.
+/// Returns the session, if it accepts messages.
 pub(super) fn open(db: &Connection, key: &SessionKey) -> Result<Session, Trouble> {
     let session = rows::known(db, key)?;
     let state = session.row.state;
@@ -75,7 +75,7 @@ pub(super) fn open(db: &Connection, key: &SessionKey) -> Result<Session, Trouble
     }
 }
 
-/// Begins a turn of a session that is idle.
+/// Begins a turn of an idle session.
 pub(super) fn start(
     db: &Connection,
     session: Session,
@@ -144,7 +144,7 @@ pub(super) fn end(db: &Connection, id: &TurnId, end: &TurnEnd) -> Result<bool, T
     let mut row = rows::known(db, key)?.row;
     match row.state {
         SessionState::Busy => rows::set_state(db, &mut row, SessionState::Idle, end.at_ms)?,
-        // Whoever closes it goes on when this is known.
+        // The task that closes the session continues when it learns of this.
         SessionState::Closing | SessionState::Idle | SessionState::Closed => {}
     }
     if let Some(resume) = &end.resume {
@@ -197,7 +197,7 @@ pub(super) fn running(db: &Connection, of: &InstanceId) -> Result<Vec<Turn>, Tro
     Ok(found)
 }
 
-/// The statement of a page, and the number that it is bound to.
+/// Returns the statement of a page, and the number that it is bound to.
 fn list(side: Side) -> (String, u64) {
     let (wanted, order, from) = match side {
         Side::After(number) => (">", "ASC", number),
@@ -209,7 +209,7 @@ fn list(side: Side) -> (String, u64) {
     (sql, from)
 }
 
-/// A turn that is longer than the whole page is a page of its own.
+/// Returns a page. A turn that is longer than a page gets a page of its own.
 pub(super) fn page(
     db: &Connection,
     session: &SessionKey,

@@ -1,10 +1,9 @@
-//! What happens to tasks with what they track. Each function is called in the transaction that changes that, so a task
-//! is never behind it, and its notice is there as soon as its end is.
+//! The events of tasks that follow from the tracked work. Each function is called in the transaction that changes
+//! that work, so a task is never behind it, and its notice exists as soon as its end does.
 
 use super::{outbox, rows};
 use crate::rows::RunRow;
-use crate::sqlite::Trouble;
-use crate::sqlite::sessions;
+use crate::sqlite::{Trouble, sessions, tools};
 use crate::tasks::NewTask;
 use crate::turns::Turn;
 use rusqlite::Connection;
@@ -16,10 +15,10 @@ use tenure_core::state::State;
 use tenure_core::task::text::{self, LABEL_CHARS};
 use tenure_core::task::{
     DeliveryStatus, EventKind, Kind, Refused, Standing, Status, Step, TaskEvent, TaskRow, Verdict,
-    origin_for, promise, tell,
+    exec_ended, origin_for, promise, tell,
 };
 
-/// How the session is that is told.
+/// Returns the state of the session that owns a task.
 pub(super) fn standing(db: &Connection, owner: Option<&SessionKey>) -> Result<Standing, Trouble> {
     let Some(owner) = owner else { return Ok(Standing::Nobody) };
     Ok(match sessions::state(db, owner)? {
@@ -28,7 +27,7 @@ pub(super) fn standing(db: &Connection, owner: Option<&SessionKey>) -> Result<St
     })
 }
 
-/// Writes what happened to a task, and has it told.
+/// Writes an event of a task, with its notice.
 pub(super) fn write(
     db: &Connection,
     row: &mut TaskRow,
@@ -52,7 +51,7 @@ pub(super) fn write(
     rows::note(db, row, &event)
 }
 
-/// Writes what happened, unless the task is past it.
+/// Writes an event, unless the task has passed it.
 fn write_if_new(
     db: &Connection,
     row: &mut TaskRow,
@@ -65,7 +64,7 @@ fn write_if_new(
     }
 }
 
-/// The task as it is when nothing has begun.
+/// Makes the row of a new task.
 fn new_row(new: &NewTask, kind: Kind, instance: &InstanceId, created_at_ms: u64) -> TaskRow {
     TaskRow {
         id: new.id.clone(),
@@ -99,14 +98,14 @@ fn new_row(new: &NewTask, kind: Kind, instance: &InstanceId, created_at_ms: u64)
     }
 }
 
-/// Makes a task, with what the sessions' rows say of whom it is told.
+/// Creates a task, completed by the rows of its sessions.
 fn make(
     db: &Connection,
     mut row: TaskRow,
     child: Option<&SessionRow>,
     at_ms: u64,
 ) -> Result<TaskRow, Trouble> {
-    // A session that cannot be read is told by its queue.
+    // An unreadable session is told by its queue.
     let owner = match &row.owner {
         Some(owner) => sessions::row(db, owner)?,
         None => None,
@@ -114,7 +113,7 @@ fn make(
     if row.origin.is_none() && (row.owner.is_none() || owner.is_some()) {
         row.origin = origin_for(owner.as_ref(), child);
     }
-    // A channel without a name is none.
+    // A channel without a name counts as none.
     row.origin = row.origin.filter(|origin| !origin.channel.is_empty());
     row.interaction = child.map_or(row.interaction, |child| child.interaction);
     let standing = match &owner {
@@ -128,7 +127,7 @@ fn make(
     Ok(row)
 }
 
-/// Whether there is this task, or one that tracks this run or the turn that it carries out.
+/// Returns true if this task exists, or one that tracks this run or its turn.
 fn is_taken(db: &Connection, new: &NewTask, run: Option<&RunId>) -> Result<bool, Trouble> {
     let taken = db
         .prepare_cached(
@@ -139,7 +138,7 @@ fn is_taken(db: &Connection, new: &NewTask, run: Option<&RunId>) -> Result<bool,
     Ok(taken)
 }
 
-/// Has a run tracked that is recorded in this transaction. One that is tracked stays with its task.
+/// Creates the task of a run that is recorded in this transaction. A run with a task keeps it.
 pub(in crate::sqlite) fn track_run(
     db: &Connection,
     new: &NewTask,
@@ -151,15 +150,15 @@ pub(in crate::sqlite) fn track_run(
     }
     let mut row = new_row(new, Kind::Run, &ticket.owner_instance_id, ticket.created_at_ms);
     row.run = Some(ticket.run_id.clone());
-    row.owner = row.owner.or_else(|| ticket.session_id.as_deref().and_then(|key| key.parse().ok()));
+    row.owner = row.owner.or_else(|| ticket.options.session_id.as_deref().and_then(|key| key.parse().ok()));
     row.label = row.label.or_else(|| {
-        let text = ticket.label.clone().unwrap_or_else(|| ticket.command.join(" "));
+        let text = ticket.options.label.clone().unwrap_or_else(|| ticket.command.join(" "));
         Some(text::line(&text, LABEL_CHARS)).filter(|it| !it.is_empty())
     });
     make(db, row, None, at_ms).map(Some)
 }
 
-/// Has a run tracked that was begun before, and may have ended.
+/// Creates the task of a run that was begun before, and may have ended.
 pub(in crate::sqlite) fn track_run_in_background(
     db: &Connection,
     new: &NewTask,
@@ -180,7 +179,7 @@ pub(in crate::sqlite) fn track_run_in_background(
     }
 }
 
-/// Has a turn tracked that is begun or waits since this transaction.
+/// Creates the task of a turn that is begun or queued in this transaction.
 pub(in crate::sqlite) fn track_turn(
     db: &Connection,
     new: &NewTask,
@@ -218,7 +217,11 @@ pub(in crate::sqlite) fn run_ended(
 ) -> Result<(), Trouble> {
     let Some(mut row) = rows::by_tracked_run(db, run)? else { return Ok(()) };
     let done = row.end(Verdict::of_run(&ending.termination, ending.output), ending.ended_at_ms, at_ms);
-    write_if_new(db, &mut row, done, at_ms)
+    write_if_new(db, &mut row, done, at_ms)?;
+    match exec_ended(&row, at_ms) {
+        Some(due) if tools::is_in_background(db, run)? => outbox::add(db, &row, &due, at_ms),
+        Some(_) | None => Ok(()),
+    }
 }
 
 pub(in crate::sqlite) fn run_stolen(db: &Connection, run: &RunId, to: &InstanceId) -> Result<(), Trouble> {
@@ -234,7 +237,7 @@ pub(in crate::sqlite) fn turn_started(db: &Connection, turn: &Turn) -> Result<()
     write_if_new(db, &mut row, done, turn.began_at_ms)
 }
 
-/// Notes the run that carries a turn out.
+/// Stores the run of a turn.
 pub(in crate::sqlite) fn turn_run(db: &Connection, turn: &TurnId, run: &RunId) -> Result<(), Trouble> {
     db.prepare_cached("UPDATE tasks INDEXED BY tasks_turn SET run_id = ?2 WHERE turn_id = ?1")?
         .execute((turn.as_str(), run.as_str()))?;
@@ -249,14 +252,14 @@ pub(in crate::sqlite) fn turn_ended(db: &Connection, turn: &Turn, at_ms: u64) ->
     write_if_new(db, &mut row, done, at_ms)
 }
 
-/// A message that waited will not become a turn.
+/// Ends the task of a message that was withdrawn.
 pub(in crate::sqlite) fn turn_withdrawn(db: &Connection, turn: &TurnId, at_ms: u64) -> Result<(), Trouble> {
     let Some(mut row) = rows::by_turn(db, turn)? else { return Ok(()) };
     let done = row.end(Verdict::withdrawn(), at_ms, at_ms);
     write_if_new(db, &mut row, done, at_ms)
 }
 
-/// What is said when nothing is behind a task any more.
+/// Marks a task lost that nothing backs any more.
 pub(super) fn lose(db: &Connection, row: &mut TaskRow, why: &str, at_ms: u64) -> Result<bool, Trouble> {
     let done = row.end(Verdict::lost(&text::line(why, TASK_SUMMARY)), at_ms, at_ms);
     let is_lost = done.is_ok();

@@ -1,5 +1,5 @@
-//! Lists of tasks and how one is found. A page is put together from lookups, each in the order of its index, and gives no
-//! more places than the page has: it costs its own length, whatever the registry holds.
+//! Lists of tasks, and lookups of one. A page is combined from lookups, each in the order of its index and with no
+//! more positions than the page has, so it costs its own length, whatever the size of the registry.
 
 use super::rows;
 use crate::sqlite::Trouble;
@@ -12,10 +12,10 @@ use tenure_core::ids::TaskId;
 use tenure_core::session::SessionKey;
 use tenure_core::task::{Kind, Status, TaskRow};
 
-/// How many are named where several could be meant.
+/// Maximum number of tasks named when a lookup is ambiguous.
 const NAMED: usize = 10;
 
-/// A place in the list: when the task was asked for, and its id.
+/// A position in the list: the task's time of creation, and its id.
 type Place = (i64, String);
 
 pub(super) fn task(db: &Connection, which: &Tracked) -> Result<Option<TaskRow>, Trouble> {
@@ -30,7 +30,7 @@ fn with_events(db: &Connection, row: TaskRow) -> Result<TaskRow, Trouble> {
 pub(super) type Sql = (String, Vec<Value>);
 
 pub(super) fn page(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Trouble> {
-    // What is read for one page is what was there at one moment.
+    // All reads for one page see the same snapshot.
     let moment = db.unchecked_transaction()?;
     let places = places(&moment, query)?;
     let more = places.len() > query.limit;
@@ -46,12 +46,12 @@ pub(super) fn page(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Troub
     Ok(page)
 }
 
-/// The newest places of a list: one more than the page has, to know whether there is a next one.
+/// Returns the newest positions of a list: one more than the page has, to know if there is a next page.
 fn places(db: &Connection, query: &TaskQuery) -> Result<BTreeSet<Place>, Trouble> {
     let most = query.limit.saturating_add(1);
     let mut places: BTreeSet<Place> = BTreeSet::new();
     for (sql, mut values) in statements(query) {
-        // What is older than a whole page of others is not read.
+        // Tasks older than a whole page of others are not read.
         let oldest = if places.len() < most { None } else { places.first() };
         values.push(oldest.map_or(i64::MIN, |(at, _)| *at).into());
         values.push(stored(most as u64).into());
@@ -67,11 +67,11 @@ fn places(db: &Connection, query: &TaskQuery) -> Result<BTreeSet<Place>, Trouble
     Ok(places)
 }
 
-/// The lookups of a page; the values of the oldest place and of the limit come last. Each status of each kind has its own
-/// place in an index, and its own lookup: whatever is asked for, nothing else is passed over.
+/// Returns the lookups of a page; the values of the oldest position and of the limit come last. Each status of each
+/// kind has its own place in an index, and its own lookup, so that no other row is ever skipped.
 pub(super) fn statements(query: &TaskQuery) -> Vec<Sql> {
     if let Some(of) = &query.of {
-        // What it is told of and what it did: each in its own index.
+        // The tasks that it owns, and those that it worked on: each in its own index.
         let told = TaskQuery { of: None, owner: Some(of.clone()), ..query.clone() };
         let did = TaskQuery { of: None, child: Some(of.clone()), ..query.clone() };
         return [told, did].iter().flat_map(statements).collect();
@@ -127,7 +127,7 @@ pub(super) fn find(db: &Connection, text: &str) -> Result<Found, Trouble> {
     Ok(found)
 }
 
-/// A session that did work is asked for that; one that only owns work, for what it owns.
+/// Finds the task that a session worked on; for a session that only owns work, the one that it owns.
 fn of_session(db: &Connection, text: &str) -> Result<Found, Trouble> {
     let Some(key) = text.parse().ok().filter(|key: &SessionKey| key.as_str() == text) else {
         return Ok(Found::None);
@@ -154,19 +154,19 @@ fn of_session(db: &Connection, text: &str) -> Result<Found, Trouble> {
     }
 }
 
-/// Whether a session has any task in this index: most texts are no session's.
+/// Returns true if a session has any task in this index; most texts are no session's key.
 fn has_any(db: &Connection, index: &str, column: &str, key: &str) -> Result<bool, Trouble> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM tasks INDEXED BY {index} WHERE {column} = ?1)");
     Ok(db.prepare_cached(&sql)?.query_row([key], |row| row.get(0))?)
 }
 
-/// One task with its events, if it can be read.
+/// Returns a task with its events, if it can be read.
 fn whole(db: &Connection, id: &TaskId) -> Result<Found, Trouble> {
     let row = rows::by_id(db, id)?.map(|row| with_events(db, row)).transpose()?;
     Ok(row.map_or(Found::None, |row| Found::One(Box::new(row))))
 }
 
-/// By the beginning of the task's own id, or of its run's.
+/// Finds a task by a prefix of its own id, or of its run's.
 fn by_beginning(db: &Connection, text: &str) -> Result<Found, Trouble> {
     if text.is_empty() {
         return Ok(Found::None);

@@ -1,5 +1,6 @@
-//! Notices that channels are to take. A notice is made with what it tells; whoever delivers it has it to itself for a
-//! while, and says how that went under the number of the try. A crash in between repeats the try, under the same key.
+//! The outbox: notices for channels. A notice is created with the event that it tells. Its deliverer claims it for
+//! a while, and reports the result under the number of the attempt. A crash in between repeats the attempt, under
+//! the same key.
 
 use super::rows::{self, from_json, to_json};
 use crate::sqlite::Trouble;
@@ -12,10 +13,12 @@ use rusqlite::{Connection, OptionalExtension};
 use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::session::SessionKey;
 use tenure_core::task::text::line;
-use tenure_core::task::{DeliveryStatus, Destination, Due, NoticeKey, NotifyPolicy, Standing, TaskRow};
+use tenure_core::task::{
+    DeliveryStatus, Destination, Due, NoticeKey, NotifyPolicy, Purpose, Standing, TaskRow,
+};
 use tenure_core::tools::tasks::TaskNotice;
 
-/// How much of an error is kept.
+/// Maximum length of a stored error.
 const ERROR_CHARS: usize = 400;
 
 /// Puts a notice into the outbox. A task's end is there once, whatever happens (I10).
@@ -41,7 +44,7 @@ pub(super) fn add(db: &Connection, row: &TaskRow, due: &Due, at_ms: u64) -> Resu
     Ok(())
 }
 
-/// What has been overtaken need not be told, unless it is on its way.
+/// Drops notices of changes, which the next notice replaces, unless they are being delivered.
 pub(super) fn drop_changes(db: &Connection, task: &TaskId, at_ms: u64) -> Result<(), Trouble> {
     db.prepare_cached(
         "UPDATE outbox INDEXED BY outbox_of_task SET state = 'dropped', settled_at_ms = ?2
@@ -51,11 +54,12 @@ pub(super) fn drop_changes(db: &Connection, task: &TaskId, at_ms: u64) -> Result
     Ok(())
 }
 
-/// Of each task the first that is not settled comes first, so that nobody hears of an end before its beginning.
+/// The claimable notices of a channel: of each task the first unsettled one comes first, so that no owner hears of
+/// an end before its beginning.
 pub(super) const CLAIMABLE: &str = "SELECT o.key FROM outbox o INDEXED BY outbox_due
      WHERE o.state = 'due' AND o.channel = ?1 AND o.next_at_ms <= ?2 AND NOT EXISTS (
          SELECT 1 FROM outbox e INDEXED BY outbox_of_task
-         WHERE e.task_id = o.task_id AND e.seq < o.seq AND e.state = 'due')
+         WHERE e.task_id = o.task_id AND e.seq < o.seq AND e.state = 'due' AND e.channel = o.channel)
      ORDER BY o.next_at_ms, o.seq LIMIT ?3";
 
 pub(super) fn claim(
@@ -88,7 +92,7 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
-/// That a notice is still to be told, and by whoever says so.
+/// The condition that a notice is still due, and the claim valid.
 const MINE: &str = "key = ?1 AND attempts = ?2 AND state = 'due' AND claimed_by IS NOT NULL";
 
 pub(super) fn renew(db: &Connection, claim: &Claim, until_ms: u64) -> Result<bool, Trouble> {
@@ -105,17 +109,17 @@ pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) 
         .optional()?;
     let Some((task, purpose)) = found else { return Ok(false) };
     let row = rows::by_id(db, &crate::sqlite::columns::parsed(&task)?)?;
-    let is_change = purpose == "change";
-    // Whoever has asked for silence meanwhile does not hear it at the next try either.
+    let is_of_end = is_of_end(&purpose);
+    // An owner who has asked for silence meanwhile does not get the next attempt either.
     let is_unwanted = row.as_ref().is_some_and(|row| row.policy == NotifyPolicy::Silent);
     let (state, error, next_at_ms, delivery) = match tried {
-        Tried::Delivered => ("delivered", None, at_ms, Some(DeliveryStatus::Delivered)),
+        Tried::Delivered | Tried::Told(_) => ("delivered", None, at_ms, Some(DeliveryStatus::Delivered)),
         Tried::Again { error, .. } | Tried::GivenUp { error } if is_unwanted => {
             ("dropped", Some(error), at_ms, Some(DeliveryStatus::NotApplicable))
         }
         Tried::Again { error, at_ms } => ("due", Some(error), *at_ms, None),
-        // Nobody wants to read later how it went then.
-        Tried::GivenUp { error } if is_change => ("dropped", Some(error), at_ms, None),
+        // A change is not worth reading later.
+        Tried::GivenUp { error } if !is_of_end => ("dropped", Some(error), at_ms, None),
         Tried::GivenUp { error } => {
             let owner = row.as_ref().and_then(|row| row.owner.as_ref());
             if is_read(db, owner)? {
@@ -139,15 +143,23 @@ pub(super) fn settle(db: &Connection, claim: &Claim, tried: &Tried, at_ms: u64) 
         settled_at_ms,
     ))?;
     match (row, delivery) {
-        (Some(mut row), Some(delivery)) if !is_change => {
+        (Some(mut row), Some(delivery)) if is_of_end => {
             set_delivery(db, &mut row, &purpose, delivery, at_ms)?;
         }
         _ => {}
     }
+    if let Tried::Told(event) = tried {
+        tell(db, event)?;
+    }
     Ok(true)
 }
 
-/// Whether the queue of a session is read by its next turn. A row that cannot be read is given the benefit of the doubt.
+/// Returns true if a notice with this purpose tells the owner that its task ended.
+pub(super) fn is_of_end(purpose: &str) -> bool {
+    [Purpose::Terminal, Purpose::Correction].iter().any(|of_end| of_end.word() == purpose)
+}
+
+/// Returns true if the next turn of a session reads its queue. An unreadable row counts as true.
 fn is_read(db: &Connection, owner: Option<&SessionKey>) -> Result<bool, Trouble> {
     let Some(owner) = owner else { return Ok(false) };
     Ok(match super::life::standing(db, Some(owner))? {
@@ -156,7 +168,7 @@ fn is_read(db: &Connection, owner: Option<&SessionKey>) -> Result<bool, Trouble>
     })
 }
 
-/// Notes how it stands with the delivery of a task's end. Where the end was corrected, it is the correction that counts.
+/// Stores the delivery status of a task's end. After a correction, the correction counts.
 fn set_delivery(
     db: &Connection,
     row: &mut TaskRow,
@@ -177,7 +189,7 @@ fn set_delivery(
     stand(db, row, delivery, at_ms)
 }
 
-/// Writes how it stands with the delivery, and tells it.
+/// Writes the delivery status, with its event.
 pub(super) fn stand(
     db: &Connection,
     row: &mut TaskRow,
@@ -191,7 +203,8 @@ pub(super) fn stand(
     Ok(())
 }
 
-/// A try that nobody carried through is none: however often daemons die, a channel has all its tries.
+/// Releases the claims of an instance. An unfinished attempt does not count: however often daemons die, a channel
+/// gets all its attempts.
 pub(super) fn release(db: &Connection, of: &InstanceId, now_ms: u64) -> Result<u64, Trouble> {
     let changed = db
         .prepare_cached(
@@ -202,7 +215,7 @@ pub(super) fn release(db: &Connection, of: &InstanceId, now_ms: u64) -> Result<u
     Ok(changed as u64)
 }
 
-/// From one channel to the next: there are few, whatever waits for them.
+/// Steps from one channel to the next: there are few, however many notices wait.
 pub(super) const NEXT: &str = "SELECT channel, next_at_ms FROM outbox INDEXED BY outbox_due
      WHERE state = 'due' AND channel > ?1 ORDER BY channel, next_at_ms LIMIT 1";
 
@@ -222,7 +235,7 @@ pub(super) fn next(db: &Connection) -> Result<Vec<(String, u64)>, Trouble> {
 pub(super) fn of_task(db: &Connection, task: &TaskId) -> Result<Vec<TaskNotice>, Trouble> {
     let mut statement = db.prepare_cached(
         "SELECT key, purpose, channel, state, attempts, created_at_ms, next_at_ms, settled_at_ms, last_error
-         FROM outbox INDEXED BY outbox_of_task WHERE task_id = ?1 ORDER BY seq",
+         FROM outbox INDEXED BY outbox_of_task WHERE task_id = ?1 AND purpose <> 'exec-ended' ORDER BY seq",
     )?;
     let rows = statement.query_map([task.as_str()], |row| {
         let state: String = row.get(3)?;
@@ -243,7 +256,8 @@ pub(super) fn of_task(db: &Connection, task: &TaskId) -> Result<Vec<TaskNotice>,
 
 pub(super) fn backlog(db: &Connection) -> Result<Backlog, Trouble> {
     let mut notices = db.prepare_cached(
-        "SELECT count(*) FROM outbox INDEXED BY outbox_open WHERE state = ?1 AND state IN ('due', 'queued', 'failed')",
+        "SELECT count(*) FROM outbox INDEXED BY outbox_open
+         WHERE state = ?1 AND state IN ('due', 'queued', 'failed') AND purpose <> 'exec-ended'",
     )?;
     let mut notices = |state: &str| notices.query_row([state], |row| row.get(0)).map(number);
     let mut tasks =

@@ -1,4 +1,5 @@
-//! Notices that wait for the next turn of the session that is told. That they wait is no delivery: nobody has read them.
+//! Notices that wait for the next turn of the owner's session. A waiting notice is not delivered, because nobody
+//! has read it.
 
 use super::rows::from_json;
 use crate::sqlite::Trouble;
@@ -39,10 +40,11 @@ pub(super) fn take(
     Ok(taken as u64)
 }
 
-/// How many notices one turn is told.
+/// Maximum number of notices in one turn.
 const OF_A_TURN: usize = 20;
 
-/// What a session's next turn is told: what waits for it, and then the message. A session of commands is told nothing.
+/// Returns the text of a session's next turn: its waiting notices, and then the message. A session of commands gets
+/// no notices.
 pub(in crate::sqlite) fn hand_over(
     db: &Connection,
     session: &SessionRow,
@@ -58,7 +60,7 @@ pub(in crate::sqlite) fn hand_over(
     }
     let mut text = String::from("While you were away:\n");
     for queued in &waiting {
-        // Writing to a text does not fail.
+        // Writing to a text cannot fail.
         let _ = writeln!(text, "- {}", queued.notice.text);
     }
     let keys: Vec<NoticeKey> = waiting.into_iter().map(|queued| queued.notice.key).collect();

@@ -20,7 +20,7 @@ pub(super) const TASK: &str = "t.task_id, t.kind, t.status, t.delivery, t.policy
      t.terminal_summary, t.error, t.outcome, t.created_at_ms, t.started_at_ms, t.cancel_asked_at_ms, t.ended_at_ms, \
      t.last_event_at_ms, t.cleanup_after_ms, t.changes_told, t.change_told_at_ms";
 
-/// Reads the columns of [`TASK`]; the events are not there.
+/// Reads the columns of [`TASK`], without the events.
 pub(super) fn task_row(row: &Row<'_>) -> Result<TaskRow, Trouble> {
     let id: String = row.get(0)?;
     read(row, &id).map_err(|trouble| match trouble {
@@ -75,7 +75,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("a value with keys that are strings")
 }
 
-/// The task; `None` if it cannot be read: that is no reason not to read or record the rest.
+/// Reads a task; `None` if it cannot be read, which is no reason not to read or record the rest.
 pub(super) fn readable(row: &Row<'_>) -> Result<Option<TaskRow>, Trouble> {
     match task_row(row) {
         Ok(task) => Ok(Some(task)),
@@ -87,7 +87,7 @@ pub(super) fn readable(row: &Row<'_>) -> Result<Option<TaskRow>, Trouble> {
     }
 }
 
-/// The task of a query.
+/// Returns the task of a query.
 pub(super) fn one(db: &Connection, which: &str, values: impl Params) -> Result<Option<TaskRow>, Trouble> {
     let mut statement = db.prepare_cached(&format!("SELECT {TASK} FROM tasks t {which}"))?;
     Ok(statement.query(values)?.next()?.map(readable).transpose()?.flatten())
@@ -101,7 +101,7 @@ pub(super) fn by_turn(db: &Connection, turn: &TurnId) -> Result<Option<TaskRow>,
     one(db, "INDEXED BY tasks_turn WHERE t.turn_id = ?1", [turn.as_str()])
 }
 
-/// The task that tracks a run itself, not the turn that the run carries out.
+/// Returns the task that tracks a run itself, not the turn that the run carries out.
 pub(super) fn by_tracked_run(db: &Connection, run: &RunId) -> Result<Option<TaskRow>, Trouble> {
     one(db, "INDEXED BY tasks_run WHERE t.run_id = ?1 AND t.turn_id IS NULL", [run.as_str()])
 }
@@ -141,7 +141,7 @@ pub(super) fn insert(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Writes what may change in a task.
+/// Writes the changeable columns of a task.
 pub(super) fn update(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
     db.prepare_cached(
         "UPDATE tasks SET status = :status, delivery = :delivery, policy = :policy, progress_summary = :progress,
@@ -170,7 +170,7 @@ pub(super) fn update(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Writes what changes while a task goes on, which happens often.
+/// Writes the columns that change with progress, which happens often.
 pub(super) fn update_progress(db: &Connection, row: &TaskRow) -> Result<(), Trouble> {
     db.prepare_cached(
         "UPDATE tasks SET progress_summary = ?2, last_event_at_ms = ?3, changes_told = ?4, change_told_at_ms = ?5
@@ -186,7 +186,8 @@ pub(super) fn update_progress(db: &Connection, row: &TaskRow) -> Result<(), Trou
     Ok(())
 }
 
-/// Notes what happened to a task, and tells it. Of progress the latest stands for all since something else happened.
+/// Writes an event of a task, in the registry's events too. The latest progress replaces earlier progress since any
+/// other event.
 pub(super) fn note(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<(), Trouble> {
     let id = row.id.as_str();
     let last: Option<(i64, String)> = db
@@ -209,7 +210,7 @@ pub(super) fn note(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<
     Ok(())
 }
 
-/// Notes that a task was made, and tells it.
+/// Writes the creation of a task, in the registry's events too.
 pub(super) fn note_first(db: &Connection, row: &TaskRow, event: &TaskEvent) -> Result<(), Trouble> {
     write_event(db, row, (0, event))
 }
@@ -225,7 +226,7 @@ fn write_event(db: &Connection, row: &TaskRow, (number, event): (i64, &TaskEvent
     Ok(())
 }
 
-/// The latest of a task, the oldest first.
+/// Returns the latest events of a task, the oldest first.
 pub(super) fn events(db: &Connection, id: &TaskId) -> Result<Vec<TaskEvent>, Trouble> {
     let mut statement =
         db.prepare_cached("SELECT at_ms, kind, summary FROM task_events WHERE task_id = ?1 ORDER BY number")?;

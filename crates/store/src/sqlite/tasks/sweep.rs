@@ -1,5 +1,5 @@
-//! Maintenance. What is looked at is what is under way, what may go by now and what should not be: none of it grows with
-//! what is merely kept.
+//! Maintenance. Only running, removable and inconsistent tasks are examined, so its cost does not grow with the
+//! tasks that are merely kept.
 
 use super::rows::{TASK, readable};
 use super::{life, outbox, rows};
@@ -14,24 +14,24 @@ use tenure_core::ids::{InstanceId, TaskId};
 use tenure_core::task::{Next, Refusal, Status, TaskRow, audit as findings, needs_a_look};
 use tenure_core::tools::tasks::TaskReset;
 
-/// Of which tasks something should not be: as the index says it.
+/// The condition of an inconsistent task, as the index has it.
 const SUSPECT: &str = "(delivery = 'failed'
     OR (ended_at_ms IS NULL) <> (status IN ('queued', 'running')) OR started_at_ms < created_at_ms
     OR ended_at_ms < coalesce(started_at_ms, created_at_ms) OR cleanup_after_ms < ended_at_ms
     OR (cleanup_after_ms IS NULL AND status NOT IN ('queued', 'running')))";
 
-/// What is under way and was not heard of since.
+/// Tasks that have not ended and had no event since.
 pub(super) const SILENT: &str =
     "INDEXED BY tasks_active WHERE t.status IN ('queued', 'running') AND t.last_event_at_ms <= ?1
      ORDER BY t.last_event_at_ms, t.task_id";
 
-/// What was kept for long enough, and of which nothing is on its way to be told.
+/// Tasks whose retention has passed, and of which no notice is in delivery.
 pub(super) const OUTLIVED: &str = "SELECT task_id FROM tasks t INDEXED BY tasks_cleanup
      WHERE cleanup_after_ms IS NOT NULL AND cleanup_after_ms <= ?1 AND NOT EXISTS (
-         SELECT 1 FROM outbox o INDEXED BY outbox_of_task WHERE o.task_id = t.task_id AND o.state = 'due')
+         SELECT 1 FROM outbox o INDEXED BY outbox_of_task WHERE o.task_id = t.task_id AND o.state = 'due' AND o.purpose <> 'exec-ended')
      ORDER BY cleanup_after_ms, task_id LIMIT ?2";
 
-/// What has ended and would never go.
+/// Returns the query for ended tasks without a time of removal.
 pub(super) fn endless() -> String {
     format!(
         "SELECT task_id FROM tasks INDEXED BY tasks_suspect
@@ -40,8 +40,8 @@ pub(super) fn endless() -> String {
     )
 }
 
-/// Whether anything is behind a task: a run that has not ended, a message that waits, or a turn that somebody who was
-/// there since then carries out. What is recorded is asked, not a clock.
+/// Returns true if a task is backed: by a run that has not ended, a queued message, or a turn of an instance that
+/// was alive since then. The records decide, not a clock.
 fn is_backed(db: &Connection, row: &TaskRow, since_ms: u64) -> Result<bool, Trouble> {
     let Some(turn) = &row.turn else {
         let Some(run) = &row.run else { return Ok(false) };
@@ -124,7 +124,7 @@ pub(super) fn apply(db: &Connection, sweep: Sweep) -> Result<Swept, Trouble> {
     Ok(swept)
 }
 
-/// Why a task is given up, in a person's words.
+/// Returns the reason why a task is given up, for people.
 fn gone(row: &TaskRow) -> &'static str {
     match (&row.turn, row.status) {
         (None, _) => "its run is gone, and no ending of it was recorded",
@@ -141,7 +141,7 @@ pub(super) fn lose(db: &Connection, task: &TaskId, why: &str, at_ms: u64) -> Res
     life::lose(db, &mut row, why, at_ms)
 }
 
-/// What there is of tasks.
+/// Counts the tasks.
 pub(super) fn preview_reset(db: &Connection) -> Result<TaskReset, Trouble> {
     let there = outbox::backlog(db)?;
     let tasks =
@@ -161,12 +161,12 @@ pub(super) fn reset(db: &Connection, by: &InstanceId, at_ms: u64) -> Result<Task
     Ok(reset)
 }
 
-/// Which end a channel did not take, if that is not settled.
+/// The condition of a terminal notice that its channel did not accept, and that is not settled.
 const REFUSED: &str =
     "state IN ('due', 'queued', 'failed') AND last_error IS NOT NULL AND channel IS NOT NULL
-    AND purpose <> 'change'";
+    AND purpose IN ('terminal', 'correction')";
 
-/// The channel that did not take how a task ended, and what becomes of the notice.
+/// Returns the channel that did not accept a task's terminal notice, and the notice's next step.
 fn refusal(db: &Connection, task: &TaskId) -> Result<Option<Refusal>, Trouble> {
     let sql = format!(
         "SELECT channel, last_error, state FROM outbox INDEXED BY outbox_of_task WHERE task_id = ?1 AND {REFUSED}

@@ -1,5 +1,4 @@
-//! What cannot be seen through the front: that every statement is served by its index, and what becomes of rows that are
-//! not as they should be.
+//! Tests that need internals: every statement is served by its index, and inconsistent rows are handled.
 
 use super::lists::{Sql, page, statements};
 use super::{outbox, rows, sweep};
@@ -29,7 +28,7 @@ fn plan(db: &Connection, (sql, values): &Sql) -> String {
     steps.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
 }
 
-/// A query with each of its parts or without.
+/// Makes a query with or without each of its parts.
 fn query(mask: u32) -> TaskQuery {
     let has = |bit: u32| mask & (1 << bit) != 0;
     let key = |text: &str| text.parse().unwrap();
@@ -92,7 +91,7 @@ fn is_asked_for(query: &TaskQuery, row: &TaskRow) -> bool {
         && (query.of.is_none() || row.owner == query.of || row.child == query.of)
 }
 
-/// With a session, nothing is listed that it is not told of and did not do itself, whatever else there is.
+/// With a session, only tasks that it owns or worked on are listed, whatever else there is.
 #[test]
 fn the_pages_of_a_list_are_all_that_is_asked_for() {
     let db = database();
@@ -101,7 +100,7 @@ fn the_pages_of_a_list_are_all_that_is_asked_for() {
         assert!(put(&db, row).is_ok());
     }
     rows.sort_by(|a, b| (b.created_at_ms, &b.id).cmp(&(a.created_at_ms, &a.id)));
-    // A session is asked for in one way.
+    // A query names sessions in one way only.
     let masks = (0..64).filter(|mask| mask & 0b10_0000 == 0 || mask & 0b1100 == 0);
     for (mask, limit) in masks.flat_map(|mask| [7, 300].map(|limit| (mask, limit))) {
         let mut query = TaskQuery { after: None, limit, ..query(mask) };
@@ -214,7 +213,7 @@ fn a_row_reads_back_as_written() {
     assert_eq!(rows::by_id(&db, &row.id).ok().unwrap(), Some(row));
 }
 
-/// A row that should not be, and what is found of it.
+/// An inconsistent row, and the finding about it.
 type Break = (fn(&mut TaskRow), FindingCode);
 
 #[test]

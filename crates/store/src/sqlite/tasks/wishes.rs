@@ -1,4 +1,4 @@
-//! What people, owners and those who carry work out want of a task.
+//! Requests about a task by people, by owners and by the work itself.
 
 use super::life::{self, standing};
 use super::{outbox, rows};
@@ -23,7 +23,9 @@ pub(super) fn set_policy(
         }
         if !row.status.is_terminal() {
             row.delivery = promise(&row, standing(db, row.owner.as_ref())?);
-        } else if policy == NotifyPolicy::Silent && withdraw(db, task, "dropped", IS_WAITING, at_ms)? {
+        } else if policy == NotifyPolicy::Silent
+            && has_end(&withdraw(db, task, "dropped", IS_WAITING, at_ms)?)
+        {
             row.delivery = DeliveryStatus::NotApplicable;
         }
         rows::update(db, &row)?;
@@ -33,21 +35,31 @@ pub(super) fn set_policy(
     Ok(Some(row))
 }
 
-/// That a notice waits and is not on its way.
+/// The condition that a notice waits and is not being delivered.
 const IS_WAITING: &str = "state IN ('due', 'queued') AND claimed_by IS NULL";
-/// That a notice is not settled, be it on its way: should that fail, it is not tried again.
+/// The condition that a notice is unsettled, even if it is being delivered: if that fails, it is not retried.
 const IS_OPEN: &str = "state IN ('due', 'queued', 'failed')";
 
-/// Settles the notices of a task otherwise than by telling; whether one of its end was among them.
-fn withdraw(db: &Connection, task: &TaskId, as_what: &str, which: &str, at_ms: u64) -> Result<bool, Trouble> {
+/// Settles the notices of a task without delivering them. Returns their purposes.
+fn withdraw(
+    db: &Connection,
+    task: &TaskId,
+    as_what: &str,
+    which: &str,
+    at_ms: u64,
+) -> Result<Vec<String>, Trouble> {
     outbox::drop_changes(db, task, at_ms)?;
-    let changed = db
-        .prepare_cached(&format!(
-            "UPDATE outbox INDEXED BY outbox_of_task SET state = ?2, settled_at_ms = ?3, claimed_by = NULL
-             WHERE task_id = ?1 AND purpose <> 'change' AND {which}"
-        ))?
-        .execute((task.as_str(), as_what, stored(at_ms)))?;
-    Ok(changed > 0)
+    let mut statement = db.prepare_cached(&format!(
+        "UPDATE outbox INDEXED BY outbox_of_task SET state = ?2, settled_at_ms = ?3, claimed_by = NULL
+         WHERE task_id = ?1 AND purpose <> 'change' AND {which} RETURNING purpose"
+    ))?;
+    let purposes = statement.query_map((task.as_str(), as_what, stored(at_ms)), |row| row.get(0))?;
+    Ok(purposes.collect::<Result<_, _>>()?)
+}
+
+/// Returns true if a notice of the end is among these purposes.
+fn has_end(purposes: &[String]) -> bool {
+    purposes.iter().any(|purpose| outbox::is_of_end(purpose))
 }
 
 pub(super) fn ask_cancel(db: &Connection, task: &TaskId, at_ms: u64) -> Result<CancelAsked, Trouble> {
@@ -68,7 +80,7 @@ pub(super) fn note_progress(
     at_ms: u64,
 ) -> Result<bool, Trouble> {
     let Some(mut row) = rows::tracked(db, which)? else { return Ok(false) };
-    // How a turn goes is what its agent says, not what its run prints.
+    // The progress of a turn is its agent's words, not its run's output.
     if matches!(which, Tracked::Run(_)) && row.turn.is_some() {
         return Ok(false);
     }
@@ -81,15 +93,15 @@ pub(super) fn acknowledge(db: &Connection, which: &Tracked, at_ms: u64) -> Resul
     let Some(mut row) = rows::tracked(db, which)?.filter(|row| row.status.is_terminal()) else {
         return Ok(false);
     };
-    // Whoever has seen the end of its run has not heard what came of the turn.
+    // A reader of its run's end has not seen the result of the turn.
     if matches!(which, Tracked::Run(_)) && row.turn.is_some() {
         return Ok(false);
     }
     let withdrawn = withdraw(db, &row.id, "acknowledged", IS_OPEN, at_ms)?;
-    if withdrawn {
+    if has_end(&withdrawn) {
         outbox::stand(db, &mut row, DeliveryStatus::Delivered, at_ms)?;
     }
-    Ok(withdrawn)
+    Ok(!withdrawn.is_empty())
 }
 
 pub(super) fn retry(db: &Connection, task: &TaskId, at_ms: u64) -> Result<u64, Trouble> {
@@ -98,7 +110,7 @@ pub(super) fn retry(db: &Connection, task: &TaskId, at_ms: u64) -> Result<u64, T
         .prepare_cached(
             "UPDATE outbox INDEXED BY outbox_of_task
              SET state = 'due', tries = 0, next_at_ms = ?2, settled_at_ms = NULL, claimed_by = NULL
-             WHERE task_id = ?1 AND purpose <> 'change' AND channel IS NOT NULL
+             WHERE task_id = ?1 AND purpose IN ('terminal', 'correction') AND channel IS NOT NULL
                  AND (state IN ('failed', 'queued') OR state = 'due' AND claimed_by IS NULL AND attempts > 0)",
         )?
         .execute((task.as_str(), stored(at_ms)))?;

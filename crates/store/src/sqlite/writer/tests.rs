@@ -1,4 +1,4 @@
-//! What a batch does when the store itself fails in the middle of it.
+//! Batches in which the store itself fails in the middle.
 
 use super::*;
 use rusqlite::ErrorCode;
@@ -23,7 +23,7 @@ fn insert(bytes: usize) -> (Box<dyn Operation>, Answer) {
     (Box::new(Pending::new(work, false, reply)), answer)
 }
 
-/// Ends the whole transaction, as a disk that fails does, the first time it is run.
+/// Makes an operation that ends the whole transaction, as a failing disk does, the first time it runs.
 fn breaks_once() -> (Box<dyn Operation>, Answer) {
     let (reply, answer) = oneshot::channel();
     let broken = Cell::new(false);

@@ -1,4 +1,4 @@
-//! The model: a map, and the rules in their plainest words.
+//! The model: a map, and the rules in their simplest form.
 
 use crate::sample::{NOW, instance, note, run_id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +14,12 @@ struct Known {
     hidden: bool,
 }
 
-/// What the registry is expected to know.
+/// The expected content of the registry.
 #[derive(Default)]
 pub(crate) struct Twin {
     runs: BTreeMap<u64, Known>,
     sessions: BTreeSet<String>,
-    /// How many events there are.
+    /// The number of events.
     pub(crate) events: usize,
 }
 
@@ -29,8 +29,8 @@ impl Twin {
     }
 
     pub(crate) fn create(&mut self, run: u64, new: &NewRun) -> Result<(), Option<RunId>> {
-        let scope = &new.ticket.scope;
-        let holds = |known: &Known| known.state != State::Exited && known.new.ticket.scope == *scope;
+        let scope = &new.ticket.options.scope;
+        let holds = |known: &Known| known.state != State::Exited && known.new.ticket.options.scope == *scope;
         if let Some((&holder, _)) = self.runs.iter().find(|(_, known)| scope.is_some() && holds(known)) {
             return Err(Some(run_id(holder)));
         }
@@ -40,8 +40,8 @@ impl Twin {
         let hold = Hold { instance: instance(1), epoch: 1 };
         let known = Known { new: new.clone(), hold, state: State::Starting, noted: false, hidden: false };
         self.runs.insert(run, known);
-        // The first run of a session brings that along.
-        let is_first = new.ticket.session_id.clone().is_some_and(|key| self.sessions.insert(key));
+        // The first run of a session also creates the session.
+        let is_first = new.ticket.options.session_id.clone().is_some_and(|key| self.sessions.insert(key));
         self.events += 1 + usize::from(is_first);
         Ok(())
     }
@@ -67,7 +67,7 @@ impl Twin {
         true
     }
 
-    /// Instance 1 has lost its seat, instance 2 never does.
+    /// Steals a run. Instance 1 has been unseated, instance 2 never is.
     pub(crate) fn steal(&mut self, run: u64, from: &Hold) -> Option<Hold> {
         let known = self.runs.get_mut(&run)?;
         if known.hold != *from || known.hold.instance != instance(1) || known.state == State::Exited {
@@ -106,16 +106,16 @@ impl Twin {
         assert_eq!(row.expires_at_ms, if row.hold.instance == instance(1) { NOW } else { u64::MAX });
     }
 
-    /// All pages of a list.
+    /// Returns all pages of a list.
     pub(crate) fn list(&self, query: &Query) -> Vec<RunId> {
         let wanted = |known: &&Known| {
             let ticket = &known.new.ticket;
-            let agent = ticket.session_id.as_deref().and_then(|session| session.split(':').nth(1));
+            let agent = ticket.options.session_id.as_deref().and_then(|session| session.split(':').nth(1));
             let after = query.after.as_ref().map(|after| (after.created_at_ms, &after.run_id));
             !known.hidden
                 && (query.states.is_empty() || query.states.contains(&known.state))
-                && (query.session.is_none() || query.session == ticket.session_id)
-                && (query.scope.is_none() || query.scope == ticket.scope)
+                && (query.session.is_none() || query.session == ticket.options.session_id)
+                && (query.scope.is_none() || query.scope == ticket.options.scope)
                 && (query.agent.is_none() || query.agent.as_deref() == agent)
                 && after.is_none_or(|after| (ticket.created_at_ms, &ticket.run_id) < after)
         };
@@ -133,7 +133,7 @@ impl Twin {
         self.runs.values().filter(|known| known.state != State::Exited).count()
     }
 
-    /// Every run ends at `NOW` + its number, with ten bytes.
+    /// Returns the runs to remove. Every run ends at `NOW` + its number, with ten bytes.
     pub(crate) fn outlived(&self, of: &InstanceId, keep: Retention, now_ms: u64, limit: usize) -> Vec<RunId> {
         let ended = |hidden| {
             let is = move |known: &Known| {

@@ -1,4 +1,4 @@
-//! A process that writes is killed at any moment: the file stays sound, and what was answered is there.
+//! A writing process is killed at any moment: the file stays sound, and every acknowledged change is there.
 
 use super::helper::{Helper, expected_ending};
 use crate::chores::{claimed, key_of};
@@ -20,7 +20,7 @@ use tenure_store::{
 };
 
 const ROUNDS: u64 = 12;
-/// More than a round can create.
+/// More runs than a round can create.
 const APART: u64 = 1_000_000;
 
 #[test]
@@ -44,7 +44,7 @@ fn what_was_answered_outlives_a_kill_at_any_moment() {
     }
 }
 
-/// A killed one leaves its file sound, and says no more than what is there.
+/// Kills a process at a random moment and returns its output, which never claims more than the file has.
 fn killed(job: &str, path: &Path) -> Vec<String> {
     let mut helper = Helper::start(job, path);
     let random = u64::from_ne_bytes(tenure_os::random::bytes().unwrap());
@@ -52,7 +52,7 @@ fn killed(job: &str, path: &Path) -> Vec<String> {
     let mut said: Vec<_> = helper.by_ref().take(moment + 1).collect();
     assert_eq!(said.len(), moment + 1, "it ended by itself");
     said.extend(helper.kill());
-    // The last line may be cut off: only what has its full stop was said.
+    // The last line may be cut off: only lines with a full stop count.
     said.into_iter().filter_map(|line| line.strip_suffix('.').map(Into::into)).collect()
 }
 
@@ -67,7 +67,7 @@ async fn check(registry: &Sqlite, answered: &BTreeMap<u64, State>) {
             assert_eq!(Change::Ended(Box::new(ending)), expected_ending(number));
         }
     }
-    // Recorded, told and counted are one: none of them is ahead of the others.
+    // Row, event and counter are one: none is ahead of the others.
     let ended = Query { states: vec![State::Exited], limit: usize::MAX >> 1, ..Query::default() };
     let exited = registry.runs(ended).await.unwrap().runs.len() as u64;
     let events = registry.events(0, None, usize::MAX).await.unwrap();
@@ -77,7 +77,7 @@ async fn check(registry: &Sqlite, answered: &BTreeMap<u64, State>) {
     assert_eq!((told, counted), (exited, exited));
 }
 
-/// Every message that was answered is there once: it waits, or it is a turn, and the turns are in the order of sending.
+/// Every acknowledged message is there once: queued or as a turn, and the turns are in the order of sending.
 #[test]
 fn no_message_is_lost_or_doubled_by_a_kill_at_any_moment() {
     let directory = TempDir::new().unwrap();
@@ -98,8 +98,8 @@ fn no_message_is_lost_or_doubled_by_a_kill_at_any_moment() {
     assert!(ended.len() > 100, "{} is little to go by", ended.len());
 }
 
-/// Each task that ended has its one notice, and each notice reaches the channel under its one key until it is settled:
-/// then never again (I10).
+/// Each task that ended has its one notice, and each notice reaches the channel under its one key until it is
+/// settled: then never again (I10).
 #[test]
 fn every_end_is_told_once_by_its_key_whatever_is_killed_when() {
     let directory = TempDir::new().unwrap();
@@ -128,8 +128,8 @@ fn every_end_is_told_once_by_its_key_whatever_is_killed_when() {
     );
     block_on(drain(&Arc::new(Sqlite::open(&path).unwrap()), &mut accepted, &mut settled));
     check_told(&path, &ended, &settled);
-    // One may have been settled by a process that was killed before it could say so. That the channel has it was said
-    // before, so by what the channel has it is judged.
+    // A process may have settled a notice and been killed before it could print so. It printed the channel's
+    // acceptance before that, so acceptance is the criterion.
     let accepted: BTreeSet<_> = accepted.into_iter().collect();
     assert!(ended.iter().all(|number| accepted.contains(&key_of(*number, "terminal"))), "one was not told");
     assert_eq!(accepted.len(), number(&path, "SELECT count(*) FROM tasks WHERE delivery = 'delivered'"));
@@ -137,7 +137,7 @@ fn every_end_is_told_once_by_its_key_whatever_is_killed_when() {
     assert!(settled.is_subset(&accepted));
 }
 
-/// Delivers what is left.
+/// Delivers the remaining notices.
 async fn drain(registry: &Arc<Sqlite>, accepted: &mut Vec<String>, settled: &mut BTreeSet<String>) {
     let registry: Arc<dyn Registry> = registry.clone();
     registry.release_notices(instance(1), NOW).await.unwrap();
@@ -160,7 +160,7 @@ fn number(path: &Path, sql: &str) -> usize {
     usize::try_from(number).unwrap()
 }
 
-/// Ending, task and notice are one: none of them is ahead of the others.
+/// Checks that ending, task and notice are one: none is ahead of the others.
 fn check_told(path: &Path, ended: &[u64], settled: &BTreeSet<String>) {
     let registry = Sqlite::open(path).unwrap();
     block_on(async {
@@ -195,7 +195,7 @@ async fn check_talk(registry: &Sqlite, queued: &[u64], ended: &[u64]) {
     assert!(page.turns.iter().map(|turn| turn.number).eq(1..=turns.len() as u64));
     let state = |it: &u64| page.turns[turns.iter().position(|turn| turn == it).unwrap()].state;
     assert!(ended.iter().all(|it| state(it) == TurnState::Done), "an end is lost");
-    // Busy exactly while a turn is running, and told as often as it is recorded.
+    // The session is busy exactly while a turn is running, and events match the records.
     let session = registry.session(key("talk")).await.unwrap().unwrap();
     let running = registry.running_turns(instance(1)).await.unwrap().len();
     assert_eq!(running, usize::from(session.row.state == SessionState::Busy));

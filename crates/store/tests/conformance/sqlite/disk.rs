@@ -1,4 +1,4 @@
-//! A disk that is full. By hand: it needs a small disk of its own.
+//! A full disk. Run by hand: it needs a small disk of its own.
 
 use crate::sample::{NOW, ended, enrolled, hold, new_run, run_id};
 use crate::store::block_on;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tenure_store::sqlite::Sqlite;
 use tenure_store::{Failed, Registry};
 
-/// `mount -t tmpfs -o size=2m tmpfs DIR`, then this test with DIR in `TENURE_SMALL_DISK`.
+/// Run `mount -t tmpfs -o size=2m tmpfs DIR`, then this test with DIR in `TENURE_SMALL_DISK`.
 #[test]
 #[ignore = "needs a small disk"]
 fn on_a_full_disk_operations_fail_and_on_one_with_room_they_work_again() {

@@ -1,5 +1,5 @@
-//! Figures, by hand and in release: `cargo nextest run --release -p tenure-store --run-ignored only --no-capture
-//! figures`. They assert nothing: what is fast depends on the machine.
+//! Measurements, run by hand and in release: `cargo nextest run --release -p tenure-store --run-ignored only
+//! --no-capture figures`. They assert nothing, because speed depends on the machine.
 
 use crate::sample::{NOW, ended, ending, enrolled, hold, instance, new_run, run_id};
 use crate::store::block_on;
@@ -20,9 +20,9 @@ const ASKED: u32 = 300;
 
 fn many(number: u64) -> NewRun {
     let mut run = new_run(number);
-    run.ticket.session_id = Some(format!("agent:a{}:{}", number % 20, number % 5_000));
-    run.ticket.scope = Some(format!("scope {}", number % (RUNS / 10)));
-    // Ids are random in life, not in the order of time.
+    run.ticket.options.session_id = Some(format!("agent:a{}:{}", number % 20, number % 5_000));
+    run.ticket.options.scope = Some(format!("scope {}", number % (RUNS / 10)));
+    // Real ids are random, not in the order of time.
     run.ticket.run_id = scattered(number);
     run
 }
@@ -31,7 +31,7 @@ fn scattered(number: u64) -> tenure_core::ids::RunId {
     run_id(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Straight into the tables: a million runs through the front door would take long and measure nothing more.
+/// Fills the tables directly: a million calls would take long and measure nothing more.
 fn fill(path: &Path) {
     let db = Connection::open(path).unwrap();
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN").unwrap();
@@ -46,15 +46,15 @@ fn fill(path: &Path) {
     let note = line(record::encode(&crate::sample::note()));
     for number in 0..RUNS {
         let NewRun { ticket, directory, .. } = many(number);
-        // The live ones lie scattered among the newest tenth.
+        // The live runs are scattered among the newest tenth.
         let lives = number >= RUNS - RUNS / 10 && number % (RUNS / 10 / LIVE) == 0;
         let ended = (!lives).then(|| ending(number, Reason::Exit));
         insert
             .execute(rusqlite::params![
                 ticket.run_id.as_str(),
                 i64::try_from(ticket.created_at_ms).unwrap(),
-                ticket.session_id,
-                ticket.scope,
+                ticket.options.session_id,
+                ticket.options.scope,
                 format!("a{}", number % 20),
                 if lives { "running" } else { "exited" },
                 instance(1).as_str(),
@@ -76,7 +76,7 @@ pub(super) fn show(what: &str, mut times: Vec<Duration>) {
     println!("{what:32} p50 {:>9.3?}  p99 {:>9.3?}  max {:>9.3?}", at(50), at(99), times[times.len() - 1]);
 }
 
-/// What is asked for, made from the number of the try.
+/// A query, made from the number of the try.
 type Ask = fn(u64) -> Query;
 
 const LISTS: [(&str, Ask); 10] = [
@@ -107,7 +107,7 @@ const LISTS: [(&str, Ask); 10] = [
 const LIVING: [State; 3] = [State::Starting, State::Running, State::Exiting];
 
 fn session(n: u64) -> Option<String> {
-    many(n * 613).ticket.session_id
+    many(n * 613).ticket.options.session_id
 }
 
 fn place(n: u64) -> Cursor {

@@ -1,4 +1,4 @@
-//! The registry's file: whose it is, what it leaves behind, what a copy of it holds.
+//! The registry's file: its owner, its leftovers, and the content of a copy.
 
 use crate::sample::{NOW, create_ended, ending, enrolled, ids, in_scope, instance, listed, new_run, run_id};
 use crate::store::block_on;
@@ -47,7 +47,7 @@ fn the_threads_end_with_the_last_handle_and_tidy_up() {
     let clone: Arc<dyn Registry> = Arc::new(clone);
     block_on(enrolled(&clone));
     drop(clone);
-    // The log goes when the last connection is closed.
+    // The log is removed when the last connection is closed.
     let log = directory.path().join("tenure.db-wal");
     let deadline = Instant::now() + Duration::from_secs(60);
     while log.exists() {
@@ -72,7 +72,7 @@ fn damage_is_found_by_the_check() {
     block_on(async {
         enrolled(&registry).await;
         registry.create(new_run(1)).await.unwrap();
-        // As another program could, with the guard of the reference off.
+        // Another program could do this, without foreign keys.
         let other = rusqlite::Connection::open(&path).unwrap();
         other.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM instances").unwrap();
         let wrong = registry.check().await.unwrap().unwrap();

@@ -1,5 +1,5 @@
-//! This test program again, as another process: a job by name, on a registry by path. It says what it has been
-//! answered, line by line. The parent ends it by the very child it started, if at all.
+//! This test program as another process: a job by name, on a registry by path. It prints each acknowledged change.
+//! The parent kills exactly the child that it started, if at all.
 
 use crate::chores::{claimed, exit, on_slack, tracked_in};
 use crate::sample::{NOW, ended, ending, enrolled, hold, instance, new_run, run_id, started};
@@ -15,7 +15,7 @@ use tenure_store::{Beat, Change, Failed, Outcome, Registry, Tried};
 
 const JOB: &str = "TENURE_STORE_JOB";
 const PATH: &str = "TENURE_STORE_PATH";
-/// What a helper's own lines begin with; the test harness writes others.
+/// The prefix of a helper's own lines; the test harness prints others.
 const SAYS: &str = "@@";
 
 /// Another process at work.
@@ -40,14 +40,14 @@ impl Helper {
         Self { child, lines }
     }
 
-    /// Kills it where it is, and what it had said by then that was not yet read.
+    /// Kills the process; returns the lines that it had printed and nobody had read.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.by_ref().collect()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(crate) fn finish(mut self) -> Vec<String> {
         let said = self.by_ref().collect();
         assert!(self.child.wait().unwrap().success());
@@ -58,7 +58,7 @@ impl Helper {
 impl Iterator for Helper {
     type Item = String;
 
-    /// What it says next; `None` when it has ended.
+    /// Returns the next line; `None` when the process has ended.
     fn next(&mut self) -> Option<String> {
         // The harness does not end its own line before the test's first.
         self.lines.by_ref().map_while(Result::ok).find_map(|line| Some(line.split_once(SAYS)?.1.to_owned()))
@@ -81,7 +81,7 @@ fn helper() {
     }
 }
 
-/// Whole lives of runs, many at once, from this number on, until it is killed.
+/// Runs whole lives of runs, many at once, from this number on, until the process is killed.
 fn live(registry: &Arc<dyn Registry>, first: u64) {
     const AT_ONCE: u64 = 16;
     block_on(async {
@@ -106,8 +106,8 @@ fn live(registry: &Arc<dyn Registry>, first: u64) {
     });
 }
 
-/// Whole lives of runs with their tasks, from this number on, and a notifier that delivers what is due, until it is
-/// killed. That a channel has taken a notice is said before the registry hears of it.
+/// Runs whole lives of runs with their tasks, from this number on, and a notifier that delivers due notices, until
+/// the process is killed. The channel's acceptance is printed before the registry learns of it.
 fn tasks(registry: &Arc<dyn Registry>, first: u64) {
     block_on(async {
         enrolled(registry).await;
@@ -136,7 +136,8 @@ fn tasks(registry: &Arc<dyn Registry>, first: u64) {
     });
 }
 
-/// Messages to a session that is spawned if need be, from this number on, and turns made of them, until it is killed.
+/// Sends messages to a session, which is created if needed, from this number on, and makes turns of them, until the
+/// process is killed.
 fn talk(registry: &Arc<dyn Registry>, first: u64) {
     const DEPTH: usize = 4;
     block_on(async {
@@ -168,7 +169,7 @@ fn talk(registry: &Arc<dyn Registry>, first: u64) {
     });
 }
 
-/// Takes every run it can get from instance 1: "thief runs incarnation number".
+/// Steals every run that it can get from instance 1: "thief runs incarnation number".
 fn steal(registry: &Arc<dyn Registry>, argument: &str) {
     let words: Vec<u64> = argument.split(' ').map(|word| word.parse().unwrap()).collect();
     let [thief, runs, incarnation, number] = words[..] else { panic!("{argument}") };
@@ -184,7 +185,7 @@ fn steal(registry: &Arc<dyn Registry>, argument: &str) {
     });
 }
 
-/// The ending that a helper gives a run.
+/// Returns the ending that a helper gives a run.
 pub(crate) fn expected_ending(number: u64) -> Change {
     Change::Ended(Box::new(ending(number, Reason::Exit)))
 }

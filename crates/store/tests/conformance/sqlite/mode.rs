@@ -1,4 +1,4 @@
-//! Whose the registry's files are, where a file has a mode.
+//! The permissions of the registry's files, where files have a mode.
 
 use crate::sample::enrolled;
 use crate::store::block_on;
@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
 fn the_files_are_their_owners_alone_also_where_others_may_read_by_default() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("tenure.db");
-    // Made before, with the widest mode there is: no umask can be laxer.
+    // Created before, with the widest mode: no umask can be laxer.
     std::fs::write(&path, "").unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());

@@ -1,4 +1,4 @@
-//! Figures of sessions, by hand and in release, as in `figures`. A page that takes longer than a person notices fails.
+//! Measurements of sessions, run by hand and in release, as in `figures`. A page that takes noticeably long fails.
 
 use super::figures::show;
 use crate::sample::{NOW, instance};
@@ -21,8 +21,8 @@ const SESSIONS: u64 = 1_000_000;
 const ASKED: u32 = 200;
 const SLOW: Duration = Duration::from_millis(50);
 
-/// Twenty agents; half of all sessions are children of `agent:a0:0`, one of a hundred has no agent, one of a thousand
-/// is open, and every kind but one is there often.
+/// Twenty agents; half of all sessions are children of `agent:a0:0`, one of a hundred has no agent, one of a
+/// thousand is open, and every kind but one is frequent.
 fn many(number: u64, root: Option<&SessionRow>) -> SessionRow {
     let agent = number % 20;
     let name = if number % 100 == 99 { format!("cli:{number}") } else { format!("agent:a{agent}:{number}") };
@@ -39,7 +39,7 @@ fn many(number: u64, root: Option<&SessionRow>) -> SessionRow {
     row
 }
 
-/// Straight into the tables, as the runs.
+/// Fills the tables directly, as for the runs.
 fn fill(path: &Path) {
     let db = Connection::open(path).unwrap();
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; BEGIN").unwrap();
@@ -83,7 +83,7 @@ fn place(n: u64) -> SessionCursor {
     SessionCursor { created_at_ms: row.created_at_ms, key: row.key }
 }
 
-/// What a session may list.
+/// Returns the query for the sessions that a session may list.
 fn seen_by(row: &SessionRow, visibility: Visibility, routes: &[&str]) -> SessionQuery {
     let allow = routes.iter().map(|route| route.parse().unwrap()).collect();
     let a2a = AgentToAgent { enabled: true, allow };

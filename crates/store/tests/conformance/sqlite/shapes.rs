@@ -1,6 +1,6 @@
-//! The shapes that the file has had, and files that are none of ours: refused as they are, with what to do.
+//! Earlier schema versions of the file, and foreign files: refused unchanged, with advice.
 
-use crate::chores::{exit, on_slack, task, tracked_in};
+use crate::chores::{exit, key_of, keys, on_slack, task, tracked_in};
 use crate::sample::{
     NOW, create_ended, ended, ending, enrolled, hold, in_scope, in_session, instance, leaving, new_run, note,
     question, run_id, started, told, yes,
@@ -15,23 +15,27 @@ use tempfile::TempDir;
 use tenure_core::ending::Reason;
 use tenure_core::session::{SessionState, Stop};
 use tenure_core::state::State;
+use tenure_core::task::exec_ended_channel;
 use tenure_core::tools::Notify;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
 use tenure_store::{
-    ApprovalState, Count, NewRun, NewSession, Notice, Outcome, Query, Registry, Side, TaskQuery, Tracked,
-    Tried, TurnEnd, TurnState, kind,
+    ApprovalState, Count, NewRun, NewSession, Outcome, Query, Registry, Side, TaskQuery, Tracked, Tried,
+    TurnEnd, TurnState, kind,
 };
 
-/// The registry's first shape, as it was shipped. Never edited: a test below opens it as long as Tenure exists.
+/// The registry's first version, as it was shipped. Never edited: a test below opens it as long as Tenure exists.
 const FIRST: &[u8] = include_bytes!("../../../fixtures/registry-v1.db");
-/// The second, with what the agent's tools keep.
+/// The second version, with the data of the agent's tools.
 const SECOND: &[u8] = include_bytes!("../../../fixtures/registry-v2.db");
-/// The third, with sessions.
+/// The third version, with sessions.
 const THIRD: &[u8] = include_bytes!("../../../fixtures/registry-v3.db");
-/// The fourth, with tasks.
+/// The fourth version, with tasks.
 const FOURTH: &[u8] = include_bytes!("../../../fixtures/registry-v4.db");
 
-/// Opens a file with this content, and expects it to be left as it is.
+/// The sixth, with an id, and with the ends of background commands that listeners are owed.
+const SIXTH: &[u8] = include_bytes!("../../../fixtures/registry-v6.db");
+
+/// Opens a file with this content, which must be refused and left unchanged.
 fn refused(path: &Path) -> OpenFailed {
     let before = std::fs::read(path).unwrap();
     let failed = Sqlite::open(path).unwrap_err();
@@ -46,7 +50,7 @@ fn place() -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// A registry of today, changed by hand and closed.
+/// A registry of the first version, changed by hand and closed.
 fn changed(path: &Path, sql: &str) {
     std::fs::write(path, FIRST).unwrap();
     let db = Connection::open(path).unwrap();
@@ -58,7 +62,7 @@ fn a_registry_of_a_later_tenure_is_refused() {
     let (_directory, path) = place();
     changed(&path, "PRAGMA user_version = 4711");
     let failed = refused(&path);
-    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 6, .. }), "{failed}");
+    assert!(matches!(failed, OpenFailed::Newer { found: 4711, known: 7, .. }), "{failed}");
     assert!(failed.to_string().contains("use the newer Tenure"), "{failed}");
 }
 
@@ -135,10 +139,8 @@ fn the_registry_of_version_two_is_still_read() {
         assert_eq!(registry.run(run_id(2)).await.unwrap().unwrap().note, Some(note()));
         let exec = async |number| registry.exec_run(run_id(number)).await.unwrap().unwrap();
         let row = exec(6).await;
-        assert_eq!((row.notify, row.background, row.notice), (Notify::Auto, true, Notice::Owed));
+        assert_eq!((row.notify, row.background), (Notify::Auto, true));
         assert_eq!(row.read_to.as_deref(), Some("{\"at\":7}"));
-        assert_eq!((exec(7).await.notice, exec(8).await.notice), (Notice::Told, Notice::Acknowledged));
-        assert_eq!(registry.owed(instance(1)).await.unwrap(), [run_id(6)]);
         let asked = registry.approvals(false, 9).await.unwrap();
         let states: Vec<_> = asked.iter().map(|row| row.state).collect();
         assert_eq!(states, [Pending, Expired, Denied, AllowedAlways, AllowedOnce]);
@@ -147,8 +149,7 @@ fn the_registry_of_version_two_is_still_read() {
         let listed = registry.allowlist().await.unwrap();
         let entries: Vec<_> = listed.iter().map(|row| (&row.entry["program"], row.uses)).collect();
         assert_eq!(entries, [(&json!("git"), 1), (&json!("/usr/bin/ls"), 0)]);
-        assert!(registry.tell_owed(run_id(6), told(6)).await.unwrap(), "and written");
-        assert!(registry.answer(run_id(15), yes(AllowedOnce, NOW)).await.unwrap());
+        assert!(registry.answer(run_id(15), yes(AllowedOnce, NOW)).await.unwrap(), "and written");
         assert_eq!(registry.allow(listed[0].entry.clone(), "me".into(), NOW).await.unwrap(), listed[0].id);
     });
 }
@@ -167,7 +168,7 @@ fn the_registry_of_version_three_is_still_read() {
         let states: Vec<_> = other.iter().map(|turn| turn.state).collect();
         assert_eq!(states, TurnState::ALL[1..]);
         assert_eq!(registry.session(key("cli:1")).await.unwrap().unwrap().row.state, SessionState::Closed);
-        // What was there before there were tasks has none, and ends all the same.
+        // Runs from before there were tasks have none, and can still end.
         assert!(
             registry.tasks(TaskQuery { limit: 9, ..TaskQuery::default() }).await.unwrap().tasks.is_empty()
         );
@@ -188,13 +189,37 @@ fn the_registry_of_version_four_is_still_read() {
         let tasks = registry.tasks(TaskQuery { limit: 9, ..TaskQuery::default() }).await.unwrap().tasks;
         assert_eq!(tasks.len(), 5);
         assert_eq!(registry.queued_notices(key("agent:main:5"), 9).await.unwrap().len(), 0);
-        // A turn of before says nothing of why it stopped, and one of now does.
+        // An earlier turn has no stop reason, and a new one has.
         let turns = registry.turns(key("agent:other:1"), Side::After(0), 9, u64::MAX).await.unwrap().turns;
         assert!(turns.iter().all(|turn| turn.stop.is_none()));
         let stopped = TurnEnd { stop: Some(Stop::Refusal), ..end(Outcome::Failed) };
         assert!(registry.end_turn(turn_id(25), stopped).await.unwrap(), "and written");
         assert_eq!(registry.turn(turn_id(25)).await.unwrap().unwrap().stop, Some(Stop::Refusal));
         assert!(registry.begin_talk(run_id(31), key("agent:main:5"), NOW).await.unwrap());
+        assert_eq!(registry.check().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn an_end_that_a_registry_of_version_six_owed_to_listeners_is_still_told() {
+    let (_directory, path) = place();
+    std::fs::write(&path, SIXTH).unwrap();
+    let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
+    let due = async || {
+        let (channel, now_ms) = (exec_ended_channel(&instance(1)), NOW + 1_000);
+        registry.claim_notices(channel, instance(1), now_ms, now_ms, 99).await.unwrap()
+    };
+    block_on(async {
+        assert_eq!(registry.check().await.unwrap(), None);
+        let told = registry.task(Tracked::Run(run_id(22))).await.unwrap().unwrap();
+        assert_eq!(registry.task_notices(told.id).await.unwrap()[0].state, "delivered", "notices are kept");
+        // 41 was owed, 42 seen, 43 told; 44 runs, and ends now.
+        let owed = due().await;
+        assert_eq!(keys(&owed), [key_of(41, "exec-ended")]);
+        assert_eq!(owed[0].notice.run_id, Some(run_id(41)));
+        assert!(registry.settle_notice(owed[0].claim.clone(), Tried::Delivered, NOW).await.unwrap());
+        assert!(registry.record(run_id(44), hold(1), exit(44, 3), NOW).await.unwrap());
+        assert_eq!(keys(&due().await), [key_of(44, "exec-ended")]);
         assert_eq!(registry.check().await.unwrap(), None);
     });
 }
@@ -214,18 +239,17 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everythin
     assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
     assert_eq!(version(&path), 1);
     drop(Sqlite::open(&path).unwrap());
-    assert_eq!(version(&path), 6);
+    assert_eq!(version(&path), 7);
     assert_eq!(everything(&path), before);
-    // A second time there is nothing to do.
+    // The second time there is nothing to do.
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
     block_on(async {
         assert_eq!(registry.check().await.unwrap(), None);
         assert_eq!(registry.run(run_id(2)).await.unwrap().unwrap().state, State::Running);
-        // A run of before is nobody's of exec, and can be read and end all the same.
+        // An earlier run is no exec run, and can still be read and ended.
         assert_eq!(registry.exec_run(run_id(2)).await.unwrap(), None);
         registry.read_to(run_id(2), "7".into()).await.unwrap();
         assert!(registry.record(run_id(2), hold(1), ended(2), NOW).await.unwrap());
-        assert_eq!(registry.owed(instance(1)).await.unwrap(), []);
         of_the_tools(&registry).await;
         of_sessions(&registry).await;
         assert_eq!(registry.running_turns(instance(1)).await.unwrap().len(), 1);
@@ -234,7 +258,7 @@ fn a_registry_of_version_one_with_a_live_run_becomes_one_of_today_with_everythin
     });
 }
 
-/// Every row of a table, as text.
+/// Returns every row of a table, as text.
 fn dump(db: &Connection, table: &str) -> Vec<String> {
     let mut statement = db.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
     let columns = statement.column_count();
@@ -244,7 +268,7 @@ fn dump(db: &Connection, table: &str) -> Vec<String> {
     statement.query_map([], row).unwrap().map(|row| row.unwrap().join("|")).collect()
 }
 
-/// A question that waits.
+/// A pending request for approval.
 fn pending() -> tenure_store::NewApproval {
     let mut asked = question(15, u64::MAX / 4);
     asked.session = Some("agent:main:1".into());
@@ -252,16 +276,20 @@ fn pending() -> tenure_store::NewApproval {
     asked
 }
 
-/// One of each thing that the agent's tools keep: the runs 6, 7 and 8, and the questions 11 to 15.
+/// Adds one of each record of the agent's tools: the runs 6, 7 and 8, and the requests 11 to 15.
 async fn of_the_tools(registry: &Arc<dyn Registry>) {
     for number in 6..=8 {
         let run = NewRun { exec: Some(Notify::Auto), ..new_run(number) };
         create_ended(registry, run, ending(number, Reason::Exit)).await;
-        registry.go_background(run_id(number), None).await.unwrap();
+        registry.go_background(run_id(number), task(number)).await.unwrap();
     }
     registry.read_to(run_id(6), "{\"at\":7}".into()).await.unwrap();
-    assert!(registry.tell_owed(run_id(7), told(7)).await.unwrap());
-    assert!(registry.acknowledge(run_id(8)).await.unwrap());
+    let told_of = registry
+        .claim_notices(exec_ended_channel(&instance(1)), instance(1), NOW, NOW + 30, 1)
+        .await
+        .unwrap();
+    assert!(registry.settle_notice(told_of[0].claim.clone(), Tried::Told(told(6)), NOW).await.unwrap());
+    assert!(registry.acknowledge_task(Tracked::Run(run_id(8)), NOW).await.unwrap());
     let git = json!({"program": "git", "args": "status( .*)?", "agent": "main"});
     let git = registry.allow(git, "uid 1000".into(), NOW).await.unwrap();
     registry.used(vec![git], NOW + 1).await.unwrap();
@@ -278,7 +306,7 @@ async fn of_the_tools(registry: &Arc<dyn Registry>) {
     registry.ask_person(pending()).await.unwrap();
 }
 
-/// One of each thing that sessions keep: `agent:main:1` is busy with turn 2 and has two messages waiting, its child
+/// Adds one of each record of sessions: `agent:main:1` is busy with turn 2 and has two queued messages, its child
 /// has a turn of every outcome, `cli:1` is closed.
 async fn of_sessions(registry: &Arc<dyn Registry>) {
     let label = Some("the main one".to_owned());
@@ -301,7 +329,7 @@ async fn of_sessions(registry: &Arc<dyn Registry>) {
     close(registry, "cli:1", NOW).await;
 }
 
-/// One of each thing that tasks keep: the runs 21 to 24 and a turn of `agent:main:5`, told on a channel and not.
+/// Adds one of each record of tasks: the runs 21 to 24 and a turn of `agent:main:5`, told on a channel and not.
 async fn of_tasks(registry: &Arc<dyn Registry>) {
     registry.spawn_session(on_slack("agent:main:5")).await.unwrap();
     for number in 21..=24 {
@@ -318,7 +346,7 @@ async fn of_tasks(registry: &Arc<dyn Registry>) {
     registry.begin_turn(say(25, "agent:main:5"), task, instance(1), NOW).await.unwrap();
 }
 
-/// Made the fixture, once: `cargo test -p tenure-store --test conformance -- --ignored --exact
+/// Makes the fixture, once: `cargo test -p tenure-store --test conformance -- --ignored --exact
 /// sqlite::shapes::make_the_fixture` with the new file's path in `TENURE_FIXTURE`. A new version gets a file of its
 /// own name; the old ones stay.
 #[test]

@@ -1,4 +1,4 @@
-//! Several processes, one file.
+//! Several processes that share a file.
 
 use super::helper::Helper;
 use crate::sample::{NOW, enrolled, hold, instance, leaving, new_run, run_id, started};
@@ -71,7 +71,7 @@ fn a_write_waits_for_another_process_and_is_not_dropped() {
         let other = rusqlite::Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let created = registry.create(new_run(1));
-        // Reads go on while somebody writes.
+        // Reads continue while another process writes.
         assert_eq!(registry.run(run_id(1)).await.unwrap(), None);
         other.execute_batch("ROLLBACK").unwrap();
         created.await.unwrap();
@@ -86,14 +86,14 @@ fn in_a_burst_one_that_fails_fails_alone() {
     let registry: Arc<dyn Registry> = Arc::new(Sqlite::open(&path).unwrap());
     block_on(async {
         enrolled(&registry).await;
-        // While another process writes, all of this piles up and becomes one transaction.
+        // While another process writes, all of these operations are queued and become one transaction.
         let other = rusqlite::Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let first = registry.create(new_run(0));
         let burst: Vec<_> = (0..100).map(|number| registry.create(new_run(number / 2))).collect();
         let step = registry.record(run_id(7), hold(1), started(), NOW);
         let next = registry.record(run_id(7), hold(1), leaving(), NOW);
-        // Whoever goes away has asked all the same.
+        // A dropped call is executed all the same.
         drop(registry.hide(run_id(8)));
         other.execute_batch("ROLLBACK").unwrap();
         first.await.unwrap();

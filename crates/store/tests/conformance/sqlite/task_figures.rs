@@ -1,5 +1,5 @@
-//! Figures of tasks, by hand and in release: `cargo nextest run --release -p tenure-store --run-ignored only --no-capture
-//! task_figures`. They assert nothing: what is fast depends on the machine.
+//! Measurements of tasks, run by hand and in release: `cargo nextest run --release -p tenure-store --run-ignored
+//! only --no-capture task_figures`. They assert nothing, because speed depends on the machine.
 
 use super::figures::show;
 use crate::chores::{claimed, lived, on_slack, tracked_in};
@@ -19,7 +19,7 @@ const TASKS: u64 = 1_000_000;
 const ASKED: u64 = 300;
 const WEEK: u64 = 7 * 86_400_000;
 
-/// A million tasks of five thousand owners, a thousandth of them under way: straight into the table.
+/// Fills the table directly: a million tasks of five thousand owners, a thousandth of them running.
 fn fill(path: &Path) {
     let db = Connection::open(path).unwrap();
     db.execute_batch(&format!(
@@ -41,7 +41,7 @@ fn fill(path: &Path) {
     .unwrap();
 }
 
-/// What is asked for, made from the number of the try.
+/// A query, made from the number of the try.
 type Ask = fn(u64) -> TaskQuery;
 
 const LISTS: [(&str, Ask); 6] = [

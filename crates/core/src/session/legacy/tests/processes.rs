@@ -1,4 +1,4 @@
-//! What is believed of the process that a record names: one test a case.
+//! The verdict on the process that a record names: one test per case.
 
 use super::*;
 use crate::identity::{Evidence, Held, Identity, Place, Sighting};
@@ -36,7 +36,7 @@ fn wrapped(command: Option<&str>, started_at_ms: Option<u64>) -> LegacyRoot {
     LegacyRoot { wrapper: true, ..recorded(command, started_at_ms) }
 }
 
-/// The word and the sentence, which has all of these parts.
+/// Checks the state, and that the sentence contains all of these parts.
 #[track_caller]
 fn check(root: &LegacyRoot, seen: &Seen, wrapper_root: Option<&str>, word: LegacyProcess, parts: &[&str]) {
     let finding = judge(Some(root), seen, wrapper_root);
@@ -116,7 +116,7 @@ fn a_wrapper_is_what_is_executed_and_not_what_is_only_named() {
     }
     let native = Live { exe: Some("/state/mine/wrapper".into()), ..live(&["wrapper"]) };
     check(&wrapped(None, Some(START)), &Seen::Alive(native), Some(MINE), LegacyProcess::Verified, &[]);
-    // An editor on the wrapper's file has its path, but neither its command nor its start.
+    // An editor that has the wrapper's file open has its path, but neither its command nor its start time.
     check(
         &wrapped(Some(line), None),
         &alive(&["vi", "/state/mine/w.mjs"]),

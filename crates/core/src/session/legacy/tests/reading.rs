@@ -1,8 +1,8 @@
-//! What is read out of files.
+//! The parsing of record files.
 
 use super::*;
 
-/// A record that acpx 0.19.1 wrote while its agent was alive, with other paths, ids and times.
+/// A record that acpx 0.19.1 wrote while its agent was alive; paths, ids and times are replaced.
 const ACPX: &str = include_str!("acpx-0.19.json");
 
 #[test]

@@ -1,4 +1,4 @@
-//! How the lists are looked up: that every lookup is served by its index, and that it does not matter which is chosen.
+//! The lookups of lists: every lookup is served by its index, and all lookups find the same.
 
 use super::*;
 use crate::sqlite::sessions::rows;
@@ -41,7 +41,7 @@ fn terms() -> Vec<Term> {
     ]
 }
 
-/// Every filter there can be, by the bits of a number; 64 of them.
+/// Every combination of filters, by the bits of a number; 64 of them.
 fn asked(mask: u32) -> SessionQuery {
     let bit = |n: u32| mask & (1 << n) != 0;
     SessionQuery {
@@ -167,7 +167,8 @@ fn listed(db: &Connection, mut query: SessionQuery, few: usize) -> Vec<SessionKe
     }
 }
 
-/// All that the filters leave, whether little or much is there: the other way of looking finds the same.
+/// Every combination finds all that the filters leave, whether few or many sessions match: both ways of searching
+/// agree.
 #[test]
 fn a_list_has_all_that_is_asked_for_once_and_the_newest_first() {
     let db = database();
