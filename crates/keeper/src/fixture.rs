@@ -1,36 +1,18 @@
 //! Runs on disk for unit tests, made without any process.
 
-use crate::launch::{Lease, Terms};
+use crate::launch::new_ticket;
 use crate::rundir::RunDir;
 use crate::state_root::StateRoot;
-use tenure_core::limits::Limits;
-use tenure_core::output::Keep;
 use tenure_core::record::Ticket;
-use tenure_core::resources::Resources;
-use tenure_core::spec::{Argv, OnEscape, Orphan, Spec, Transport};
+use tenure_core::session::Backend;
+use tenure_core::spec::{Argv, OnEscape, Orphan, RunOptions, Spec};
 
 /// A ticket that nobody ever acted on.
 pub(crate) fn ticket(state: &StateRoot) -> Ticket {
-    let spec = Spec {
-        transport: Transport::Pipes {
-            command: Argv::new(vec![b"x".to_vec()]).expect("a command"),
-            stdin: false,
-        },
-        cwd: b"/".to_vec(),
-        env: Vec::new(),
-        env_names: Vec::new(),
-        nofile: None,
-        umask: 0o022,
-        session: None,
-        scope: None,
-        label: None,
-        limits: Limits::default(),
-        resources: Resources::default(),
-        on_escape: OnEscape::Allow,
-        orphan: Orphan::Keep,
-    };
-    let terms = Terms { backend: "run", cgroup: false, keep: Keep::default() };
-    Lease::new(state.instance().expect("an instance")).expect("a lease").ticket(&spec, &terms)
+    let argv = Argv::new(vec![b"x".to_vec()]).expect("a command");
+    let options = RunOptions { on_escape: OnEscape::Allow, orphan: Orphan::Keep, ..RunOptions::default() };
+    let spec = Spec { argv, options, ..Spec::default() };
+    new_ticket(state.instance().expect("an instance"), Backend::Run, &spec).expect("ids")
 }
 
 /// A run that has an heir with or without a ticket; returns both.

@@ -1,10 +1,11 @@
-//! Frames over a local connection: buffered on both sides, so that nobody waits for anybody unless they say so.
+//! Frames over a local connection, driven by polling: buffered on both sides, so that nobody waits for anybody unless they
+//! say so.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::time::Duration;
-use tenure_core::wire::{self, Ask, BadFrame, Holder, Role, Tell, refusal};
+use tenure_core::wire::{self, BadFrame, Connection, Holder, KeeperMessage, KeeperRequest, Role};
 use tenure_os::poll::{self, Awaited, Interest};
 use tenure_os::socket::{Conn, Got};
 use tenure_os::stdio::PassedInput;
@@ -18,12 +19,8 @@ const MOST_READS: usize = 64;
 #[derive(Debug)]
 pub struct Frames {
     conn: Conn,
-    incoming: Vec<u8>,
-    outgoing: Vec<u8>,
-    sent: usize,
+    connection: Connection,
     ended: bool,
-    /// The version of the wire that both speak.
-    version: u32,
 }
 
 /// A connection that is of no more use.
@@ -46,24 +43,17 @@ pub enum Broken {
 impl Frames {
     /// Frames over this connection.
     pub fn new(conn: Conn) -> Self {
-        Self {
-            conn,
-            incoming: Vec::new(),
-            outgoing: Vec::new(),
-            sent: 0,
-            ended: false,
-            version: wire::VERSION,
-        }
+        Self::resume(conn, Vec::new())
     }
 
     /// Frames over a connection of which these bytes were read already.
     pub fn resume(conn: Conn, incoming: Vec<u8>) -> Self {
-        Self { incoming, ..Self::new(conn) }
+        Self { conn, connection: Connection::resume(incoming), ended: false }
     }
 
     /// Whether a whole frame was read, or something that is none.
     pub fn has_frame(&self) -> bool {
-        !matches!(wire::decode::<serde::de::IgnoredAny>(&self.incoming), Ok(None))
+        self.connection.has_frame()
     }
 
     /// The connection.
@@ -88,12 +78,12 @@ impl Frames {
 
     /// Whether something waits to be sent.
     pub fn pending(&self) -> bool {
-        self.sent < self.outgoing.len()
+        self.unsent() > 0
     }
 
     /// How much waits to be sent.
     pub fn unsent(&self) -> usize {
-        self.outgoing.len() - self.sent
+        self.connection.unsent().len()
     }
 
     /// Reads what is there now, or much of it: a side that never stops writing does not hold us up.
@@ -102,11 +92,11 @@ impl Frames {
             if self.ended {
                 return;
             }
-            let start = self.incoming.len();
-            self.incoming.resize(start + READ_AT_ONCE, 0);
-            let got = self.conn.read(&mut self.incoming[start..]);
-            let read = if let Ok(Got::Bytes(n)) = got { n } else { 0 };
-            self.incoming.truncate(start + read);
+            let conn = &self.conn;
+            let got = self.connection.read_in(READ_AT_ONCE, |room| {
+                let got = conn.read(room);
+                (if let Ok(Got::Bytes(n)) = got { n } else { 0 }, got)
+            });
             match got {
                 Ok(Got::Bytes(READ_AT_ONCE)) => {}
                 Ok(Got::Bytes(_) | Got::Nothing) => return,
@@ -117,33 +107,25 @@ impl Frames {
 
     /// The next whole frame that was read.
     pub fn next_frame<T: DeserializeOwned>(&mut self) -> Result<Option<(T, Vec<u8>)>, BadFrame> {
-        let Some((head, body, taken)) = wire::decode(&self.incoming)? else { return Ok(None) };
-        let body = body.to_vec();
-        self.incoming.drain(..taken);
-        if self.incoming.is_empty() {
-            self.incoming = Vec::new(); // an idle connection holds no memory
-        }
-        Ok(Some((head, body)))
+        self.connection.next_frame()
     }
 
     /// Sends a frame as far as it goes now; the rest waits.
     pub fn send<T: Serialize>(&mut self, head: &T, body: &[u8]) {
-        self.outgoing.extend_from_slice(&wire::encode(head, body));
+        self.connection.push(head, body);
         self.flush();
     }
 
     /// Sends what waits, as far as it goes now.
     pub fn flush(&mut self) {
         while self.pending() {
-            match self.conn.write(&self.outgoing[self.sent..]) {
+            match self.conn.write(self.connection.unsent()) {
                 Ok(0) => return,
-                Ok(n) => self.sent += n,
-                // Nobody hears us any more. What was said to us before is still to be read, up to its end.
-                Err(_) => break,
+                Ok(n) => self.connection.sent(n),
+                // What was said to us before is still to be read, up to its end.
+                Err(_) => self.connection.drop_unsent(),
             }
         }
-        self.outgoing = Vec::new();
-        self.sent = 0;
     }
 
     /// Waits for the next frame and for what is still to be sent.
@@ -168,12 +150,12 @@ impl Frames {
 
     /// Passes our standard input to the keeper, with the first frame on this connection.
     pub fn pass_stdin(&mut self, patience: Duration) -> io::Result<()> {
-        let frame = wire::encode(&Ask::Stdin { offset: 0, eof: false }, &[]);
+        let frame = wire::encode(&KeeperRequest::Stdin { offset: 0, eof: false }, &[]);
         let deadline = clock::awake() + patience;
         loop {
             let sent = self.conn.write_with_input(&frame, terminal::stdin())?;
             if sent > 0 {
-                self.outgoing.extend_from_slice(&frame[sent..]);
+                self.connection.push_rest(&frame[sent..]);
                 self.flush();
                 return Ok(());
             }
@@ -194,7 +176,7 @@ impl Frames {
             let (got, passed) = self.conn.read_with_input(&mut bytes)?;
             input = passed.or(input);
             match got {
-                Got::Bytes(n) => self.incoming.extend_from_slice(&bytes[..n]),
+                Got::Bytes(n) => self.connection.incoming().extend_from_slice(&bytes[..n]),
                 Got::End => return Err(Broken::Closed),
                 Got::Nothing => {
                     let left = deadline.saturating_sub(clock::awake());
@@ -204,7 +186,7 @@ impl Frames {
                     poll::wait(&[self.interest()], Some(left))?;
                 }
             }
-            if self.next_frame::<Ask>()?.is_some() {
+            if self.next_frame::<KeeperRequest>()?.is_some() {
                 let missing = || io::Error::new(io::ErrorKind::InvalidData, "no standard input was passed");
                 return input.ok_or_else(missing).map_err(Into::into);
             }
@@ -213,7 +195,7 @@ impl Frames {
 
     /// Says hello to a keeper in the newest version that both speak, and returns its answer: a keeper that is
     /// older than this program refuses what it does not know, and listens on.
-    pub fn hello(&mut self, role: Role, patience: Duration) -> Result<Tell, Broken> {
+    pub fn hello(&mut self, role: Role, patience: Duration) -> Result<KeeperMessage, Broken> {
         self.hello_as(role, None, patience)
     }
 
@@ -223,24 +205,19 @@ impl Frames {
         role: Role,
         holder: Option<&Holder>,
         patience: Duration,
-    ) -> Result<Tell, Broken> {
-        let mut version = wire::VERSION;
+    ) -> Result<KeeperMessage, Broken> {
         loop {
-            self.send(&Ask::Hello { version, role, holder: holder.cloned() }, &[]);
+            self.send(&self.connection.hello(role, holder.cloned()), &[]);
             let (answer, _) = self.receive(patience)?;
-            match &answer {
-                Tell::Refused { why } if version > 1 && refusal::is_other_version(why) => version -= 1,
-                _ => {
-                    self.version = version;
-                    return Ok(answer);
-                }
+            if !self.connection.steps_down(&answer) {
+                return Ok(answer);
             }
         }
     }
 
     /// Whether the other side knows what this asks; a keeper that does not would cut us off.
-    pub fn understands(&self, ask: &Ask) -> bool {
-        ask.since() <= self.version
+    pub fn understands(&self, ask: &KeeperRequest) -> bool {
+        self.connection.understands(ask)
     }
 
     /// Waits until everything is sent.
@@ -276,17 +253,19 @@ mod tests {
         let keeper = std::thread::spawn(move || {
             let mut frames = Frames::new(theirs);
             loop {
-                match frames.receive::<Ask>(PATIENCE).expect("hello").0 {
-                    Ask::Hello { version: 1, role: Role::Viewer, .. } => {
+                match frames.receive::<KeeperRequest>(PATIENCE).expect("hello").0 {
+                    KeeperRequest::Hello { version: 1, role: Role::Viewer, .. } => {
                         let run_id = RunId::from_random([1; 12]);
-                        return frames.send(&Tell::Welcome { version: 1, run_id, takes_stdin: false }, &[]);
+                        return frames
+                            .send(&KeeperMessage::Welcome { version: 1, run_id, takes_stdin: false }, &[]);
                     }
-                    _ => frames.send(&Tell::Refused { why: "this keeper speaks version 1".into() }, &[]),
+                    _ => frames
+                        .send(&KeeperMessage::Refused { why: "this keeper speaks version 1".into() }, &[]),
                 }
             }
         });
         let answer = Frames::new(mine).hello(Role::Viewer, PATIENCE).expect("an answer");
-        assert!(matches!(answer, Tell::Welcome { version: 1, .. }), "{answer:?}");
+        assert!(matches!(answer, KeeperMessage::Welcome { version: 1, .. }), "{answer:?}");
         keeper.join().expect("the keeper");
     }
 }

@@ -28,7 +28,7 @@ use tenure_core::output::Stream;
 use tenure_core::record::{KeeperNote, Ticket};
 use tenure_core::state::State;
 use tenure_core::watch::{Do, Left, Seen, Usage, Watch};
-use tenure_core::wire::{self, Launch, Tell};
+use tenure_core::wire::{self, KeeperMessage, Launch};
 use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::file::Reserved;
@@ -364,7 +364,9 @@ impl Keeper {
             }
             Outcome::Failed(error) => {
                 self.start = None;
-                self.peers.iter_mut().for_each(|peer| peer.tell(&Tell::NotStarted { error: error.clone() }));
+                self.peers
+                    .iter_mut()
+                    .for_each(|peer| peer.tell(&KeeperMessage::NotStarted { error: error.clone() }));
                 self.see(Seen::NotStarted(error));
             }
         }

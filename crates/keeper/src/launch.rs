@@ -10,11 +10,11 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tenure_core::hash::command_hash;
-use tenure_core::ids::{InstanceId, LeaseId, NurseryId, RegistryId, RunId};
-use tenure_core::output::Keep;
+use tenure_core::ids::{InstanceId, LeaseId, NurseryId};
 use tenure_core::record::{Ending, RECORD_BYTES, Ticket, cut_words};
 use tenure_core::redact;
-use tenure_core::spec::{Spec, Transport};
+use tenure_core::session::Backend;
+use tenure_core::spec::{RunOptions, Spec};
 use tenure_core::wire::{self, Launch, Role};
 use tenure_os::poll::{self, Awaited, Interest, Waitable};
 use tenure_os::socket::{Conn, Got, Passing};
@@ -27,7 +27,7 @@ pub struct Nursery {
     id: NurseryId,
     pid: i32,
     instance: InstanceId,
-    /// Whether a launch was sent in part: whatever came after it would be taken for its rest.
+    /// True if a launch was sent in part: whatever came after it would be taken for its rest.
     torn: Cell<bool>,
 }
 
@@ -36,92 +36,35 @@ pub struct Nursery {
 pub struct Launched {
     /// Its directory.
     pub dir: RunDir,
-    /// What was asked.
+    /// Its ticket.
     pub ticket: Ticket,
     /// The keeper's first connection. It says `Started`, `NotStarted` or `Refused` first.
     pub keeper: Frames,
 }
 
-/// What else a launch needs to know.
-#[derive(Debug, Clone)]
-pub struct Terms {
-    /// Which face asks.
-    pub backend: &'static str,
-    /// Whether to use a cgroup where one can be had.
-    pub cgroup: bool,
-    /// How much output to keep.
-    pub keep: Keep,
+/// A new run's ticket, settled before anything is started, so that a registry can hold it by then (I2).
+pub fn new_ticket(owner: InstanceId, backend: Backend, spec: &Spec) -> io::Result<Ticket> {
+    let given = spec.argv.given();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let words: Vec<String> = given.iter().map(|word| text(word)).collect();
+    let env_names = cut_words(spec.options.env_names.clone(), RECORD_BYTES);
+    Ok(Ticket {
+        run_id: state_root::new_run_id()?,
+        lease_id: state_root::new_lease()?,
+        lease_epoch: 1,
+        owner_instance_id: owner,
+        backend_id: backend.word().to_owned(),
+        command: cut_words(redact::command(&words), RECORD_BYTES),
+        command_hash: command_hash(&given),
+        cwd: text(&spec.cwd),
+        options: RunOptions { env_names, ..spec.options.clone() },
+        created_at_ms: clock::unix_ms(),
+        escaped_from: None,
+        registry_id: None,
+    })
 }
 
-/// A new run's name and the right to act on it, settled before anything is started, so that a registry can hold
-/// them by then (I2).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
-    /// The run.
-    pub run_id: RunId,
-    /// The lease.
-    pub lease_id: LeaseId,
-    /// Its fencing number.
-    pub epoch: u64,
-    /// Whose it is.
-    pub owner: InstanceId,
-    /// The registry that records the run, if there is one.
-    pub registry: Option<RegistryId>,
-}
-
-impl Lease {
-    /// The first epoch of a new lease on a new run.
-    pub fn new(owner: InstanceId) -> io::Result<Self> {
-        let (run_id, lease_id) = (state_root::new_run_id()?, state_root::new_lease()?);
-        Ok(Self { run_id, lease_id, epoch: 1, owner, registry: None })
-    }
-
-    /// What is asked for.
-    pub fn ticket(self, spec: &Spec, terms: &Terms) -> Ticket {
-        let given = spec.transport.argv().given();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let words: Vec<String> = given.iter().map(|word| text(word)).collect();
-        Ticket {
-            run_id: self.run_id,
-            lease_id: self.lease_id,
-            lease_epoch: self.epoch,
-            owner_instance_id: self.owner,
-            backend_id: terms.backend.to_owned(),
-            session_id: spec.session.clone(),
-            scope: spec.scope.clone(),
-            label: spec.label.clone(),
-            command: cut_words(redact::command(&words), RECORD_BYTES),
-            command_hash: command_hash(&given),
-            cwd: text(&spec.cwd),
-            env_names: cut_words(spec.env_names.clone(), RECORD_BYTES),
-            pty_size: spec.transport.size(),
-            stdin: matches!(spec.transport, Transport::Pty { .. } | Transport::Pipes { stdin: true, .. }),
-            limits: spec.limits.clone(),
-            resources: spec.resources.clone(),
-            on_escape: spec.on_escape,
-            orphan: spec.orphan,
-            keep: terms.keep,
-            created_at_ms: clock::unix_ms(),
-            escaped_from: None,
-            registry_id: self.registry,
-        }
-    }
-}
-
-/// A run that is recorded and may be started.
-#[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
-    /// What the records keep of it.
-    pub ticket: &'a Ticket,
-    /// What they do not.
-    pub spec: &'a Spec,
-    /// Whether to use a cgroup where one can be had.
-    pub cgroup: bool,
-    /// Whether the command reads the standard input that its foreground caller passes to the keeper.
-    pub passes_stdin: bool,
-}
-
-/// An order whose run has its directory and ticket, and lacks a keeper.
+/// A launch whose run has its directory and ticket, and lacks a keeper.
 #[derive(Debug)]
 pub struct Prepared {
     dir: RunDir,
@@ -129,40 +72,41 @@ pub struct Prepared {
     conns: Vec<Conn>,
 }
 
-impl Order<'_> {
-    /// The first half of a launch, which needs no nursery: the run's directory and its ticket.
-    pub fn prepare(&self, state: &StateRoot, peers: Vec<(Role, Conn)>) -> io::Result<Prepared> {
-        let &Self { ticket, spec, cgroup, passes_stdin } = self;
-        let argv = spec.transport.argv();
-        let body = body(spec, argv.words(), ticket);
-        if body.len() > wire::MAX_BODY {
-            // The nursery would drop the connection, and be lost.
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the command and its environment are too long",
-            ));
-        }
-        let dir = state.make_run(ticket.run_id.clone())?;
-        dir.write_ticket(ticket)?;
-        pause::point("caller-before-launch");
-        let (roles, conns) = peers.into_iter().unzip();
-        let launch = Launch {
-            directory: path_text(dir.path())?,
-            roles,
-            umask: spec.umask,
-            nofile: spec.nofile.unwrap_or_else(descriptors::limit),
-            argc: argv.words().len(),
-            cgroup,
-            passes_stdin,
-        };
-        let frame = wire::encode(&launch, &body);
-        Ok(Prepared { dir, frame, conns })
+/// The first half of a launch, which needs no nursery: makes the run's directory and writes its ticket.
+pub fn prepare(
+    state: &StateRoot,
+    ticket: &Ticket,
+    spec: &Spec,
+    peers: Vec<(Role, Conn)>,
+) -> io::Result<Prepared> {
+    let body = body(spec, ticket);
+    if body.len() > wire::MAX_BODY {
+        // The nursery would drop the connection, and be lost.
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the command and its environment are too long",
+        ));
     }
+    let dir = state.make_run(ticket.run_id.clone())?;
+    dir.write_ticket(ticket)?;
+    pause::point("caller-before-launch");
+    let (roles, conns) = peers.into_iter().unzip();
+    let launch = Launch {
+        directory: path_text(dir.path())?,
+        roles,
+        umask: spec.umask,
+        nofile: spec.nofile.unwrap_or_else(descriptors::limit),
+        argc: spec.argv.words().len(),
+        cgroup: spec.cgroup,
+        passes_stdin: spec.passes_stdin,
+    };
+    let frame = wire::encode(&launch, &body);
+    Ok(Prepared { dir, frame, conns })
 }
 
-/// How long a nursery may take to read a launch. It does nothing but fork, so this is for a machine that
+/// Time limit for a nursery to read a launch. It does nothing but fork, so this is for a machine that
 /// swaps.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_LIMIT: Duration = Duration::from_secs(30);
 
 impl Nursery {
     /// Starts a nursery from this program's own file.
@@ -194,43 +138,27 @@ impl Nursery {
         self.pid
     }
 
-    /// Whether it has left, was killed, or can be asked for nothing more. It says nothing while it lives.
+    /// Returns true if it has left, was killed, or can be asked for nothing more. It says nothing while it lives.
     pub fn is_gone(&self) -> bool {
         self.torn.get() || matches!(self.passing.conn().read(&mut [0]), Ok(Got::End) | Err(_))
     }
 
-    /// Starts one run that is nobody's but this process's, which sits on the keeper's first connection. With
-    /// `passes_stdin` it has to [pass](Frames::pass_stdin) its standard input there.
-    pub fn run(
-        &self,
-        state: &StateRoot,
-        spec: &Spec,
-        terms: &Terms,
-        (role, passes_stdin): (Role, bool),
-    ) -> io::Result<Launched> {
-        let ticket = Lease::new(self.instance.clone())?.ticket(spec, terms);
+    /// Starts one run of `tenure run` that is nobody's but this process's, which sits on the keeper's first connection. If
+    /// the spec passes standard input, this process has to [pass](Frames::pass_stdin) its own there.
+    pub fn run(&self, state: &StateRoot, spec: &Spec, role: Role) -> io::Result<Launched> {
+        let ticket = new_ticket(self.instance.clone(), Backend::Run, spec)?;
         state.mark_unregistered(&ticket.run_id)?;
         let (mine, theirs) = Conn::pair()?;
-        let order = Order { ticket: &ticket, spec, cgroup: terms.cgroup, passes_stdin };
-        let dir = self.launch(state, &order, vec![(role, theirs)])?;
+        let dir = self.ask(prepare(state, &ticket, spec, vec![(role, theirs)])?)?;
         Ok(Launched { dir, ticket, keeper: Frames::new(mine) })
     }
 
-    /// Starts the run that was ordered. Its keeper gets the `peers` as its first connections; each of them
-    /// is told `Started`, `NotStarted` or `Refused` first, and one that is closed was left without a keeper.
-    pub fn launch(
-        &self,
-        state: &StateRoot,
-        order: &Order<'_>,
-        peers: Vec<(Role, Conn)>,
-    ) -> io::Result<RunDir> {
-        self.ask(order.prepare(state, peers)?)
-    }
-
-    /// The second half of a launch. One that fails is the nursery's last: see [`is_gone`](Self::is_gone).
+    /// The second half of a launch: asks for the keeper. It gets the prepared peers as its first connections; each of them
+    /// is told `Started`, `NotStarted` or `Refused` first, and one that is closed was left without a keeper. A launch
+    /// that fails is the nursery's last: see [`is_gone`](Self::is_gone).
     pub fn ask(&self, prepared: Prepared) -> io::Result<RunDir> {
         let Prepared { dir, frame, conns } = prepared;
-        if let Err(error) = self.send(&frame, &conns, clock::awake() + PATIENCE) {
+        if let Err(error) = self.send(&frame, &conns, clock::awake() + READ_LIMIT) {
             // The nursery has no whole launch and gets no more of it, so there will be no keeper to say this.
             let why = format!("the nursery cannot be asked: {error}");
             let ending = Ending::never_started(dir.id().clone(), why.clone(), clock::unix_ms());
@@ -284,30 +212,25 @@ fn path_text(path: &Path) -> io::Result<String> {
     text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the state root's path is not UTF-8"))
 }
 
-/// The parts that no record keeps: working directory, command and environment, each ended by a NUL.
-fn body(spec: &Spec, argv: &[Vec<u8>], ticket: &Ticket) -> Vec<u8> {
+/// The packed working directory, command and environment, which no record keeps.
+fn body(spec: &Spec, ticket: &Ticket) -> Vec<u8> {
     let marks = marks(ticket);
     // Whoever began the run may be in one itself, and of a session that is not this run's.
     let is_mark = |entry: &&Vec<u8>| {
         entry.starts_with(SESSION_KEY.as_bytes()) || marks.iter().any(|mark| names_same(mark, entry))
     };
     let env = spec.env.iter().filter(|entry| !is_mark(entry)).chain(&marks);
-    let mut body = Vec::new();
-    for word in [&spec.cwd].into_iter().chain(argv).chain(env) {
-        body.extend_from_slice(word);
-        body.push(0);
-    }
-    body
+    wire::pack(&spec.cwd, spec.argv.words(), env)
 }
 
-/// What a run carries in its environment, so that it can be told from any other.
+/// The entries of its environment that tell a run from any other.
 fn marks(ticket: &Ticket) -> Vec<Vec<u8>> {
     let mut marks = vec![
         format!("{RUN_ID}={}", ticket.run_id).into_bytes(),
         lease_mark(&ticket.lease_id),
         format!("TENURE_INSTANCE_ID={}", ticket.owner_instance_id).into_bytes(),
     ];
-    if let Some(session) = &ticket.session_id {
+    if let Some(session) = &ticket.options.session_id {
         marks.push(format!("{SESSION_KEY}{session}").into_bytes());
     }
     marks

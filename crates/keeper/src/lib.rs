@@ -7,15 +7,14 @@
 
 #[cfg(test)]
 mod fixture;
-pub mod forsaken;
 pub mod frames;
 mod journal;
 mod keeper;
 pub mod launch;
 mod leftovers;
 pub mod nursery;
+pub mod orphaned;
 pub mod rundir;
-pub mod salvage;
 pub mod state_root;
 pub mod sweep;
 

@@ -5,7 +5,8 @@
 
 use crate::frames::Frames;
 use crate::keeper;
-use crate::salvage::{self, Fallen, Unwritten};
+use crate::orphaned::by_parent::{self, FallenRun, Unwritten};
+use crate::orphaned::{clean_up, close_unkept};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure_core::ending::Exit;
 use tenure_core::ids::NurseryId;
-use tenure_core::wire::{self, Launch, Tell};
+use tenure_core::wire::{self, Connection, KeeperMessage, Launch};
 use tenure_os::complaint::complain;
 use tenure_os::file::Dir;
 use tenure_os::fork::{self, Alone, Errand};
@@ -25,7 +26,7 @@ use tenure_os::socket::{Conn, Got, Passing};
 use tenure_os::{descriptors, enclosure, pause, process, program, reaper, tree};
 
 /// How often orphans are looked for while there are any: they die without telling us all.
-const HUNT: Duration = Duration::from_millis(2);
+const ROUND: Duration = Duration::from_millis(2);
 /// And how often those that nothing could end, and endings that could not be written, are tried again.
 const GIVEN_UP: Duration = Duration::from_secs(1);
 
@@ -42,7 +43,7 @@ struct Nursery {
     client: Option<Client>,
     /// The directory of each living keeper's run.
     keepers: HashMap<i32, String>,
-    fallen: Vec<Fallen>,
+    fallen: Vec<FallenRun>,
     /// Endings that the disk would not take. Those that are left when the nursery leaves are the daemon's to close.
     unwritten: Vec<Unwritten>,
 }
@@ -50,12 +51,12 @@ struct Nursery {
 /// The connection that launches come on.
 struct Client {
     passing: Passing,
-    incoming: Vec<u8>,
+    connection: Connection,
     passed: VecDeque<Conn>,
 }
 
-/// One launch, with the keeper's first connections.
-struct Asked {
+/// A received launch, with the keeper's first connections.
+struct LaunchRequest {
     launch: Launch,
     body: Vec<u8>,
     conns: Vec<Conn>,
@@ -81,7 +82,8 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
         return Err(io::Error::other(format!("nursery {id} is running already")));
     }
     look_around()?;
-    let client = Client { passing: Passing::from(conn), incoming: Vec::new(), passed: VecDeque::new() };
+    let client =
+        Client { passing: Passing::from(conn), connection: Connection::default(), passed: VecDeque::new() };
     let mut nursery = Nursery {
         alone: Alone::check()?,
         id: id.clone(),
@@ -98,7 +100,7 @@ pub fn main(id: &NurseryId, state: &Path) -> io::Result<()> {
     result
 }
 
-/// What stays the same is looked up before the first fork, so that no keeper has to.
+/// Looks up what stays the same before the first fork, so that no keeper has to.
 fn look_around() -> io::Result<()> {
     process::own()?;
     enclosure::look_around();
@@ -114,7 +116,7 @@ impl Nursery {
             // Orphans without a fallen keeper have outlived a stop that was given up.
             let given_up = orphans || !self.unwritten.is_empty();
             let timeout = match (given_up, self.fallen.is_empty()) {
-                (_, false) => Some(HUNT),
+                (_, false) => Some(ROUND),
                 (true, true) => Some(GIVEN_UP),
                 (false, true) => None,
             };
@@ -132,7 +134,7 @@ impl Nursery {
             if signalled || timeout.is_some() {
                 self.unwritten.retain(|ending| !ending.write());
                 self.reap();
-                orphans = self.hunt();
+                orphans = self.stop_round();
             }
         }
         Ok(())
@@ -145,12 +147,12 @@ impl Nursery {
                 // It leaves like this only after the ending was written, or its holder took it.
                 Some(_) if ended.exit == Exit::Code(keeper::DONE.into()) => {}
                 Some(directory) if ended.exit == Exit::Code(keeper::UNRECORDED.into()) => {
-                    self.fallen.extend(Fallen::read_unrecorded(&self.current_path(&directory)));
+                    self.fallen.extend(FallenRun::read_unrecorded(&self.current_path(&directory)));
                 }
                 Some(directory) => {
                     let directory = self.current_path(&directory);
-                    salvage::tidy(&directory);
-                    self.fallen.extend(Fallen::read(&directory));
+                    clean_up(&directory);
+                    self.fallen.extend(FallenRun::read(&directory));
                 }
                 None => self.fallen.iter_mut().for_each(|fallen| fallen.reaped(ended)),
             }
@@ -169,15 +171,15 @@ impl Nursery {
 
     /// Kills whatever came back to us without being a keeper; once nothing is left, the fallen keepers' runs
     /// get their endings. Returns whether somebody is left.
-    fn hunt(&mut self) -> bool {
+    fn stop_round(&mut self) -> bool {
         let keepers: HashSet<i32> = self.keepers.keys().copied().collect();
         if self.fallen.is_empty() && tree::own_children().iter().all(|pid| keepers.contains(pid)) {
             return false;
         }
-        let found = salvage::find(&keepers, &mut self.fallen);
+        let found = by_parent::find(&keepers, &mut self.fallen);
         // Whoever was found lost its keeper before that, so it is known from here on whose it was.
         self.reap();
-        salvage::end(found, &keepers, &mut self.fallen, &mut self.unwritten)
+        by_parent::end(found, &keepers, &mut self.fallen, &mut self.unwritten)
     }
 
     fn listen(&mut self) {
@@ -185,7 +187,7 @@ impl Nursery {
         let mut open = client.read();
         loop {
             match client.next_launch() {
-                Ok(Some(asked)) => self.launch(asked),
+                Ok(Some(request)) => self.launch(request),
                 Ok(None) => break,
                 Err(error) => {
                     complain(format_args!("the nursery's client is cut off: {error}"));
@@ -197,7 +199,7 @@ impl Nursery {
         self.client = open.then_some(client);
     }
 
-    fn launch(&mut self, Asked { launch, body, conns }: Asked) {
+    fn launch(&mut self, LaunchRequest { launch, body, conns }: LaunchRequest) {
         pause::point("nursery-before-fork");
         let born = {
             let (alone, id, launch, body) = (&self.alone, &self.id, &launch, Cell::new(body));
@@ -212,9 +214,9 @@ impl Nursery {
             }
             Err(error) => {
                 let why = format!("the nursery cannot make a keeper: {error}");
-                salvage::never_kept(&self.current_path(&launch.directory), &why);
+                close_unkept(&self.current_path(&launch.directory), &why);
                 for conn in conns {
-                    Frames::new(conn).send(&Tell::Refused { why: why.clone() }, &[]);
+                    Frames::new(conn).send(&KeeperMessage::Refused { why: why.clone() }, &[]);
                 }
             }
         }
@@ -229,11 +231,11 @@ impl Client {
     /// Reads what is there; `false` if there will be no more.
     fn read(&mut self) -> bool {
         loop {
-            let start = self.incoming.len();
-            self.incoming.resize(start + READ_AT_ONCE, 0);
-            let got = self.passing.receive(&mut self.incoming[start..]);
-            let read = if let Ok((Got::Bytes(n), _)) = &got { *n } else { 0 };
-            self.incoming.truncate(start + read);
+            let passing = &self.passing;
+            let got = self.connection.read_in(READ_AT_ONCE, |room| {
+                let got = passing.receive(room);
+                (if let Ok((Got::Bytes(n), _)) = &got { *n } else { 0 }, got)
+            });
             match got {
                 Ok((Got::Bytes(n), passed)) => {
                     self.passed.extend(passed);
@@ -248,20 +250,15 @@ impl Client {
     }
 
     /// The next whole launch and its keeper's first connections. A client that sends anything else is cut off.
-    fn next_launch(&mut self) -> io::Result<Option<Asked>> {
-        let decoded = wire::decode::<Launch>(&self.incoming).map_err(io::Error::other)?;
-        let Some((launch, body, taken)) = decoded else { return Ok(None) };
-        let body = body.to_vec();
-        self.incoming.drain(..taken);
-        if self.incoming.is_empty() {
-            self.incoming = Vec::new(); // what is forked from here shares no stale buffer
-        }
+    fn next_launch(&mut self) -> io::Result<Option<LaunchRequest>> {
+        let next = self.connection.next_frame::<Launch>().map_err(io::Error::other)?;
+        let Some((launch, body)) = next else { return Ok(None) };
         let count = launch.roles.len();
         if count == 0 || count > self.passed.len() {
             return Err(io::Error::other("a launch without a connection for each role"));
         }
         let conns = self.passed.drain(..count).collect();
-        Ok(Some(Asked { launch, body, conns }))
+        Ok(Some(LaunchRequest { launch, body, conns }))
     }
 }
 
@@ -276,7 +273,7 @@ pub fn is_of(state: &Path, pid: i32) -> bool {
     named.is_some_and(|id| lives(state, &id).unwrap_or(true))
 }
 
-/// Whether the nursery of a run lives.
+/// Returns true if the nursery of a run lives.
 pub fn lives(state: &Path, id: &NurseryId) -> io::Result<bool> {
     let dir = Dir::open(&state.join("nurseries"))?;
     Ok(tenure_os::lock::holder(&dir, id.as_str())? == tenure_os::lock::Holder::Somebody)

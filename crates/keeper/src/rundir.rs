@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use tenure_core::identity::Evidence;
 use tenure_core::ids::RunId;
 use tenure_core::journal::{self, Entry};
-use tenure_core::lease::Hold;
 use tenure_core::output::Totals;
 use tenure_core::record::{self, BadRecord, Ending, KeeperNote, Ticket};
 use tenure_core::run_json::RunView;
@@ -302,23 +301,18 @@ impl RunDir {
             Some(ending) => (ending.output, ending.last_output_at_ms),
             None => (self.totals(), self.last_output_at_ms()),
         };
-        let hold = Hold { instance: ticket.owner_instance_id.clone(), epoch: ticket.lease_epoch };
-        let lease_expires_at_ms = None;
-        let pty_size = ticket.pty_size.and_then(|_| tenure_output::present_size(&self.output()));
+        let pty_size = ticket.options.pty_size.and_then(|_| tenure_output::present_size(&self.output()));
+        let directory = self.path().to_string_lossy().into_owned();
         Ok(RunView {
-            ticket,
             pty_size,
             note,
             ending,
             state,
-            cause: None,
-            hold,
-            lease_expires_at_ms,
             kept,
             output,
             last_output_at_ms,
-            directory: self.path().to_string_lossy().into_owned(),
             foreign,
+            ..RunView::new(ticket, directory)
         })
     }
 

@@ -16,7 +16,7 @@ use tenure_core::ending::{NO_PTY, SpawnError};
 use tenure_core::ids::NurseryId;
 use tenure_core::record::{self, Boundary, Ending, KeeperNote, Ticket};
 use tenure_core::watch::Watch;
-use tenure_core::wire::{Launch, Role, Tell};
+use tenure_core::wire::{self, KeeperMessage, Launch, Role};
 use tenure_os::enclosure::{self, Enclosure};
 use tenure_os::fork::{self, Alone};
 use tenure_os::lock::Lock;
@@ -27,9 +27,9 @@ use tenure_os::stdio::{PassedInput, Stdio};
 use tenure_os::{clock, pause, process, program, reaper};
 use tenure_output::Writer;
 
-/// How long a caller may take to read that there will be no run.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a caller may take to pass its standard input. It does so at once, so this is for one that was stopped.
+/// Time limit for a caller to read that there will be no run.
+const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
+/// Time limit for a caller to pass its standard input. It does so at once, so this is for one that was stopped.
 const STDIN_LIMIT: Duration = Duration::from_secs(30);
 
 /// Makes a keeper with a root that executes; `None` if that cannot be, and whoever asked was told. What this needs
@@ -67,12 +67,11 @@ pub(super) fn begin(
         refuse(&mut first, format!("run {} has ended", dir.id()));
         return Ok(None);
     }
-    let claim = Claim { dir: &dir, ticket: &ticket, lock: &lock };
-    let made = passed_stdin(launch, &mut first)
+    let gated = passed_stdin(launch, &mut first)
         .map_err(NoRoot::from)
-        .and_then(|input| make(alone, nursery, (launch, body), input, &claim));
-    let made = match made {
-        Ok(made) => made,
+        .and_then(|input| fork_root(alone, nursery, (launch, body), input, (&ticket, &lock)));
+    let gated = match gated {
+        Ok(gated) => gated,
         Err(why) => {
             let (error, code) = match why {
                 NoRoot::Command(error) => (error, None),
@@ -84,29 +83,32 @@ pub(super) fn begin(
             let mut ending = Ending::not_started(dir.id().clone(), &error, clock::unix_ms());
             ending.termination.exit_code = code.or(ending.termination.exit_code);
             dir.write_ending(&ending, None)?;
-            tell_all(&mut first, &[Tell::NotStarted { error }, Tell::Ended { ending: Box::new(ending) }]);
+            tell_all(
+                &mut first,
+                &[KeeperMessage::NotStarted { error }, KeeperMessage::Ended { ending: Box::new(ending) }],
+            );
             return Ok(None);
         }
     };
     // The root has its own ends. A terminal that we still held would not hang up when the root closes it.
-    let ours = made.stdio.into_ours();
+    let ours = gated.stdio.into_ours();
     // The command may check at once whether a keeper is above it.
     program::set_name(c"tenure-keeper");
-    let (root, report) = made.gated.release()?;
+    let (root, report) = gated.root.release()?;
     pause::point("keeper-released");
     // A session of one's own costs a turn on a busy machine, so it is not for the command to wait for.
     fork::new_session()?;
-    let (outlet, inlet) = Outlet::connect(ours, Writer::create(&dir.lasting_output(), ticket.keep))?;
+    let (outlet, inlet) = Outlet::connect(ours, Writer::create(&dir.lasting_output(), ticket.options.keep))?;
     let mut keeper = Box::new(Keeper {
-        watch: Watch::new(ticket.policy()),
-        note: made.note,
+        watch: Watch::new(ticket.options.clone()),
+        note: gated.note,
         epoch: ticket.lease_epoch,
         _lock: lock,
         session: root.pid(),
         root: RootState::Alive(root),
-        enclosure: made.enclosure,
+        enclosure: gated.enclosure,
         mark: lease_mark(&ticket.lease_id).into(),
-        start: Some((made.plan, report)),
+        start: Some((gated.plan, report)),
         outlet,
         inlet,
         peers: first
@@ -134,29 +136,22 @@ pub(super) fn begin(
 
 /// There will be no run, and whoever asked is told why.
 fn refuse(first: &mut [Frames], why: String) {
-    tell_all(first, &[Tell::Refused { why }]);
+    tell_all(first, &[KeeperMessage::Refused { why }]);
 }
 
 /// The last words of a keeper without a run.
-fn tell_all(first: &mut [Frames], tells: &[Tell]) {
+fn tell_all(first: &mut [Frames], tells: &[KeeperMessage]) {
     for one in first {
         tells.iter().for_each(|tell| one.send(tell, &[]));
         // One that does not listen has gone, or will see the connection end.
-        let _ = one.send_all(PATIENCE);
+        let _ = one.send_all(REFUSAL_LIMIT);
     }
 }
 
-/// A run that is this keeper's alone.
-struct Claim<'a> {
-    dir: &'a RunDir,
-    ticket: &'a Ticket,
-    lock: &'a Lock,
-}
-
-/// What is made before the gate opens.
-struct Made {
+/// A root that is noted and waits at its gate.
+struct GatedRoot {
     plan: Plan,
-    gated: Gated,
+    root: Gated,
     enclosure: Option<Enclosure>,
     note: KeeperNote,
     stdio: Stdio,
@@ -175,45 +170,50 @@ fn passed_stdin(launch: &Launch, first: &mut [Frames]) -> io::Result<Option<Pass
         .map_err(|broken| io::Error::other(format!("the caller's standard input did not come: {broken}")))
 }
 
-fn make(
+/// Forks the root and notes it. The lock makes the run this keeper's alone.
+fn fork_root(
     alone: &Alone,
     nursery: &NurseryId,
     (launch, body): (&Launch, Vec<u8>),
     input: Option<PassedInput>,
-    &Claim { dir, ticket, lock }: &Claim<'_>,
-) -> Result<Made, NoRoot> {
-    let (cwd, argv, env) = split_body(body, launch.argc)?;
-    let plan =
-        Plan::new(argv, env, cwd)?.with(launch.umask, launch.nofile).bounded(&ticket.resources.rlimits);
-    let stdio = match (ticket.pty_size, input) {
+    (ticket, lock): (&Ticket, &Lock),
+) -> Result<GatedRoot, NoRoot> {
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launch's body is not understood");
+    let words = wire::unpack(&body, launch.argc).filter(|(_, argv, _)| !argv.is_empty());
+    let (cwd, argv, env) = words.ok_or_else(malformed)?;
+    drop(body); // an idle keeper holds no environment
+    let plan = Plan::new(argv, env, cwd)?
+        .with(launch.umask, launch.nofile)
+        .bounded(&ticket.options.resources.rlimits);
+    let stdio = match (ticket.options.pty_size, input) {
         (Some(size), _) => {
             Stdio::pty(size).map_err(|error| io::Error::other(format!("{NO_PTY}: {error}")))?
         }
         (None, Some(input)) => Stdio::reading(input)?,
-        (None, None) => Stdio::pipes(ticket.stdin)?,
+        (None, None) => Stdio::pipes(ticket.options.stdin)?,
     };
-    let (gated, enclosure, boundary) = start_root(alone, launch, ticket, &plan, &stdio)?;
+    let (root, enclosure, boundary) = start_root(alone, launch, ticket, &plan, &stdio)?;
     pause::point("keeper-root-forked");
     let note = KeeperNote {
         keeper: process::own()?,
         nursery_id: nursery.clone(),
-        root: gated.root().identity().clone(),
+        root: root.root().identity().clone(),
         boundary,
         started_at_ms: clock::unix_ms(),
         exe: plan.executable(),
-        process_group: Some(gated.root().group()),
+        process_group: Some(root.root().group()),
         instance_id: Some(ticket.owner_instance_id.clone()),
         registry_id: ticket.registry_id.clone(),
     };
     if let Err(error) = lock.write(&record::encode(&note)) {
-        gated.abandon();
+        root.abandon();
         // Nobody has ever been in it but the root.
         let _ = enclosure.as_ref().map(Enclosure::remove);
-        let path = dir.path().join("keeper");
+        let path = Path::new(&launch.directory).join("keeper");
         return Err(io::Error::other(format!("{} cannot be written: {error}", path.display())).into());
     }
     pause::point("keeper-note-written");
-    Ok(Made { plan, gated, enclosure, note, stdio })
+    Ok(GatedRoot { plan, root, enclosure, note, stdio })
 }
 
 /// Starts the root in an enclosure, or without one: that one can be used is known when a start in it worked. A run
@@ -227,7 +227,7 @@ fn start_root(
 ) -> Result<(Gated, Option<Enclosure>, Boundary), NoRoot> {
     let why = match Enclosure::make(launch.cgroup, &ticket.owner_instance_id, &ticket.run_id) {
         Ok(enclosure) => {
-            if let Err(why) = enclosure.bound(&ticket.resources) {
+            if let Err(why) = enclosure.bound(&ticket.options.resources) {
                 let _ = enclosure.remove();
                 return Err(io::Error::other(why).into());
             }
@@ -248,24 +248,9 @@ fn start_root(
         }
         Err(why) => why,
     };
-    if let Some(controller) = ticket.resources.controllers().first() {
+    if let Some(controller) = ticket.options.resources.controllers().first() {
         return Err(io::Error::other(controller.refusal(&why)).into());
     }
     let gated = spawn::start_root(alone, plan, stdio, None)?;
     Ok((gated, None, enclosure::without(why)))
-}
-
-type Words = Vec<Vec<u8>>;
-
-/// The working directory, the command and the environment.
-fn split_body(body: Vec<u8>, count: usize) -> io::Result<(Vec<u8>, Words, Words)> {
-    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launch's body is not understood");
-    let mut words = body.split(|&b| b == 0).map(<[u8]>::to_vec);
-    let cwd = words.next().ok_or_else(malformed)?;
-    let argv: Words = words.by_ref().take(count).collect();
-    let mut env: Words = words.collect();
-    // Each word ends with a NUL, so the split leaves an empty one at the end.
-    env.pop().ok_or_else(malformed)?;
-    drop(body); // an idle keeper holds no environment
-    if argv.is_empty() || argv.len() != count { Err(malformed()) } else { Ok((cwd, argv, env)) }
 }

@@ -5,7 +5,7 @@ use tenure_core::ending::ProcessNote;
 use tenure_core::journal::What;
 use tenure_core::state::State;
 use tenure_core::watch::{Left, Whom};
-use tenure_core::wire::Tell;
+use tenure_core::wire::KeeperMessage;
 
 impl Keeper {
     /// Nobody waits for this, least of all the command.
@@ -37,7 +37,10 @@ impl Keeper {
     /// Writes the journal entries that are due, and tells the holder if some of them are events.
     pub(super) fn write_journal(&mut self) {
         if self.journal.write_due(&self.dir) {
-            self.peers.iter_mut().filter(|peer| peer.is_holder()).for_each(|peer| peer.tell(&Tell::Noted));
+            self.peers
+                .iter_mut()
+                .filter(|peer| peer.is_holder())
+                .for_each(|peer| peer.tell(&KeeperMessage::Noted));
         }
     }
 

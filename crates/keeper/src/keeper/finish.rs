@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure_core::defaults;
 use tenure_core::ending::Termination;
 use tenure_core::record::Ending;
-use tenure_core::wire::Tell;
+use tenure_core::wire::KeeperMessage;
 use tenure_os::complaint::complain;
 use tenure_os::enclosure::Enclosure;
 use tenure_os::poll::{self, Interest};
@@ -81,13 +81,13 @@ impl Keeper {
         self.journal.write(&self.dir);
         pause::point("keeper-before-ending");
         let told = match self.dir.write_ending(&ending, self.ending_space.take()) {
-            Ok(_) => Tell::Ended { ending: Box::new(ending) },
+            Ok(_) => KeeperMessage::Ended { ending: Box::new(ending) },
             // The holder has another place for it. Without one the nursery closes the run, and does not say how it ended.
             Err(error) => {
                 let how = ending.termination.sentence();
                 let why = format!("the run ended ({how}), but that cannot be recorded: {error}");
                 complain(format_args!("run {}: {why}", self.dir.id()));
-                Tell::Unrecorded { why, ending: Some(Box::new(ending)) }
+                KeeperMessage::Unrecorded { why, ending: Some(Box::new(ending)) }
             }
         };
         pause::point("keeper-after-ending");
@@ -98,7 +98,7 @@ impl Keeper {
         self.peers.iter_mut().for_each(|peer| peer.tell(&told));
         // What the heir's peers ask is not to wait for the old run's.
         let with_holder = self.take_leave(heir.is_none());
-        self.unrecorded |= matches!(told, Tell::Unrecorded { .. }) && !with_holder;
+        self.unrecorded |= matches!(told, KeeperMessage::Unrecorded { .. }) && !with_holder;
         if !is_removed && is_confirmed {
             self.remove_enclosure();
         }

@@ -13,7 +13,7 @@ use tenure_core::ids::RunId;
 use tenure_core::limits::Limits;
 use tenure_core::record::{self, Ending, KeeperNote, RECORD_BYTES, Ticket, cut_words};
 use tenure_core::redact;
-use tenure_core::spec::{OnEscape, Orphan};
+use tenure_core::spec::{OnEscape, Orphan, RunOptions};
 use tenure_core::watch::{Seen, Watch, Whom};
 use tenure_os::clock;
 use tenure_os::lock::Lock;
@@ -73,7 +73,7 @@ impl Keeper {
         };
         match self.furnish(&dir, &command, &note) {
             Ok((ticket, lock)) => {
-                let log = Writer::create(&dir.lasting_output(), ticket.keep);
+                let log = Writer::create(&dir.lasting_output(), ticket.options.keep);
                 let listener = listen(&dir);
                 Ok(Some(Heir { dir, ticket, note, lock, log, root, session, listener }))
             }
@@ -95,19 +95,22 @@ impl Keeper {
 
     /// A daemon has no limits and no owner to lose; when its first process ends, so does the rest.
     fn heirs_ticket(&self, dir: &RunDir, command: &[String]) -> io::Result<Ticket> {
-        let Limits { grace, give_up, .. } = self.ticket.limits;
+        let Limits { grace, give_up, .. } = self.ticket.options.limits;
         let words: Vec<Vec<u8>> = command.iter().map(|word| word.clone().into_bytes()).collect();
         Ok(Ticket {
             run_id: dir.id().clone(),
             lease_id: state_root::new_lease()?,
-            scope: None,
             command_hash: command_hash(&words),
             command: cut_words(redact::command(command), RECORD_BYTES),
-            pty_size: None,
-            stdin: false,
-            limits: Limits { grace, give_up, ..Limits::default() },
-            on_escape: OnEscape::Reap,
-            orphan: Orphan::Keep,
+            options: RunOptions {
+                scope: None,
+                pty_size: None,
+                stdin: false,
+                limits: Limits { grace, give_up, ..Limits::default() },
+                on_escape: OnEscape::Reap,
+                orphan: Orphan::Keep,
+                ..self.ticket.options.clone()
+            },
             created_at_ms: clock::unix_ms(),
             escaped_from: Some(self.dir.id().clone()),
             ..self.ticket.clone()
@@ -118,7 +121,7 @@ impl Keeper {
     pub(super) fn turn_into(self, heir: Heir) -> Keeper {
         let Heir { dir, ticket, note, lock, log, root, session, listener } = heir;
         let mut next = Keeper {
-            watch: Watch::new(ticket.policy()),
+            watch: Watch::new(ticket.options.clone()),
             epoch: ticket.lease_epoch,
             root: RootState::Alive(root),
             session,

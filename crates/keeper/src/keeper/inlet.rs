@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use tenure_core::defaults::STDIN_QUEUE;
 use tenure_core::spec::Size;
-use tenure_core::wire::Tell;
+use tenure_core::wire::KeeperMessage;
 use tenure_os::poll::{Awaited, Waitable};
 use tenure_os::pty::Pty;
 use tenure_os::stdio::{Put, Sink};
@@ -177,14 +177,14 @@ impl Keeper {
     pub(super) fn take_input(&mut self, at: usize, offset: u64, bytes: &[u8], eof: bool) {
         if self.another_types(at) {
             let why = "a foreground caller types to this run".to_owned();
-            return self.peers[at].tell(&Tell::StdinRefused { why });
+            return self.peers[at].tell(&KeeperMessage::StdinRefused { why });
         }
         match self.inlet.take(offset, bytes, eof) {
             Ok(()) => {
                 self.peers[at].types = true;
                 self.write_input();
             }
-            Err(why) => self.peers[at].tell(&Tell::StdinRefused { why }),
+            Err(why) => self.peers[at].tell(&KeeperMessage::StdinRefused { why }),
         }
     }
 
@@ -192,15 +192,15 @@ impl Keeper {
     pub(super) fn take_keys(&mut self, at: usize, bytes: &[u8]) {
         if !self.inlet.is_pty() && self.another_types(at) {
             let why = "a foreground caller types to this run".to_owned();
-            return self.peers[at].tell(&Tell::StdinRefused { why });
+            return self.peers[at].tell(&KeeperMessage::StdinRefused { why });
         }
         match self.inlet.queue(bytes) {
             Ok(()) => {
                 self.peers[at].keys = true;
-                self.peers[at].tell(&Tell::Typed { to: self.inlet.count });
+                self.peers[at].tell(&KeeperMessage::Typed { to: self.inlet.count });
                 self.write_input();
             }
-            Err(why) => self.peers[at].tell(&Tell::StdinRefused { why }),
+            Err(why) => self.peers[at].tell(&KeeperMessage::StdinRefused { why }),
         }
     }
 
@@ -208,13 +208,13 @@ impl Keeper {
     pub(super) fn write_input(&mut self) {
         let open = self.inlet.write();
         let taken = [
-            Tell::StdinTaken { to: self.inlet.written() },
-            Tell::KeysTaken { to: self.inlet.count - self.inlet.waiting.len() as u64 },
+            KeeperMessage::StdinTaken { to: self.inlet.written() },
+            KeeperMessage::KeysTaken { to: self.inlet.count - self.inlet.waiting.len() as u64 },
         ];
         for peer in &mut self.peers {
             for (tell, wanted) in taken.iter().zip([peer.types, peer.keys]) {
                 if wanted {
-                    peer.tell(if open { tell } else { &Tell::StdinClosed });
+                    peer.tell(if open { tell } else { &KeeperMessage::StdinClosed });
                 }
             }
         }

@@ -10,7 +10,7 @@ use tenure_core::journal::What;
 use tenure_core::output::{Stream, Totals};
 use tenure_core::spec::Size;
 use tenure_core::watch::Seen;
-use tenure_core::wire::Tell;
+use tenure_core::wire::KeeperMessage;
 use tenure_os::buffer::Buffer;
 use tenure_os::poll::{Awaited, Waitable};
 use tenure_os::pty::Pty;
@@ -218,7 +218,7 @@ impl Keeper {
         if let Some(lost) = appended.lost {
             let start = usize::try_from(lost.start - appended.from).unwrap_or(n);
             let end = usize::try_from(lost.end - appended.from).unwrap_or(n);
-            let tell = Tell::Unkept { offset: lost.start, stream };
+            let tell = KeeperMessage::Unkept { offset: lost.start, stream };
             let bytes = &outlet.buffer[start..end];
             self.peers
                 .iter_mut()

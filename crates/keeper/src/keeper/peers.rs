@@ -11,7 +11,7 @@ use tenure_core::signal::Signal;
 use tenure_core::spec::Size;
 use tenure_core::state::State;
 use tenure_core::watch::Seen;
-use tenure_core::wire::{self, Ask, Holder, Role, Tell, refusal};
+use tenure_core::wire::{self, Holder, KeeperMessage, KeeperRequest, Role, refusal};
 use tenure_os::clock;
 use tenure_os::poll::Ready;
 use tenure_os::process::Sent;
@@ -98,11 +98,11 @@ impl Peer {
         self.is_required().then_some(self.taken)
     }
 
-    pub(super) fn tell(&mut self, tell: &Tell) {
+    pub(super) fn tell(&mut self, tell: &KeeperMessage) {
         self.tell_with(tell, &[]);
     }
 
-    pub(super) fn tell_with(&mut self, tell: &Tell, body: &[u8]) {
+    pub(super) fn tell_with(&mut self, tell: &KeeperMessage, body: &[u8]) {
         if tell.since() > self.version {
             return;
         }
@@ -115,12 +115,12 @@ impl Peer {
 
     pub(super) fn started(&mut self, note: &KeeperNote) {
         if self.role.is_some() {
-            self.tell(&Tell::Started { note: Box::new(note.clone()) });
+            self.tell(&KeeperMessage::Started { note: Box::new(note.clone()) });
         }
     }
 
     /// The run leaves.
-    fn leaving(&mut self, leaving: &Tell) {
+    fn leaving(&mut self, leaving: &KeeperMessage) {
         if self.follows || self.is_holder() {
             self.tell(leaving);
         }
@@ -132,7 +132,7 @@ impl Peer {
         let behind = self.is_required() && self.taken < self.told;
         if self.follows && to > self.told && !behind && !self.frames.pending() {
             self.told = to;
-            self.tell(&Tell::Grown { to });
+            self.tell(&KeeperMessage::Grown { to });
         }
     }
 }
@@ -148,11 +148,11 @@ impl Keeper {
             peer.frames.fill();
         }
         loop {
-            match self.peers[at].frames.next_frame::<Ask>() {
+            match self.peers[at].frames.next_frame::<KeeperRequest>() {
                 Ok(Some((ask, body))) => self.answer(at, &ask, &body),
                 Ok(None) => break,
                 Err(error) => {
-                    self.peers[at].tell(&Tell::Refused { why: error.to_string() });
+                    self.peers[at].tell(&KeeperMessage::Refused { why: error.to_string() });
                     self.peers[at].frames.end();
                     break;
                 }
@@ -200,64 +200,72 @@ impl Keeper {
         self.peers.iter().any(|peer| peer.is_required() && peer.frames.unsent() > MOST_UNSENT)
     }
 
-    fn answer(&mut self, at: usize, ask: &Ask, body: &[u8]) {
-        if self.peers[at].role.is_none() && !matches!(ask, Ask::Hello { .. }) {
+    fn answer(&mut self, at: usize, ask: &KeeperRequest, body: &[u8]) {
+        if self.peers[at].role.is_none() && !matches!(ask, KeeperRequest::Hello { .. }) {
             return self.refuse(at, "say hello first".to_owned());
         }
         match *ask {
-            Ask::Hello { version, role, ref holder } => self.greet(at, version, role, holder.clone()),
-            Ask::Mine => {
+            KeeperRequest::Hello { version, role, ref holder } => {
+                self.greet(at, version, role, holder.clone());
+            }
+            KeeperRequest::Mine => {
                 if self.peers[at].is_holder() {
                     self.refuse_waiting();
                 }
             }
-            Ask::Yield => {
+            KeeperRequest::Yield => {
                 if self.peers[at].is_holder() {
                     self.yielded(at);
                 }
             }
-            Ask::Status => self.tell_status(at),
-            Ask::Cancel { now } => {
+            KeeperRequest::Status => self.tell_status(at),
+            KeeperRequest::Cancel { now } => {
                 self.see(Seen::Cancel { now });
-                self.peers[at].tell(&Tell::Done);
+                self.peers[at].tell(&KeeperMessage::Done);
             }
-            Ask::Stdin { offset, eof } => self.take_input(at, offset, body, eof),
-            Ask::Type => self.take_keys(at, body),
-            Ask::Resize(size) => self.done_or_refused(at, |keeper| keeper.resize(size)),
-            Ask::Signal { signal } => self.done_or_refused(at, |keeper| keeper.signal_group(signal)),
-            Ask::Follow => self.peers[at].follows = true,
-            Ask::Unfollow => self.peers[at].follows = false,
-            Ask::Taken { to } => self.peers[at].taken = self.peers[at].taken.max(to),
-            Ask::Tree => {
+            KeeperRequest::Stdin { offset, eof } => self.take_input(at, offset, body, eof),
+            KeeperRequest::Type => self.take_keys(at, body),
+            KeeperRequest::Resize(size) => self.done_or_refused(at, |keeper| keeper.resize(size)),
+            KeeperRequest::Signal { signal } => {
+                self.done_or_refused(at, |keeper| keeper.signal_group(signal));
+            }
+            KeeperRequest::Follow => self.peers[at].follows = true,
+            KeeperRequest::Unfollow => self.peers[at].follows = false,
+            KeeperRequest::Taken { to } => self.peers[at].taken = self.peers[at].taken.max(to),
+            KeeperRequest::Tree => {
                 let root = self.note.root.pid;
                 let processes = self.living().iter().map(|member| member.view(root)).collect();
-                self.peers[at].tell(&Tell::Tree { processes });
+                self.peers[at].tell(&KeeperMessage::Tree { processes });
             }
-            Ask::Blocked => {
+            KeeperRequest::Blocked => {
                 let (processes, waiting_for_input) = tree::blocked(&self.living(), self.inlet.as_seen());
-                self.peers[at].tell(&Tell::Blocked { processes, waiting_for_input });
+                self.peers[at].tell(&KeeperMessage::Blocked { processes, waiting_for_input });
             }
-            Ask::Release if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
+            KeeperRequest::Release if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
                 self.journal.note(What::HolderReleased);
                 self.see(Seen::HolderReleased);
-                self.peers[at].tell(&Tell::Done);
+                self.peers[at].tell(&KeeperMessage::Done);
             }
-            Ask::Abandon if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
+            KeeperRequest::Abandon if matches!(self.peers[at].role, Some(Role::Holder { .. })) => {
                 self.see(Seen::Abandoned);
-                self.peers[at].tell(&Tell::Done);
+                self.peers[at].tell(&KeeperMessage::Done);
             }
-            Ask::Abandon => self.refuse(at, "only the holder of the lease can abandon the run".to_owned()),
-            Ask::Release => self.refuse(at, "only the holder of the lease can release the run".to_owned()),
+            KeeperRequest::Abandon => {
+                self.refuse(at, "only the holder of the lease can abandon the run".to_owned());
+            }
+            KeeperRequest::Release => {
+                self.refuse(at, "only the holder of the lease can release the run".to_owned());
+            }
         }
     }
 
     fn refuse(&mut self, at: usize, why: String) {
-        self.peers[at].tell(&Tell::Refused { why });
+        self.peers[at].tell(&KeeperMessage::Refused { why });
     }
 
     fn done_or_refused(&mut self, at: usize, act: impl FnOnce(&mut Self) -> Result<(), String>) {
         match act(self) {
-            Ok(()) => self.peers[at].tell(&Tell::Done),
+            Ok(()) => self.peers[at].tell(&KeeperMessage::Done),
             Err(why) => self.refuse(at, why),
         }
     }
@@ -285,7 +293,7 @@ impl Keeper {
             epoch: self.epoch,
             present: present.map(|peer| PresentHolder {
                 instance: peer.instance.as_ref(),
-                can_answer: peer.version >= (Tell::StillYours { epoch }).since(),
+                can_answer: peer.version >= (KeeperMessage::StillYours { epoch }).since(),
             }),
         };
         match (lease::handover(&lease, epoch, holder.as_ref()), holder) {
@@ -302,7 +310,7 @@ impl Keeper {
                 self.journal.note(What::HolderAsked { epoch });
                 let until = clock::awake() + Duration::from_millis(holder.lease_ttl_ms);
                 self.peers[at].waiting = Some(Waiting { version, epoch, holder, until });
-                let asked = Tell::StillYours { epoch };
+                let asked = KeeperMessage::StillYours { epoch };
                 self.peers.iter_mut().filter(|peer| peer.is_holder()).for_each(|peer| peer.tell(&asked));
             }
             (Handover::EpochOver, _) => {
@@ -323,8 +331,8 @@ impl Keeper {
         self.journal.note(What::HolderBack { epoch });
         for peer in &mut self.peers {
             let Some(Role::Holder { epoch: older }) = peer.role else { continue };
-            if older < epoch || peer.instance != instance {
-                peer.tell(&Tell::Refused { why: refusal::taken_over(epoch) });
+            if lease::loses_its_lease(older, epoch, peer.instance == instance) {
+                peer.tell(&KeeperMessage::Refused { why: refusal::taken_over(epoch) });
                 // Without a role, its disconnect does not count as a lost holder.
                 peer.role = None;
                 peer.frames.end();
@@ -338,7 +346,7 @@ impl Keeper {
         self.peers[at].role = Some(role);
         self.peers[at].version = version.max(1);
         let run_id = self.dir.id().clone();
-        self.peers[at].tell(&Tell::Welcome { version, run_id, takes_stdin: false });
+        self.peers[at].tell(&KeeperMessage::Welcome { version, run_id, takes_stdin: false });
         self.take_in(role);
     }
 
@@ -350,7 +358,7 @@ impl Keeper {
             return;
         };
         let peer = &mut self.peers[at];
-        peer.tell(&Tell::Refused { why: refusal::taken_over(epoch) });
+        peer.tell(&KeeperMessage::Refused { why: refusal::taken_over(epoch) });
         // Without a role, its disconnect does not count as a lost holder: the next one is here.
         peer.role = None;
         peer.frames.end();
@@ -361,7 +369,7 @@ impl Keeper {
     fn refuse_waiting(&mut self) {
         for peer in &mut self.peers {
             if peer.waiting.take().is_some() {
-                peer.tell(&Tell::Refused { why: refusal::still_held() });
+                peer.tell(&KeeperMessage::Refused { why: refusal::still_held() });
             }
         }
     }
@@ -384,14 +392,13 @@ impl Keeper {
         for (at, peer) in self.peers.iter_mut().enumerate() {
             waiting.extend(peer.waiting.take().map(|one| (at, one)));
         }
-        waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.epoch));
-        for (nth, (at, one)) in waiting.into_iter().enumerate() {
-            let Waiting { version, epoch, holder, .. } = one;
-            if nth == 0 && epoch >= self.epoch {
-                self.hand_over(at, version, epoch, Some(holder.instance_id));
-            } else {
-                self.asked_to_hand_over(at, version, epoch, Some(holder));
-            }
+        let epochs: Vec<u64> = waiting.iter().map(|(_, one)| one.epoch).collect();
+        if let Some(next) = lease::next_holder(self.epoch, &epochs) {
+            let (at, Waiting { version, epoch, holder, .. }) = waiting.remove(next);
+            self.hand_over(at, version, epoch, Some(holder.instance_id));
+        }
+        for (at, Waiting { version, epoch, holder, .. }) in waiting {
+            self.asked_to_hand_over(at, version, epoch, Some(holder));
         }
     }
 
@@ -408,13 +415,13 @@ impl Keeper {
     pub(super) fn tell_leaving(&mut self) {
         if self.state() == State::Exiting && self.start.is_none() {
             let detail = self.watch.detail().map(str::to_owned);
-            let leaving = Tell::Leaving { cause: self.watch.cause(), detail };
+            let leaving = KeeperMessage::Leaving { cause: self.watch.cause(), detail };
             self.peers.iter_mut().for_each(|peer| peer.leaving(&leaving));
         }
     }
 
     fn tell_status(&mut self, at: usize) {
-        let status = Tell::Status {
+        let status = KeeperMessage::Status {
             state: self.state(),
             output: self.outlet.totals(),
             last_output_at_ms: self.outlet.last_at_ms(),

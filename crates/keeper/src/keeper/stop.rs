@@ -239,7 +239,7 @@ impl Keeper {
 
 /// What asks a run's processes to leave.
 fn term_signals(ticket: &Ticket) -> &'static [Signal] {
-    if ticket.pty_size.is_some() {
+    if ticket.options.pty_size.is_some() {
         &[Signal::TERM, Signal::HUP, Signal::CONT]
     } else {
         &[Signal::TERM, Signal::CONT]
