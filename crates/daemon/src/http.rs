@@ -1,41 +1,42 @@
 //! The API: HTTP with JSON on a Unix socket in the state root and, if switched on, on a loopback address.
 
+mod admin;
 mod answer;
 mod approvals;
-mod asking;
 mod attach;
-mod door;
+mod default_action;
 mod events;
 mod foreground;
-mod guard;
 mod import;
 mod input;
 mod linger;
+mod listen;
 mod loopback;
+mod loopback_auth;
 mod mcp;
-mod operate;
 mod output;
+mod query_params;
 mod receipt;
 mod runs;
 mod sessions;
 mod tasks;
 mod tools;
-mod unsaid;
 mod updates;
 
-pub(crate) use door::{Connections, open, serve};
+pub(crate) use listen::{Connections, open, serve};
 #[cfg(test)]
 #[cfg(unix)]
-pub(crate) use door::{Local, too_many_connections};
+pub(crate) use listen::{Local, too_many_connections};
 #[cfg(test)]
 #[cfg(unix)]
-pub(crate) use guard::Token;
+pub(crate) use loopback_auth::Token;
 
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
+use answer::Rejection;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use std::sync::Arc;
+use tenure_supervisor::Refusal;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -46,7 +47,7 @@ pub(crate) const MAX_BODY: usize = 24 << 20;
 /// Every route, and the description that is made of them.
 fn routes() -> OpenApiRouter<Arc<Daemon>> {
     OpenApiRouter::with_openapi(about())
-        .routes(routes!(operate::health))
+        .routes(routes!(admin::health))
         .routes(routes!(runs::list, runs::start))
         .routes(routes!(runs::show, runs::remove))
         .routes(routes!(runs::cancel))
@@ -94,18 +95,18 @@ fn routes() -> OpenApiRouter<Arc<Daemon>> {
         .routes(routes!(import::import))
         .routes(routes!(events::events))
         .routes(routes!(mcp::client))
-        .routes(routes!(operate::reap))
-        .routes(routes!(operate::backup))
-        .routes(routes!(operate::shutdown))
-        .routes(routes!(operate::metrics))
-        .routes(routes!(operate::openapi))
+        .routes(routes!(admin::reap))
+        .routes(routes!(admin::backup))
+        .routes(routes!(admin::shutdown))
+        .routes(routes!(admin::metrics))
+        .routes(routes!(admin::openapi))
 }
 
 fn about() -> OpenApi {
     use utoipa::openapi::{InfoBuilder, OpenApiBuilder};
     let info = InfoBuilder::new()
         .title("Tenure")
-        .version(crate::VERSION)
+        .version(tenure_supervisor::VERSION)
         .description(Some(
             "Holds every process tree that an agent starts: watched, recorded, and ended whole.",
         ))
@@ -122,10 +123,12 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     let (router, _) = routes().split_for_parts();
     mcp::add(router, daemon)
         .fallback(async || {
-            Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is")
+            Rejection(Refusal::no_such_route("there is nothing here: GET /openapi.json lists what there is"))
         })
         .method_not_allowed_fallback(async || {
-            Refusal::method_not_allowed("this address is not used that way: GET /openapi.json lists how")
+            Rejection(Refusal::method_not_allowed(
+                "this address is not used that way: GET /openapi.json lists how",
+            ))
         })
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(Arc::clone(daemon))

@@ -2,26 +2,29 @@
 //! is ended, unless the settings say otherwise. A daemon that leaves is no client that does: its successor gives the
 //! clients time to come back.
 
-mod left;
+mod client_cleanup;
 
-use crate::asked::{CallerProcess, session_key};
-use crate::daemon::{Daemon, lock, until};
-use crate::refusal::Refusal;
-use crate::requester::Requester;
+use crate::daemon::Daemon;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tenure_core::api::Problem;
 use tenure_core::ids::InstanceId;
+use tenure_core::receipt::ToolReply;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{
     ClientRequest, ExecReply, ExecRequest, MCP_SESSION, ProcessReply, ProcessRequest, is_made_by, mcp_session,
 };
-use tenure_mcp::{Answered, Handle, Progress, Terms, Tools};
+use tenure_mcp::{Handle, Progress, Terms, Tools};
 use tenure_os::random;
 use tenure_settings::OnLeave;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::start_request::{CallerProcess, session_key};
+use tenure_supervisor::sync::lock;
+use tenure_supervisor::sync::until;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
@@ -74,8 +77,12 @@ impl Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         let last = self.daemon.clients.leave(&self.session);
-        let ends = self.ends && self.daemon.settings.mcp.on_leave == OnLeave::End;
-        if !last || !ends || !self.used.load(Ordering::Relaxed) || self.daemon.is_draining() {
+        let ends = self.ends && self.daemon.supervisor.settings.mcp.on_leave == OnLeave::End;
+        if !last
+            || !ends
+            || !self.used.load(Ordering::Relaxed)
+            || self.daemon.supervisor.lifecycle.is_draining()
+        {
             return;
         }
         // A runtime that is no more has a daemon that has left.
@@ -142,7 +149,7 @@ impl Client {
     /// The clients over HTTP that have no session in the protocol: together they are one client. Its session is the same
     /// for the next daemon, because nothing tells them that there is another.
     pub(crate) fn without_session(daemon: &Arc<Daemon>) -> Self {
-        let session = stateless_session(&daemon.instance);
+        let session = stateless_session(&daemon.supervisor.instance);
         let who = Requester::client(session.clone(), "an MCP client over HTTP".to_owned());
         Self { who, process: None, presence: Presence::begin(daemon, session, true, true) }
     }
@@ -160,7 +167,7 @@ impl Client {
 
 impl Tools for Client {
     fn terms(&self) -> Terms {
-        let settings = &self.presence.daemon.settings;
+        let settings = &self.presence.daemon.supervisor.settings;
         let ends = self.presence.ends && settings.mcp.on_leave == OnLeave::End;
         Terms { yield_after: settings.exec.yield_after, ends }
     }
@@ -169,7 +176,7 @@ impl Tools for Client {
         &self,
         request: ExecRequest,
         progress: impl Fn(Progress) + Send + Sync + 'static,
-    ) -> Result<Answered<ExecReply>, Problem> {
+    ) -> Result<ToolReply<ExecReply>, Problem> {
         if let Some(process) = &request.process {
             CallerProcess::of(process, false, &self.who).map_err(|refusal| refusal.problem())?;
         }
@@ -177,12 +184,12 @@ impl Tools for Client {
         self.daemon().exec(request, caller, progress).await.map_err(|refusal| refusal.problem())
     }
 
-    async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {
+    async fn process(&self, request: ProcessRequest) -> Result<ToolReply<ProcessReply>, Problem> {
         self.daemon().process(request, &self.who).await.map_err(|refusal| refusal.problem())
     }
 
-    async fn sessions(&self, request: SessionsRequest) -> Result<Answered<SessionsReply>, Problem> {
-        self.daemon().sessions(request, (None, &self.who)).await.map_err(|refusal| refusal.problem())
+    async fn sessions(&self, request: SessionsRequest) -> Result<ToolReply<SessionsReply>, Problem> {
+        self.daemon().agents.sessions(request, (None, &self.who)).await.map_err(|refusal| refusal.problem())
     }
 
     async fn tasks(&self, request: TasksRequest) -> Result<TasksReply, Problem> {
@@ -190,19 +197,19 @@ impl Tools for Client {
     }
 
     fn connected(&self, client: Handle) {
-        let mut noticed = self.presence.daemon.noticed.subscribe();
+        let mut ended = self.presence.daemon.supervisor.events.ended_execs.subscribe();
         let mut here = self.presence.here.subscribe();
         let session = self.presence.session.clone();
         tokio::spawn(async move {
             loop {
-                let notice = tokio::select! {
-                    notice = noticed.recv() => notice,
+                let event = tokio::select! {
+                    event = ended.recv() => event,
                     // Nothing is ever said: it ends when the client does.
                     () = until(&mut here, |()| false) => return,
                 };
-                match notice {
-                    Ok(notice) if notice.session.as_deref() == Some(&session) => {
-                        client.notice(&notice.text).await;
+                match event {
+                    Ok(event) if event.session.as_deref() == Some(&session) => {
+                        client.notice(event.detail["text"].as_str().unwrap_or_default()).await;
                     }
                     // What was missed is among the events.
                     Ok(_) | Err(RecvError::Lagged(_)) => {}

@@ -2,7 +2,6 @@
 //! are never doubled and outlive the daemon. What is now, and how long things take, is the daemon's own.
 
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -12,6 +11,7 @@ use prometheus_client::registry::Registry;
 use std::fmt::{self, Write};
 use tenure_core::ending::Reason;
 use tenure_store::{Backlog, Count};
+use tenure_supervisor::Refusal;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByReason {
@@ -39,7 +39,7 @@ impl EncodeLabelValue for Shown {
 
 /// The metrics as text.
 pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
-    let known = daemon.registry.counts(daemon.instance.clone()).await?;
+    let known = daemon.supervisor.registry.counts(daemon.supervisor.instance.clone()).await?;
     let of = |count: Count| known.iter().find(|(it, _)| *it == count).map_or(0, |(_, n)| *n);
     let mut registry = Registry::with_prefix("tenure");
     let simple = |n: u64| {
@@ -82,7 +82,7 @@ pub(crate) async fn text(daemon: &Daemon) -> Result<String, Refusal> {
     }
     registry.register("run_cleanup_kill", "Kills that cleaning up took", kills);
     register_present(daemon, &mut registry);
-    register_backlog(daemon.registry.backlog().await?, &mut registry);
+    register_backlog(daemon.supervisor.registry.backlog().await?, &mut registry);
     let mut text = String::new();
     encode(&mut text, &registry).map_err(Refusal::internal)?;
     Ok(text)
@@ -95,14 +95,22 @@ fn register_present(daemon: &Daemon, registry: &mut Registry) {
         gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
         gauge
     };
-    registry.register("runs_live", "Runs that this daemon holds", now(daemon.live_runs()));
-    registry.register("runs_queued", "Runs that wait for a place", now(daemon.admission.queued()));
+    registry.register("runs_live", "Runs that this daemon holds", now(daemon.supervisor.runs.count()));
+    registry.register(
+        "runs_queued",
+        "Runs that wait for a place",
+        now(daemon.supervisor.starts.admission.queued()),
+    );
     registry.register(
         "run_start_seconds",
         "From the request to the command's execution",
-        daemon.latency.start.clone(),
+        daemon.supervisor.starts.latency.start.clone(),
     );
-    registry.register("run_stop_seconds", "From the cause to the recorded end", daemon.latency.stop.clone());
+    registry.register(
+        "run_stop_seconds",
+        "From the cause to the recorded end",
+        daemon.supervisor.starts.latency.stop.clone(),
+    );
 }
 
 /// What is not settled.

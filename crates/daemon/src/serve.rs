@@ -1,27 +1,33 @@
 //! The daemon's life: its lock, its seat in the registry, its runs, its sockets, and how it leaves.
 
-use crate::care;
-use crate::daemon::{Daemon, Phase};
-use crate::{http, lease, liveness, reserve};
+use crate::chores::DaemonChores;
+use crate::daemon::Daemon;
+use crate::http;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::wire::Ask;
+use tenure_agents::acp::watch_adapters;
+use tenure_core::wire::KeeperRequest;
 use tenure_core::{daemon_lock, defaults};
 use tenure_keeper::launch::Nursery;
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::file::FileId;
 use tenure_os::lock::Lock;
 use tenure_os::socket::Conn;
-use tenure_os::{clock, descriptors, file, hear, process, program, service, stream};
+use tenure_os::{clock, descriptors, file, hear, memory, process, program, service, stream};
 use tenure_settings::Settings;
 use tenure_store::sqlite::{OpenFailed, Sqlite};
 use tenure_store::{Home, Registry};
+use tenure_supervisor::events;
+use tenure_supervisor::exec_notice;
+use tenure_supervisor::housekeeping::{self, Chore};
+use tenure_supervisor::reconcile;
+use tenure_supervisor::register_existing;
+use tenure_supervisor::{FAREWELL, Phase};
+use tenure_supervisor::{Supervisor, enrol_unknown};
+use tenure_supervisor::{lease, liveness, reserve};
 use tokio::task::JoinHandle;
-
-/// How long requests that are being answered may take when the daemon leaves.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long clients wait until the recorded runs are settled.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -91,6 +97,7 @@ pub fn run(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Re
 fn run_on(settings: Settings, warden: Option<Conn>, ready: impl FnOnce()) -> Result<(), CannotServe> {
     file::make_private();
     descriptors::raise_limit();
+    memory::give_back_large_blocks();
     program::set_name(c"tenure-daemon");
     if program::is_inside_a_run() {
         return Err(CannotServe::InsideARun);
@@ -137,47 +144,48 @@ async fn serve(settings: Settings, state: StateRoot, ready: impl FnOnce()) -> Re
     let (tenancy, beat) = lease::enrol(&*registry, instance.clone(), about, settings.rhythm())
         .await
         .map_err(CannotServe::Seat)?;
-    let daemon = Arc::new(Daemon::new(settings, state, instance, registry, tenancy));
-    daemon.set_reserve();
+    let supervisor = Arc::new(Supervisor::new(settings, state, instance, registry, tenancy));
+    let daemon = Arc::new(Daemon::new(Arc::clone(&supervisor)));
+    reserve::set_reserve(&supervisor);
     // Before the runs are looked at: a silent keeper takes longer to give up than a lease may go unrenewed.
-    let heart = tokio::spawn(Arc::clone(&daemon).beat(beat));
+    let heart = tokio::spawn(lease::beat(Arc::clone(&supervisor), beat));
     // Before any run is taken on: without one we would have to leave them again.
-    let nursery = Nursery::start(&daemon.state).map_err(failed("the nursery"))?;
-    *crate::daemon::lock(&daemon.nursery) = Some(nursery);
+    let nursery = Nursery::start(&supervisor.state).map_err(failed("the nursery"))?;
+    *tenure_supervisor::sync::lock(&supervisor.starts.nursery) = Some(nursery);
     // Before anybody can ask: a run that is not held yet would look lost.
-    let settling = Arc::clone(&daemon);
-    let recorded = daemon.recorded_at_start().await.map_err(CannotServe::Unread)?;
+    let settling = Arc::clone(&supervisor);
+    let recorded = reconcile::recorded_at_start(&supervisor).await.map_err(CannotServe::Unread)?;
     // Before the first ending is taken.
-    daemon.go_on_without_callers().await;
+    exec_notice::go_on_without_callers(&supervisor).await;
     let settling = tokio::spawn(async move {
-        settling.settle_all(recorded).await;
-        settling.adopt_marked().await;
-        settling.enrol_unknown().await;
+        reconcile::settle_all(&settling, recorded).await;
+        register_existing::adopt_marked(&settling).await;
+        enrol_unknown(&settling).await;
     });
     // Those of silent keepers are settled while we serve.
     let _ = tokio::time::timeout(SETTLING, settling).await;
     let doors = http::open(&daemon).map_err(failed("the API's socket"))?;
     daemon.go_on_cancelling().await;
-    daemon.go_on_with_sessions().await;
-    daemon.rejoin_adapters().await;
-    tokio::spawn(Arc::clone(&daemon).watch_adapters());
-    tokio::spawn(care::forever(Arc::clone(&daemon)));
+    daemon.agents.go_on_with_sessions().await;
+    daemon.agents.rejoin_adapters().await;
+    tokio::spawn(watch_adapters(Arc::clone(&daemon.agents)));
+    let chores: Vec<Box<dyn Chore>> = vec![Box::new(DaemonChores(Arc::clone(&daemon)))];
+    tokio::spawn(housekeeping::forever(Arc::clone(&supervisor), chores));
     tokio::spawn(Arc::clone(&daemon).await_clients());
-    let notifier = tokio::spawn(Arc::clone(&daemon).notify_forever());
+    let notifier = tokio::spawn(Arc::clone(&daemon.notifier).notify_forever());
     tokio::spawn(Arc::clone(&daemon).watch_tasks());
-    daemon.tell_what_is_owed().await;
     // Nurseries are our children; one that has left is taken off the list.
     tokio::spawn(hear::bury_children());
-    tokio::spawn(hear_signals(Arc::clone(&daemon)));
-    daemon.tell_started(std::process::id()).await;
-    tracing::info!(pid = std::process::id(), state = %daemon.state.path().display(), "serving");
+    tokio::spawn(hear_signals(Arc::clone(&supervisor)));
+    events::tell_started(&supervisor, std::process::id()).await;
+    tracing::info!(pid = std::process::id(), state = %supervisor.state.path().display(), "serving");
     service::ready();
     let connections = http::serve(Arc::clone(&daemon), doors);
     ready();
     tokio::select! {
         () = leave(&daemon, connections, notifier, heart) => Ok(()),
         // Runs are neither released nor ended, as in a crash, because the records of that would be lost.
-        () = daemon.registry_replaced(opened) => Err(CannotServe::RegistryReplaced(daemon.settings.database())),
+        () = liveness::registry_replaced(&supervisor, opened) => Err(CannotServe::RegistryReplaced(supervisor.settings.database())),
     }
 }
 
@@ -189,31 +197,32 @@ async fn leave(
     notifier: JoinHandle<()>,
     heart: JoinHandle<()>,
 ) {
-    let mut phase = daemon.phase.subscribe();
+    let supervisor = &daemon.supervisor;
+    let mut phase = supervisor.lifecycle.phase.subscribe();
     let told = phase.wait_for(|phase| *phase != Phase::Serving).await.map(|phase| *phase);
     let cancel_runs = matches!(told, Ok(Phase::Draining { cancel_runs: true }));
     tracing::info!(cancel_runs, "leaving");
     service::stopping();
-    part(daemon, cancel_runs).await;
+    part(supervisor, cancel_runs).await;
     // One that panicked tells no more.
     let _ = notifier.await;
-    daemon.tell_stopped(cancel_runs).await;
+    events::tell_stopped(supervisor, cancel_runs).await;
     // The doors are shut and the heart stands still first: a beat after the last would take the rest back.
-    daemon.phase.send_replace(Phase::Gone);
+    supervisor.lifecycle.phase.send_replace(Phase::Gone);
     connections.finish(FAREWELL).await;
     // One that panicked beats no more.
     let _ = heart.await;
-    daemon.rest().await;
+    lease::rest(supervisor).await;
 }
 
 /// Ends the runs that we hold, or has them go on without us for as long as it takes.
-async fn part(daemon: &Daemon, cancel_runs: bool) {
+async fn part(supervisor: &Supervisor, cancel_runs: bool) {
     // A run that is just being started is held first.
-    drop(daemon.starting.write().await);
-    let held = daemon.all_held();
-    if cancel_runs && daemon.state.is_deleted() {
+    drop(supervisor.starts.starting.write().await);
+    let held = supervisor.runs.all();
+    if cancel_runs && supervisor.state.is_deleted() {
         // Keepers end their runs by themselves from here on. What became of them can be recorded nowhere.
-        held.iter().for_each(|held| held.say(Ask::Abandon));
+        held.iter().for_each(|held| held.say(KeeperRequest::Abandon));
         let over = futures_util::future::join_all(held.iter().map(|held| held.over()));
         let _ = tokio::time::timeout(defaults::GRACE + defaults::GIVE_UP, over).await;
         return;
@@ -231,21 +240,8 @@ async fn part(daemon: &Daemon, cancel_runs: bool) {
 }
 
 /// Who is politely asked to leave stops; runs go on.
-async fn hear_signals(daemon: Arc<Daemon>) {
+async fn hear_signals(supervisor: Arc<Supervisor>) {
     if hear::leave().await.is_ok() {
-        daemon.drain(false);
-    }
-}
-
-impl Daemon {
-    /// Takes no more runs, and leaves. The first word on whether runs are ended stands.
-    pub(crate) fn drain(&self, cancel_runs: bool) {
-        self.phase.send_if_modified(|phase| {
-            let serving = *phase == Phase::Serving;
-            if serving {
-                *phase = Phase::Draining { cancel_runs };
-            }
-            serving
-        });
+        supervisor.lifecycle.drain(false);
     }
 }

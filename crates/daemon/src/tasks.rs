@@ -1,22 +1,27 @@
 //! Tasks: `tasks` does what is asked of them. Every face comes here: HTTP, MCP and, over HTTP, the command line. What a
 //! task is and how it ends is the registry's, in the transaction of what it tracks; telling it is `notifier`'s.
+//!
+//! # One task's walk
+//!
+//! A task is made in the transaction that makes what it tracks: a run in the background, a command of exec when it goes to the background, a
+//! turn when it begins or waits. `core` decides its steps, its words and its receiver; the store applies that inside the transaction
+//! that records the ending, and puts the notice into the outbox there. The notifier holds a due notice for a second, lets owners and
+//! callers who wait see the end first, and hands it to a webhook or runs the channel's command as a run. A notice that no channel
+//! accepts waits for the owner's next turn, which the registry begins with it.
 
 mod ending;
 mod looking;
 mod progress;
 
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use crate::sessions::Asker;
 use std::sync::Arc;
-use tenure_core::defaults;
-use tenure_core::ids::TaskId;
+use tenure_agents::sessions::Asker;
 use tenure_core::task::{NotifyPolicy, TaskRow};
-use tenure_core::tools::Notify;
 use tenure_core::tools::tasks::{Action, Maintenance, TaskFinding, TasksReply, TasksRequest};
-use tenure_os::{clock, random};
-use tenure_store::{NewTask, Sweep, Tracked};
+use tenure_os::clock;
+use tenure_store::Tracked;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
 
 /// How many tasks are looked at together by an audit or a sweep.
 const BATCH: usize = 1_000;
@@ -28,7 +33,7 @@ impl Daemon {
         request: TasksRequest,
         who: &Requester,
     ) -> Result<TasksReply, Refusal> {
-        let asker = self.asker(&request, who).await?;
+        let asker = self.agents.asker(&request, who).await?;
         match request.action {
             Action::List => self.list_tasks(&request, &asker).await,
             Action::Show => self.show_task(&request, &asker).await,
@@ -54,21 +59,21 @@ impl Daemon {
             return Err(Refusal::invalid(format!("policy is missing: it is one of {}", words.join(", "))));
         };
         let task = self.told_task(request, asker).await?;
-        let row = self.registry.set_policy(task.id.clone(), policy, clock::unix_ms()).await?;
-        self.something_happened();
+        let row = self.supervisor.registry.set_policy(task.id.clone(), policy, clock::unix_ms()).await?;
+        self.supervisor.events.notify_followers();
         row.map(shown).ok_or_else(|| no_such_task(task.id.as_str()))
     }
 
     /// Has the owner told again what nobody took.
     async fn retry_task(&self, request: &TasksRequest, asker: &Asker) -> Result<TasksReply, Refusal> {
         let task = self.told_task(request, asker).await?;
-        if self.registry.retry_notices(task.id.clone(), clock::unix_ms()).await? == 0 {
+        if self.supervisor.registry.retry_notices(task.id.clone(), clock::unix_ms()).await? == 0 {
             return Err(Refusal::wrong_state(format!(
                 "task {} has no notice to try again: its delivery is {}",
                 task.id, task.delivery
             )));
         }
-        self.something_happened();
+        self.supervisor.events.notify_followers();
         self.task_called(&task.id).await.map(shown)
     }
 
@@ -80,15 +85,15 @@ impl Daemon {
             return Err(Refusal::wrong_state(why));
         }
         // What was acknowledged before is acknowledged.
-        self.registry.acknowledge_task(Tracked::Task(task.id.clone()), clock::unix_ms()).await?;
-        self.something_happened();
+        self.supervisor.registry.acknowledge_task(Tracked::Task(task.id.clone()), clock::unix_ms()).await?;
+        self.supervisor.events.notify_followers();
         self.task_called(&task.id).await.map(shown)
     }
 
     /// What is wrong with tasks.
     async fn audit(&self, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "audit")?;
-        let audited = self.registry.audit_tasks(clock::unix_ms(), BATCH).await?;
+        let audited = self.supervisor.registry.audit_tasks(clock::unix_ms(), BATCH).await?;
         let findings = audited.into_iter().flat_map(|it| {
             let task_id = it.task.id;
             it.findings.into_iter().map(move |finding| TaskFinding { task_id: task_id.clone(), finding })
@@ -99,14 +104,14 @@ impl Daemon {
     /// Does what is due, or says what that is.
     async fn maintain(&self, apply: bool, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "maintenance")?;
-        let sweep = self.sweep();
+        let sweep = tenure_supervisor::task::sweep(&self.supervisor);
         let swept = if apply {
-            self.registry.sweep_tasks(sweep).await?
+            self.supervisor.registry.sweep_tasks(sweep).await?
         } else {
-            self.registry.preview_sweep(sweep).await?
+            self.supervisor.registry.preview_sweep(sweep).await?
         };
         if apply {
-            self.something_happened();
+            self.supervisor.events.notify_followers();
         }
         let maintenance = Maintenance {
             applied: apply,
@@ -121,39 +126,17 @@ impl Daemon {
     async fn reset_tasks(&self, apply: bool, asker: &Asker) -> Result<TasksReply, Refusal> {
         operators_only(asker, "reset")?;
         let reset = if apply {
-            let reset = self.registry.reset_tasks(self.instance.clone(), clock::unix_ms()).await?;
-            self.something_happened();
+            let reset = self
+                .supervisor
+                .registry
+                .reset_tasks(self.supervisor.instance.clone(), clock::unix_ms())
+                .await?;
+            self.supervisor.events.notify_followers();
             reset
         } else {
-            self.registry.preview_reset().await?
+            self.supervisor.registry.preview_reset().await?
         };
         Ok(TasksReply { reset: Some(reset), ..TasksReply::default() })
-    }
-
-    fn sweep(&self) -> Sweep {
-        let grace_ms = u64::try_from(defaults::TASK_LOST_GRACE.as_millis()).unwrap_or(u64::MAX);
-        // Read before the clocks are compared, as housekeeping does.
-        let now_ms = clock::unix_ms();
-        let removes = self.may_remove_by_age(defaults::KEEP_LOST_TASKS_FOR);
-        Sweep { now_ms, grace_ms, limit: BATCH, removes }
-    }
-
-    /// Gives up what nothing is behind any more, and forgets what was kept for long enough.
-    pub(crate) async fn tidy_tasks(&self) {
-        loop {
-            match self.registry.sweep_tasks(self.sweep()).await {
-                Ok(swept) => {
-                    let most = [swept.lost.len(), swept.stamped.len(), swept.removed.len()];
-                    if most.into_iter().any(|it| it > 0) {
-                        self.something_happened();
-                    }
-                    if most.into_iter().all(|it| it < BATCH) {
-                        return;
-                    }
-                }
-                Err(error) => return tracing::error!(%error, "tasks cannot be looked through"),
-            }
-        }
     }
 }
 
@@ -171,21 +154,6 @@ fn shown(task: TaskRow) -> TasksReply {
 fn no_such_task(text: &str) -> Refusal {
     let shown: String = text.chars().take(64).collect();
     Refusal::no_such_task(format!("there is no task {shown:?}: `tenure tasks list` shows those there are"))
-}
-
-/// A task that tracks something which goes on by itself.
-pub(crate) fn new_task(policy: NotifyPolicy, tells_quiet_success: bool) -> Result<NewTask, Refusal> {
-    let id = TaskId::from_random(random::bytes().map_err(Refusal::internal)?);
-    Ok(NewTask { id, policy, tells_quiet_success, owner: None, origin: None, label: None })
-}
-
-/// The task of a command in the background.
-pub(crate) fn task_of_exec(notify: Notify) -> Result<NewTask, Refusal> {
-    match notify {
-        Notify::Auto => new_task(NotifyPolicy::DoneOnly, false),
-        Notify::Always => new_task(NotifyPolicy::DoneOnly, true),
-        Notify::Never => new_task(NotifyPolicy::Silent, false),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! One call of a tool: what was sent is read, the tool is waited for, and given up if nobody waits any more.
+//! The handling of one call: its arguments are parsed, the tool is awaited, and the call is given up if the client
+//! is gone.
 
 use crate::receipts::{Gone, Receipts};
 use crate::schema::Hidden;
-use crate::{Answered, Progress, Tools, Written, catalog, lean, say};
+use crate::{Progress, Tools, catalog, lean, say};
 use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolResult, ContentBlock, ErrorData, JsonObject, MetaObject, ProgressNotificationParam, ProgressToken,
@@ -15,6 +16,7 @@ use std::future::{Future, pending};
 use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::api::Problem;
+use tenure_core::receipt::{Receipt, ToolReply};
 use tenure_core::session::TurnState;
 use tenure_core::tools::sessions::{self, SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::TasksRequest;
@@ -22,17 +24,17 @@ use tenure_core::tools::{Action, ExecRequest, ProcessRequest, Status};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a client may take to read a word on a command's progress before it is not told this time.
+/// Time limit for a client to read a progress notification; after that, it is skipped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Of `exec`: the process that it is for, which only the daemon knows.
+/// The hidden field of `exec`: the calling process, which only the daemon knows.
 const OF_EXEC: Hidden = Hidden { fields: &["process"], actions: &[] };
 
-/// What whoever still listens hears when the connection ends under a call.
+/// The error for a client whose connection ends during a call.
 const LEFT: &str = "the server is leaving. Commands and turns that were begun go on: call process or sessions with \
                     action list to see them, and poll or wait to hear how they end";
 
-/// `exec`.
+/// Handles `exec`.
 pub(crate) async fn exec<T: Tools>(
     tools: &T,
     arguments: JsonObject,
@@ -50,15 +52,15 @@ pub(crate) async fn exec<T: Tools>(
         progress.send_replace(Some(now));
     });
     match waited_for(work, Some(news), &context).await? {
-        Ok(Answered { reply, written }) => {
+        Ok(ToolReply { reply, receipt }) => {
             let is_error = reply.status == Status::Failed;
-            Ok(answer(&context, written, (say::exec(&reply), is_error), lean::exec(&reply)))
+            Ok(answer(&context, receipt, (say::exec(&reply), is_error), lean::exec(&reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
 }
 
-/// `process`.
+/// Handles `process`.
 pub(crate) async fn process<T: Tools>(
     tools: &T,
     arguments: JsonObject,
@@ -70,13 +72,14 @@ pub(crate) async fn process<T: Tools>(
     };
     let action = request.action;
     match waited_for(tools.process(request), None, &context).await? {
-        Ok(Answered { reply, written }) => {
-            // That a run has failed is an error of what asks how it does, not of what looks at its log or ends it.
+        Ok(ToolReply { reply, receipt }) => {
+            // A failed run is an error of an action that asks for its status, not of one that shows its log or ends
+            // it.
             let is_error =
                 action == Action::Poll && reply.run.as_ref().is_some_and(|run| run.status == Status::Failed);
             Ok(answer(
                 &context,
-                written,
+                receipt,
                 (say::process(action, &reply), is_error),
                 lean::process(action, &reply),
             ))
@@ -85,7 +88,7 @@ pub(crate) async fn process<T: Tools>(
     }
 }
 
-/// `sessions`.
+/// Handles `sessions`.
 pub(crate) async fn sessions<T: Tools>(
     tools: &T,
     arguments: JsonObject,
@@ -97,16 +100,16 @@ pub(crate) async fn sessions<T: Tools>(
     };
     let (action, key) = (request.action, request.session_key.clone());
     match waited_for(tools.sessions(request), None, &context).await? {
-        Ok(Answered { reply, written }) => {
+        Ok(ToolReply { reply, receipt }) => {
             let is_error = action == sessions::Action::Wait && was_not_answered(&reply);
             let text = say::sessions(action, key.as_deref().unwrap_or_default(), &reply);
-            Ok(answer(&context, written, (text, is_error), lean::sessions(action, &reply)))
+            Ok(answer(&context, receipt, (text, is_error), lean::sessions(action, &reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
 }
 
-/// `tasks`. That a task has failed is no error of who asks how it is.
+/// Handles `tasks`. A failed task is no error of the call that shows it.
 pub(crate) async fn tasks<T: Tools>(
     tools: &T,
     arguments: JsonObject,
@@ -120,19 +123,19 @@ pub(crate) async fn tasks<T: Tools>(
     match waited_for(tools.tasks(request), None, &context).await? {
         Ok(reply) => {
             let text = say::tasks(action, &reply, now_ms());
-            Ok(answer(&context, Written::default(), (text, false), lean::tasks(&reply)))
+            Ok(answer(&context, Receipt::default(), (text, false), lean::tasks(&reply)))
         }
         Err(problem) => Ok(failed(&problem)),
     }
 }
 
-/// What time it is, in Unix milliseconds, for how long ago something was.
+/// Returns the time in Unix milliseconds, to compute the age of things.
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether a turn has ended otherwise than by its answer or by somebody who wanted that.
+/// Returns true if a turn has ended neither with an answer nor by a cancel.
 fn was_not_answered(reply: &SessionsReply) -> bool {
     reply.turn.as_ref().is_some_and(|turn| match turn.state {
         TurnState::Failed | TurnState::TimedOut | TurnState::Lost => true,
@@ -140,7 +143,7 @@ fn was_not_answered(reply: &SessionsReply) -> bool {
     })
 }
 
-/// What was sent, as a request. A null is a field that was left out. What is hidden is not for clients.
+/// Parses the arguments of a call. A null counts as a missing field. Hidden fields are refused as unknown.
 fn read<T: DeserializeOwned>(mut arguments: JsonObject, hidden: Hidden) -> Result<T, Problem> {
     arguments.retain(|_, value| !value.is_null());
     let names = || hidden.fields.iter().chain(hidden.actions);
@@ -166,7 +169,7 @@ fn not_understood(why: &str) -> Problem {
     }
 }
 
-/// Waits for a call, and tells the client how it comes along, if it asked for that. Dropping `work` gives it up.
+/// Waits for a call, and sends progress if the client asked for it. Dropping `work` gives the call up.
 async fn waited_for<F: Future>(
     work: F,
     news: Option<watch::Receiver<Option<Progress>>>,
@@ -188,7 +191,7 @@ async fn waited_for<F: Future>(
             why = &mut given_up => return Err(why),
             done = &mut work => return Ok(done),
             progress = news.next() => {
-                // Whoever is told the end is told nothing after it, so this is waited for.
+                // A client that got the result gets no progress after it, so this is awaited.
                 let telling = timeout(PATIENCE, news.tell(progress));
                 tokio::select! {
                     why = &mut given_up => return Err(why),
@@ -199,7 +202,7 @@ async fn waited_for<F: Future>(
     }
 }
 
-/// How a call comes along, for a client that asked.
+/// The progress of a call, for a client that asked.
 struct News<'a> {
     from: Option<(watch::Receiver<Option<Progress>>, ProgressToken)>,
     peer: &'a Peer<RoleServer>,
@@ -212,7 +215,7 @@ impl<'a> News<'a> {
         Self { from, peer: &context.peer, told: 0 }
     }
 
-    /// The next that is worth telling; never, if nobody asked.
+    /// Returns the next progress to send; waits for ever if the client did not ask.
     async fn next(&mut self) -> Progress {
         let Some((from, _)) = &mut self.from else { return pending().await };
         loop {
@@ -231,37 +234,38 @@ impl<'a> News<'a> {
         self.told += 1;
         let message = if progress.line.is_empty() { say::bytes(progress.bytes) } else { progress.line };
         let news = ProgressNotificationParam::new(token.clone(), f64::from(self.told)).with_message(message);
-        // A client that cannot be told is gone, and heard of elsewhere.
+        // A client that cannot be reached is gone, which is noticed elsewhere.
         let _ = self.peer.notify_progress(news).await;
     }
 }
 
 fn answer(
     context: &RequestContext<RoleServer>,
-    written: Written,
+    receipt: Receipt,
     (text, is_error): (String, bool),
     reply: Value,
 ) -> CallToolResult {
-    leave_receipt(context, written);
+    leave_receipt(context, receipt);
     let text = vec![ContentBlock::text(text)];
     let mut result = if is_error { CallToolResult::error(text) } else { CallToolResult::success(text) };
     result.structured_content = Some(reply);
     result
 }
 
-/// Over HTTP a reply is written when the body of its own response has had it taken; on a stream, when it was sent.
-fn leave_receipt(context: &RequestContext<RoleServer>, written: Written) {
+/// Stores the receipt of a reply. Over HTTP a reply is written when the connection has taken it from its own
+/// response's body; on a stream, when it was sent.
+fn leave_receipt(context: &RequestContext<RoleServer>, receipt: Receipt) {
     let of_body = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Receipts>());
     if let Some(receipts) = of_body.or_else(|| context.extensions.get::<Receipts>()) {
-        receipts.put(context.id.clone(), written);
+        receipts.put(context.id.clone(), receipt);
     }
 }
 
-/// A refusal: the tool's own error, for the model to read.
+/// Makes a refusal: the tool's own error, for the model to read.
 fn failed(problem: &Problem) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(say::problem(problem))]);
     let mut meta = MetaObject::default();
-    // Not the structured content: clients hold that against the schema of a reply.
+    // Not in the structured content, which clients validate against the schema of a reply.
     if let Ok(problem) = serde_json::to_value(problem) {
         meta.insert("tenure/problem".to_owned(), problem);
     }

@@ -1,4 +1,4 @@
-//! What a client is told of the server and its tools.
+//! The description of the server and its tools for clients.
 #![expect(
     deprecated,
     reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
@@ -17,16 +17,16 @@ pub(crate) const PROCESS: &str = "process";
 pub(crate) const SESSIONS: &str = "sessions";
 pub(crate) const TASKS: &str = "tasks";
 
-/// Of `sessions`: who asks, and from which process. A client is bound to its session and cannot say that; that it waits for
-/// its own message is known.
+/// Hidden fields of `sessions`: the requester and its process. A client is bound to its session and cannot name
+/// another, and it always waits for its own message.
 pub(crate) const OF_SESSIONS: Hidden =
     Hidden { fields: &["as", "visibility", "sandboxed", "process", "foreground"], actions: &[] };
-/// Of `tasks`: who asks, and what operators see to.
+/// Hidden fields and actions of `tasks`: the requester, and the actions of operators.
 pub(crate) const OF_TASKS: Hidden = Hidden {
     fields: &["as", "visibility", "sandboxed", "apply"],
     actions: &["retry", "acknowledge", "audit", "maintenance", "reset"],
 };
-/// Of `exec` and `process`: whose runs they are.
+/// Hidden fields of `exec` and `process`: the session.
 const OF_RUNS: Hidden = Hidden { fields: &["sessionKey"], actions: &[] };
 
 fn instructions(Terms { yield_after, ends }: Terms) -> String {
@@ -96,12 +96,12 @@ static TOOLS: LazyLock<[Tool; 4]> = LazyLock::new(|| {
     [exec, process, sessions, tasks]
 });
 
-/// The tools.
+/// Returns the tools.
 pub(crate) fn tools() -> &'static [Tool] {
     &*TOOLS
 }
 
-/// The server, and what holds for a client's commands.
+/// Returns the server's description, with the terms of a client's commands.
 pub(crate) fn server(terms: Terms, logs: bool) -> ServerConfig {
     let tools = ServerCapabilities::builder().enable_tools();
     let capabilities = if logs { tools.enable_logging().build() } else { tools.build() };

@@ -1,4 +1,4 @@
-//! A client, for whoever has something to tell it unasked.
+//! A handle of a client, for messages that it did not ask for.
 #![expect(
     deprecated,
     reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
@@ -9,14 +9,14 @@ use rmcp::{Peer, RoleServer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A client that can be told things.
+/// A client that can receive messages.
 #[derive(Debug, Clone)]
 pub struct Handle {
     peer: Peer<RoleServer>,
     quiet: Quiet,
 }
 
-/// Whether the client wants to hear of nothing below a warning.
+/// True if the client wants only warnings and worse.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Quiet(Arc<AtomicBool>);
 
@@ -32,7 +32,7 @@ impl Handle {
         Self { peer, quiet }
     }
 
-    /// Tells it something. Whether that was sent: a client may be gone, or not want to hear.
+    /// Sends a message; returns true if it was sent: a client may be gone, or may not want it.
     pub async fn notice(&self, text: &str) -> bool {
         if self.quiet.0.load(Ordering::Relaxed) {
             return false;

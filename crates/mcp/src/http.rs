@@ -1,5 +1,6 @@
-//! Many clients over streamable HTTP. Each session that `initialize` begins has tools of its own, until it is deleted
-//! or nobody has used it for long. From 2026-07-28 on the protocol has no sessions: such clients share theirs.
+//! Many clients over streamable HTTP. Each session that `initialize` begins has tools of its own, until it is
+//! deleted or unused for long. From 2026-07-28 on the protocol has no sessions: such clients share one set of
+//! tools.
 
 use crate::Tools;
 use crate::outflow::Outflow;
@@ -28,10 +29,10 @@ mod shared;
 
 pub use receipted::Receipted;
 
-/// The longest request: a command line and an environment.
+/// Maximum length of a request: a command line and an environment.
 const LONGEST: usize = 4 << 20;
 
-/// The pages that may speak to us, if one does.
+/// The web pages that may connect.
 const ORIGINS: [&str; 6] = [
     "http://localhost:*",
     "http://127.0.0.1:*",
@@ -41,9 +42,9 @@ const ORIGINS: [&str; 6] = [
     "https://[::1]:*",
 ];
 
-/// A service for `/mcp`. `own` makes the tools of a new session, `shared` those of all clients that have none. What was not
-/// used for `idle` is ended, and there are at most `most` sessions. Streams end when `leaving` is cancelled. A request's
-/// extensions have the [`Outflow`] of its connection.
+/// Makes a service for `/mcp`. `own` makes the tools of a new session, `shared` those of all clients without one. A
+/// session that is unused for `idle` is ended, and there are at most `most`. Streams end when `leaving` is
+/// cancelled. A request's extensions have the [`Outflow`] of its connection.
 pub fn service<T: Tools>(
     own: impl Fn() -> io::Result<T> + Send + Sync + 'static,
     shared: impl Fn() -> io::Result<T> + Send + Sync + 'static,
@@ -73,7 +74,7 @@ pub struct Service<T> {
 }
 
 impl<T: Tools> Service<T> {
-    /// Has the clients without a session be there, as if one had just asked for something.
+    /// Creates the shared tools, as if a client without a session had just used them.
     pub fn begin_shared(&self) -> io::Result<()> {
         self.shared.get().map(drop)
     }
@@ -86,7 +87,7 @@ impl<T> Clone for Service<T> {
     }
 }
 
-/// Whether a request is of a version that has no sessions: there, each says its version in this header.
+/// Returns true for a request of a version without sessions, in which every request has this header.
 fn is_stateless(headers: &HeaderMap) -> bool {
     let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())

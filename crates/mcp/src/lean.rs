@@ -1,30 +1,30 @@
-//! Replies as JSON for a model. Many hosts show their model the structured content instead of the text, so it has no
-//! fields that say nothing: no nulls, nothing empty, and no echo of what the client asked or is.
+//! Replies as JSON for a model. Many hosts show their model the structured content instead of the text, so it has
+//! no useless fields: no nulls, nothing empty, and no echo of the client's own request or identity.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tenure_core::tools::{Action, sessions};
 
-/// The answer itself: it is there if it is empty, too.
+/// The fields of the answer itself, which are present even if empty.
 const ANSWERS: [&str; 7] = ["output", "runs", "sessions", "turns", "entries", "tasks", "closed"];
-/// JSON of others (an agent's tool calls, a terminal): it stays as it is.
+/// JSON of others (an agent's tool calls, a terminal), which is never changed.
 const FOREIGN: [&str; 3] = ["body", "details", "screen"];
-/// Of every reply: the one daemon that a client speaks to.
+/// A field of every reply: the one daemon that a client talks to.
 const INSTANCE: &str = "instanceId";
-/// Of one run, for the client that named it: `list` has all but its session, which is the client's own.
+/// Fields about a run that its client already knows: `list` has all but the session, which is the client's own.
 const OF_ONE_RUN: [&str; 6] = ["command", "cwd", "pty", "pid", "createdAtMs", "sessionKey"];
 
-/// `exec`.
+/// Converts a reply of `exec`.
 pub(crate) fn exec(reply: &impl Serialize) -> Value {
     lean(reply, &[])
 }
 
-/// `process`.
+/// Converts a reply of `process`.
 pub(crate) fn process(action: Action, reply: &impl Serialize) -> Value {
     match action {
-        // The runs again, in words.
+        // The message repeats the runs in words.
         Action::List => lean(reply, &["message", "sessionKey"]),
-        // The last of its output is in `output`.
+        // The tail is part of `output`.
         Action::Poll | Action::Log => lean(reply, &[&OF_ONE_RUN[..], &["tail"]].concat()),
         Action::Write
         | Action::SendKeys
@@ -38,10 +38,10 @@ pub(crate) fn process(action: Action, reply: &impl Serialize) -> Value {
     }
 }
 
-/// `sessions`.
+/// Converts a reply of `sessions`.
 pub(crate) fn sessions(action: sessions::Action, reply: &impl Serialize) -> Value {
     match action {
-        // What was said is known to who waits for the answer; `history` has it.
+        // The client that waits for the answer knows its message; `history` has it.
         sessions::Action::Wait | sessions::Action::Cancel => lean(reply, &["message", "askedBy"]),
         sessions::Action::Spawn
         | sessions::Action::List
@@ -56,7 +56,7 @@ pub(crate) fn sessions(action: sessions::Action, reply: &impl Serialize) -> Valu
     }
 }
 
-/// `tasks`.
+/// Converts a reply of `tasks`.
 pub(crate) fn tasks(reply: &impl Serialize) -> Value {
     lean(reply, &[])
 }
@@ -80,7 +80,7 @@ fn trim(value: &mut Value, echoes: &[&str]) {
     }
 }
 
-/// Whether a field says something.
+/// Returns true if a field is useful.
 fn says(name: &str, value: &Value) -> bool {
     match (name, value) {
         // An exit code and a signal speak for themselves.

@@ -1,9 +1,7 @@
-//! The agent's tools over MCP, with the official SDK. What the tools do is behind [`Tools`]; nothing here knows a
-//! process or a record. One client is served over a stream ([`serve_stream`]) or each of many over HTTP
-//! ([`service`]).
+//! The agent's tools over MCP, with the official SDK. [`Tools`] does the work; nothing here knows a process or a
+//! record. A single client is served over a stream ([`serve_stream`]), or many over HTTP ([`service`]).
 #![forbid(unsafe_code)]
 
-mod answered;
 mod call;
 mod catalog;
 mod handle;
@@ -16,7 +14,6 @@ mod schema;
 mod server;
 mod stream;
 
-pub use answered::{Answered, Written};
 pub use handle::Handle;
 pub use http::{Receipted, Service, service};
 pub use outflow::{Outflow, Watched};
@@ -25,56 +22,57 @@ pub use stream::serve_stream;
 use std::future::Future;
 use std::time::Duration;
 use tenure_core::api::Problem;
+use tenure_core::receipt::ToolReply;
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
 
-/// How far a command has come that is waited for.
+/// The progress of a command that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// How many bytes of output there are.
+    /// The size of the output.
     pub bytes: u64,
-    /// The last line of it.
+    /// The last line of the output.
     pub line: String,
 }
 
-/// What holds for a client's commands.
+/// The terms of a client's commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// How long `exec` waits for a command, unless the call says otherwise.
+    /// The time that `exec` waits for a command, unless the call says otherwise.
     pub yield_after: Duration,
-    /// Whether what still runs is ended when the client leaves.
+    /// True if live commands are ended when the client disconnects.
     pub ends: bool,
 }
 
-/// The tools of one client, who is bound to a session. A call whose future is dropped was given up: a command that it
-/// waited for is ended. When the last clone is dropped, the client is gone.
+/// The tools of one client, which is bound to a session. Dropping a call's future gives the call up: a command that
+/// it waited for is ended. When the last clone is dropped, the client is gone.
 pub trait Tools: Clone + Send + Sync + 'static {
-    /// What the client is told of its commands.
+    /// Returns the terms of the client's commands.
     fn terms(&self) -> Terms;
 
-    /// Runs a command line. `progress` is called now and then while it is waited for.
+    /// Runs a command line. `progress` is called from time to time while the command is waited for.
     fn exec(
         &self,
         request: ExecRequest,
         progress: impl Fn(Progress) + Send + Sync + 'static,
-    ) -> impl Future<Output = Result<Answered<ExecReply>, Problem>> + Send;
+    ) -> impl Future<Output = Result<ToolReply<ExecReply>, Problem>> + Send;
 
-    /// Does something with commands that were started.
+    /// Manages commands that were started.
     fn process(
         &self,
         request: ProcessRequest,
-    ) -> impl Future<Output = Result<Answered<ProcessReply>, Problem>> + Send;
+    ) -> impl Future<Output = Result<ToolReply<ProcessReply>, Problem>> + Send;
 
-    /// Does something with sessions, as the client's own. A wait that is given up ends no turn.
+    /// Manages sessions, as the client's own. Giving up a wait ends no turn.
     fn sessions(
         &self,
         request: SessionsRequest,
-    ) -> impl Future<Output = Result<Answered<SessionsReply>, Problem>> + Send;
+    ) -> impl Future<Output = Result<ToolReply<SessionsReply>, Problem>> + Send;
 
-    /// Does something with tasks, as the client's own session.
+    /// Manages tasks, as the client's own session.
     fn tasks(&self, request: TasksRequest) -> impl Future<Output = Result<TasksReply, Problem>> + Send;
 
-    /// The client is ready: from now on it can be told things unasked.
+    /// Tells that the client is ready: from now on it can receive messages.
     fn connected(&self, _client: Handle) {}
 }

@@ -1,5 +1,5 @@
-//! A connection whose outflow is watched: HTTP's machine asks for more of a body while the socket has yet to take what it
-//! got before, so that it was asked says nothing about what was written.
+//! A connection whose outflow is watched. The HTTP implementation asks for more of a body while the socket has not
+//! yet taken the last part, so such a request does not prove that anything was written.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Whether the system takes what is written to a connection.
+/// Tells if the system takes the bytes that are written to a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Outflow(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The last that was to be written was not taken.
+    /// True if the last bytes were not taken.
     held_up: bool,
     waiting: Option<Waker>,
 }
 
 impl Outflow {
-    /// Waits until what was written last was taken.
+    /// Waits until the last bytes were taken.
     pub fn poll_taken(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if !state.held_up {
@@ -53,13 +53,13 @@ pub struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Watches this one.
+    /// Watches a connection.
     pub fn new(stream: S) -> (Self, Outflow) {
         let outflow = Outflow::default();
         (Self { stream, outflow: outflow.clone() }, outflow)
     }
 
-    /// It, unwatched.
+    /// Returns the connection, unwatched.
     pub fn into_inner(self) -> S {
         self.stream
     }

@@ -1,45 +1,45 @@
-//! Which replies are on their way, and what is done once they were written. A connection puts itself into every
-//! request that it delivers; the call leaves its receipt there.
+//! The receipts of replies in progress. A connection puts itself into every request that it delivers; the call
+//! leaves its receipt there.
 
-use crate::answered::Written;
 use rmcp::model::RequestId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tenure_core::receipt::Receipt;
 use tokio_util::sync::CancellationToken;
 
 /// The receipts of replies that are being written.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Receipts(Arc<Mutex<HashMap<RequestId, Written>>>);
+pub(crate) struct Receipts(Arc<Mutex<HashMap<RequestId, Receipt>>>);
 
 impl Receipts {
-    /// The reply to this request has a receipt.
-    pub(crate) fn put(&self, id: RequestId, written: Written) {
-        self.lock().insert(id, written);
+    /// Adds the receipt of the reply to this request.
+    pub(crate) fn put(&self, id: RequestId, receipt: Receipt) {
+        self.lock().insert(id, receipt);
     }
 
-    /// Takes the receipt of a reply that is about to be written, or that never will be.
-    pub(crate) fn take(&self, id: &RequestId) -> Option<Written> {
+    /// Takes the receipt of a reply that is about to be written, or never will be.
+    pub(crate) fn take(&self, id: &RequestId) -> Option<Receipt> {
         self.lock().remove(id)
     }
 
-    /// Whether nothing hangs on any reply.
+    /// Returns true if there are no receipts.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// The same, for whoever does not keep them.
+    /// Returns a weak reference.
     pub(crate) fn weak(&self) -> WeakReceipts {
         WeakReceipts(Arc::downgrade(&self.0))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Written>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Receipt>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The receipts of a response that may be over.
+/// A weak reference to the receipts of a response, which may have ended.
 #[derive(Debug, Clone)]
-pub(crate) struct WeakReceipts(Weak<Mutex<HashMap<RequestId, Written>>>);
+pub(crate) struct WeakReceipts(Weak<Mutex<HashMap<RequestId, Receipt>>>);
 
 impl WeakReceipts {
     pub(crate) fn get(&self) -> Option<Receipts> {
@@ -47,6 +47,6 @@ impl WeakReceipts {
     }
 }
 
-/// The client is gone, or its session is: nobody waits for anything any more.
+/// Cancelled when the client or its session is gone, so that nobody waits any more.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gone(pub(crate) CancellationToken);

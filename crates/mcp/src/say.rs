@@ -1,5 +1,5 @@
-//! Replies as text for a model: the output first, then what became of the command and what to do next. Whoever reads
-//! only this misses nothing that the JSON has and that one can act on.
+//! Replies as text for a model: the output first, then the status of the command and the next step. The text alone
+//! has everything in the JSON that a model can act on.
 
 mod entries;
 mod sessions;
@@ -14,7 +14,7 @@ use tenure_core::api::Problem;
 use tenure_core::ids::RunId;
 use tenure_core::tools::{Action, ExecReply, FailureKind, Listed, ProcessReply, Status, Waiting};
 
-/// What `exec` answers.
+/// Formats a reply of `exec`.
 pub(crate) fn exec(reply: &ExecReply) -> String {
     let mut text = Text::default();
     text.block(&reply.output);
@@ -48,7 +48,7 @@ fn exec_status(reply: &ExecReply) -> String {
         .join("; ")
 }
 
-/// What `process` answers. Its message has in words what the fields of its action have.
+/// Formats a reply of `process`. Its message has the fields of the action in words.
 pub(crate) fn process(action: Action, reply: &ProcessReply) -> String {
     let mut text = Text::default();
     if action == Action::Poll
@@ -74,7 +74,7 @@ pub(crate) fn process(action: Action, reply: &ProcessReply) -> String {
     text.0
 }
 
-/// How the lines from this one on are read.
+/// Returns the hint for reading the lines from this one on.
 fn log_from(run: &RunId, line: u64) -> String {
     format!("process {{\"action\":\"log\",\"runId\":\"{run}\",\"offset\":{line}}} shows it")
 }
@@ -103,7 +103,7 @@ fn ended(run: &Listed) -> String {
     .parts()
 }
 
-/// How a run ended, if it has.
+/// The end of a run, if it has ended.
 struct Ended<'a> {
     exit_code: Option<i32>,
     exit_signal: Option<&'a str>,
@@ -124,17 +124,17 @@ impl Ended<'_> {
     }
 }
 
-/// A refusal.
+/// Formats a refusal.
 pub(crate) fn problem(problem: &Problem) -> String {
     format!("{}: {}", problem.code, problem.detail)
 }
 
-/// A command without a line of output yet.
+/// Formats the progress of a command without a line of output yet.
 pub(crate) fn bytes(count: u64) -> String {
     if count == 0 { "running, no output yet".to_owned() } else { format!("running, {count} bytes of output") }
 }
 
-/// A frozen word, as the JSON has it.
+/// Returns a frozen word, as in the JSON.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
@@ -146,19 +146,19 @@ pub(crate) fn duration(ms: u64) -> String {
     if ms < 1000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1000, ms % 1000 / 100) }
 }
 
-/// How the next page is had, if there is one.
+/// Adds the hint for reading the next page, if there is one.
 fn more(text: &mut Text, next: Option<&str>) {
     if let Some(next) = next {
         text.line(format_args!("[there is more: the same with \"after\":{} shows it]", Value::from(next)));
     }
 }
 
-/// Text that is put together line by line.
+/// Text that is built line by line.
 #[derive(Default)]
 struct Text(String);
 
 impl Text {
-    /// A whole text; what follows begins on a line of its own.
+    /// Adds a whole text; the next line begins on a line of its own.
     fn block(&mut self, text: &str) {
         self.0.push_str(text);
         if !text.is_empty() && !text.ends_with('\n') {
@@ -170,7 +170,7 @@ impl Text {
         if !self.0.is_empty() && !self.0.ends_with('\n') {
             self.0.push('\n');
         }
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = write!(self.0, "{line}");
     }
 
@@ -185,7 +185,7 @@ impl Text {
         }
     }
 
-    /// What a terminal shows, row by row, and where the cursor is.
+    /// Adds a terminal's content, row by row, and the cursor's position.
     fn screen(&mut self, screen: &Value) {
         for row in screen.get("lines").and_then(Value::as_array).into_iter().flatten() {
             self.0.push_str(row.as_str().unwrap_or_default());

@@ -1,21 +1,21 @@
-//! The tools' words as JSON Schema, put so that strict clients take them: nothing is referred to, no format that only
-//! Rust knows, one type for each field (what would be null is left out), and a choice of words is a plain `enum`.
+//! JSON Schemas of the tools' requests and replies, simplified for strict clients: no references, no Rust formats,
+//! one type per field (a null field is left out instead), and a choice of words as a plain `enum`.
 
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// What of a tool clients are not told, and may not say.
+/// The parts of a tool that clients do not see and may not use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hidden {
-    /// Fields: a client is bound to a session, and says neither who it is nor what only others may.
+    /// Fields: a client is bound to a session, and can set neither its identity nor what only others may.
     pub(crate) fields: &'static [&'static str],
-    /// Actions that are not an agent's.
+    /// Actions that are not for agents.
     pub(crate) actions: &'static [&'static str],
 }
 
-/// What a client may send.
+/// Returns the schema of a client's request.
 pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: Hidden) -> JsonObject {
     let mut schema = of::<T>();
     if let Some(Value::Array(words)) = schema.pointer_mut("/properties/action/oneOf") {
@@ -34,7 +34,7 @@ pub(crate) fn input<T: JsonSchema>(required: &[&str], hidden: Hidden) -> JsonObj
     schema
 }
 
-/// What a client is answered; of that, `required` is always there.
+/// Returns the schema of a reply, in which the `required` fields are always present.
 pub(crate) fn output<T: JsonSchema>(required: &[&str]) -> JsonObject {
     let mut schema = of::<T>();
     tidy(&mut schema);
@@ -88,7 +88,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Words with a description each become one list of words, and one description.
+/// Merges words with a description each into one list of words and one description.
 fn choice(map: &mut JsonObject) {
     let Some(Value::Array(words)) = map.get("oneOf") else { return };
     let named: Option<Vec<(String, String)>> = words
@@ -108,7 +108,7 @@ fn choice(map: &mut JsonObject) {
     map.insert("description".to_owned(), json!(about));
 }
 
-/// Something or null: the something.
+/// Replaces "something or null" by the something.
 fn alternative(map: &mut JsonObject) {
     let Some(Value::Array(either)) = map.get("anyOf") else { return };
     let is_null = |schema: &Value| schema.get("type") == Some(&json!("null"));

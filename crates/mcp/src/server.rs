@@ -1,4 +1,4 @@
-//! One client's server: what the SDK asks, answered from the catalogue and by [`Tools`].
+//! The server of one client: answers the SDK from the catalogue and by [`Tools`].
 #![expect(
     deprecated,
     reason = "MCP drops log messages in 2026-07-28 and has nothing else for this; clients show them"
@@ -20,16 +20,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How a client's requests hang together.
+/// The relation between a client's requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Bond {
-    /// By the connection.
+    /// The requests share a connection.
     Connection,
-    /// By a session that `initialize` begins: a version without one cannot be spoken in it.
+    /// The requests share a session that `initialize` begins: a version without sessions cannot be used in it.
     Session,
-    /// Not at all: each stands for itself, and says so by the mark while it is under way.
+    /// The requests are independent; each holds the mark while it is in progress.
     Request {
-        /// Whoever shares the tools sees that they are in use.
+        /// Keeps the shared tools in use.
         #[expect(dead_code, reason = "it is there to be dropped")]
         mark: Arc<()>,
     },
@@ -40,7 +40,7 @@ pub(crate) struct Server<T> {
     tools: T,
     bond: Bond,
     quiet: Quiet,
-    /// Whether the client has said that it is ready. One that says so again is told nothing twice.
+    /// True once the client has said that it is ready. Repeating that has no effect.
     ready: AtomicBool,
 }
 
@@ -52,7 +52,7 @@ impl<T: Tools> Server<T> {
 
 impl<T: Tools> ServerHandler for Server<T> {
     fn get_info(&self) -> ServerConfig {
-        // Log messages are told to whoever stays.
+        // Log messages are offered only to clients that stay connected.
         catalog::server(self.tools.terms(), !matches!(self.bond, Bond::Request { .. }))
     }
 
@@ -153,7 +153,7 @@ impl<T: Tools> ServerHandler for Server<T> {
         cancelled: CancelledNotificationParam,
         context: NotificationContext<RoleServer>,
     ) {
-        // A reply that was ready is not sent any more.
+        // A reply that was ready is no longer sent.
         if let (Some(receipts), Some(id)) = (context.extensions.get::<Receipts>(), cancelled.request_id) {
             receipts.take(&id);
         }

@@ -1,4 +1,4 @@
-//! One client over a stream: JSON, a message a line.
+//! A single client over a stream: JSON, a message per line.
 
 use crate::Tools;
 use crate::receipts::{Gone, Receipts};
@@ -13,7 +13,7 @@ use std::future::Future;
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Serves one client until it goes. Dropped, it gives up what the client waits for.
+/// Serves one client until it disconnects. Dropping the future gives up the client's calls.
 pub async fn serve_stream<T: Tools>(tools: T, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
     let (read, write) = tokio::io::split(stream);
     let inner = AsyncRwTransport::new(read, write);
@@ -22,7 +22,7 @@ pub async fn serve_stream<T: Tools>(tools: T, stream: impl AsyncRead + AsyncWrit
     let connection = Connection { inner, receipts: Receipts::default(), gone };
     match serve_server(Server::new(tools, Bond::Connection), connection).await {
         Ok(service) => {
-            // One that panicked is over as well.
+            // A server that panicked has ended too.
             let _ = service.waiting().await;
         }
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {}
@@ -30,7 +30,7 @@ pub async fn serve_stream<T: Tools>(tools: T, stream: impl AsyncRead + AsyncWrit
     }
 }
 
-/// The connection: it knows which replies were written, and that the client has gone.
+/// The connection: it knows which replies were written, and that the client is gone.
 struct Connection<R: AsyncRead, W: AsyncWrite> {
     inner: AsyncRwTransport<RoleServer, R, W>,
     receipts: Receipts,
@@ -56,7 +56,7 @@ where
         async move {
             sending.await?;
             if let Some(receipt) = receipt {
-                receipt.done();
+                receipt.written();
             }
             Ok(())
         }
@@ -64,7 +64,7 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let Some(mut message) = self.inner.receive().await else {
-            // Whoever is still waited for hears of it now, and not when the SDK has lost its patience.
+            // Waiting calls learn of it now, and not after the SDK's timeout.
             self.gone.0.cancel();
             return None;
         };
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// Tells the message's handler where it came from.
+/// Marks a message with its origin for its handler.
 fn mark(message: &mut ClientJsonRpcMessage, receipts: &Receipts, gone: &Gone) {
     let extensions = match message {
         JsonRpcMessage::Request(request) => request.request.extensions_mut(),

@@ -1,4 +1,4 @@
-//! Many clients over HTTP: sessions, who is let in, and when a reply counts as written.
+//! Many clients over HTTP: sessions, access, and the moment when a reply counts as written.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -111,7 +111,7 @@ async fn a_reply_whose_body_was_dropped_does_not_count_as_written() {
     assert_eq!(log.seen().written, 0);
 }
 
-/// Asks for a reply and gives the frame with it, and the body that it was passed out of.
+/// Reads the frame with the reply; returns it with the rest of the body.
 async fn reply(answer: Response<Receipted>) -> (Bytes, Receipted) {
     let mut body = answer.into_body();
     loop {
@@ -177,7 +177,7 @@ async fn a_reply_to_a_cancelled_call_does_not_count_as_written() {
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}});
     assert_eq!(send(&service, request("POST", Some(&session), &cancelled)).await.status(), 202);
-    // The next call is heard after it.
+    // The next call is handled after it.
     let next = request("POST", Some(&session), &call(4, "exec", &json!({"command": "echo hi"})));
     send(&service, next).await.into_body().collect().await.unwrap();
     assert_eq!(log.seen().written, 1);
@@ -200,7 +200,7 @@ async fn a_rebound_name_or_a_foreign_page_is_refused() {
     }
 }
 
-/// A request of the version that has no sessions.
+/// A request of the version without sessions.
 fn stateless(id: u32, method: &str, params: &Value) -> Request<Full<Bytes>> {
     let mut ask = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     ask["params"]["_meta"] = json!({
@@ -234,7 +234,7 @@ async fn clients_without_a_session_share_their_tools_until_nobody_uses_them() {
         tokio::time::sleep(Duration::from_secs(6)).await;
     }
     assert_eq!((log.seen().written, log.seen().gone), (3, 0), "one for all three");
-    // A call under way uses them, however long it takes.
+    // A call in progress uses them, however long it takes.
     let hanging = tokio::spawn({
         let service = service.clone();
         async move { send(&service, stateless_exec(3, "hang")).await.status() }
@@ -242,7 +242,7 @@ async fn clients_without_a_session_share_their_tools_until_nobody_uses_them() {
     log.until(|seen| seen.begun == 4).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(log.seen().gone, 0);
-    // Whoever hangs up ends the command that the call waited for.
+    // A client that hangs up ends the command that its call waited for.
     hanging.abort();
     log.until(|seen| seen.dropped == 1).await;
     log.until(|seen| seen.gone == 1).await;

@@ -1,4 +1,4 @@
-//! `sessions`: what a client may say, what it is told in words, and what giving up does.
+//! `sessions`: the fields for clients, the replies in words, and the effect of giving up.
 
 mod fake;
 
@@ -186,7 +186,7 @@ async fn who_cancels_a_wait_stops_waiting_and_nothing_more() {
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}});
     wire.send(&cancelled).await;
     log.until(|seen| seen.dropped == 1).await;
-    // The next is answered first: the wait never is, and no other action was asked for.
+    // The next call is answered first: the wait never is, and no other action was requested.
     wire.call("sessions", json!({"action": "status", "sessionKey": "hang"})).await;
     assert_eq!(log.seen().begun, 2);
 }

@@ -1,4 +1,4 @@
-//! One client over a stream: what is answered, what is given up, and when a reply counts as written.
+//! A single client over a stream: replies, calls that are given up, and the moment when a reply counts as written.
 
 mod fake;
 
@@ -80,7 +80,7 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
     let params = json!({"requestId": 3, "reason": "changed my mind"});
     wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
     log.until(|seen| seen.dropped == 1).await;
-    // The next answer is the next call's.
+    // The next reply belongs to the next call.
     wire.call("exec", json!({"command": "echo"})).await;
 }
 

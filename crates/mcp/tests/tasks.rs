@@ -1,4 +1,4 @@
-//! `tasks`: what a client may say, and what it is told in words.
+//! `tasks`: the fields for clients, and the replies in words.
 
 mod fake;
 
@@ -85,7 +85,7 @@ async fn how_it_goes_is_told_with_what_happened_last_and_how_to_end_it() {
     assert_eq!(result["structuredContent"]["task"]["taskId"], TASK);
     let told = text(&result);
     let lines: Vec<&str> = told.lines().collect();
-    // When it began is long ago, and how long changes while this is written.
+    // The task began long ago, and its age changes while the test runs.
     assert!(lines[0].starts_with(&format!("task {TASK} [running; for ")), "{told}");
     assert!(lines[0].ends_with(&format!(" d; run; label \"the \\\"build\\\"\"; runId {RUN}]")), "{told}");
     assert_eq!(lines[1..3], ["progress: 12 of 40", "What happened last:"]);

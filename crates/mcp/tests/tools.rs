@@ -1,4 +1,4 @@
-//! What clients are told of the tools. `tools.json` is what they have been told so far.
+//! The description of the tools for clients. `tools.json` has the present one.
 
 mod fake;
 

@@ -3,7 +3,7 @@
 
 use crate::channel::Command;
 use crate::delivered::Delivered;
-use crate::notice::{BadNotice, Notice};
+use crate::message::{BadMessage, Message};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub struct Plan {
 }
 
 /// What is to be started so that this is told.
-pub fn plan(command: &Command, notice: &Notice) -> Result<Plan, BadNotice> {
-    let mut stdin = notice.body()?;
+pub fn plan(command: &Command, message: &Message) -> Result<Plan, BadMessage> {
+    let mut stdin = message.body()?;
     stdin.push(b'\n');
     let Command { argv, cwd, env, timeout } = command.clone();
     Ok(Plan { argv, cwd, env, stdin, timeout })
@@ -108,18 +108,18 @@ mod tests {
             env: BTreeMap::from([("A".into(), "1".into())]),
             timeout: Duration::from_secs(7),
         };
-        let notice = Notice {
+        let message = Message {
             key: "k1".into(),
             created_at_ms: 0,
             kind: "task.failed".into(),
             text: "a\nb".into(),
             payload: json!({}),
         };
-        let plan = plan(&command, &notice).unwrap();
+        let plan = plan(&command, &message).unwrap();
         assert_eq!((&plan.argv, &plan.cwd, &plan.env), (&command.argv, &command.cwd, &command.env));
         assert_eq!(plan.timeout, command.timeout);
-        assert_eq!(plan.stdin.strip_suffix(b"\n"), Some(&*notice.body().unwrap()));
+        assert_eq!(plan.stdin.strip_suffix(b"\n"), Some(&*message.body().unwrap()));
         assert_eq!(plan.stdin.iter().position(|byte| *byte == b'\n'), Some(plan.stdin.len() - 1));
-        assert!(super::plan(&command, &Notice { key: String::new(), ..notice }).is_err());
+        assert!(super::plan(&command, &Message { key: String::new(), ..message }).is_err());
     }
 }

@@ -1,7 +1,8 @@
-//! How a notice reaches a channel: what channels there are (`channel`, `describe`), a webhook's call (`webhook`, with
-//! `url` and `address`, which say where it may go, `secret`, which signs it, and `answer`, which reads what came back),
-//! and a command's (`command`). It knows nothing of tasks: what to tell, when, and how often is decided elsewhere.
-//! Nothing here starts a process.
+//! Notices. [`Notifier`] takes them from the registry's outbox and delivers them.
+//!
+//! A notice reaches a channel by pure parts and a client: what channels there are (`channel`, `describe`), a webhook's call
+//! (`webhook`, with `url` and `address`, which say where it may go, `secret`, which signs it, and `answer`, which reads
+//! what came back), and a command's (`command`).
 #![forbid(unsafe_code)]
 
 mod address;
@@ -10,7 +11,8 @@ mod channel;
 mod command;
 mod delivered;
 mod describe;
-mod notice;
+mod message;
+mod notifier;
 mod secret;
 mod tls;
 mod url;
@@ -22,7 +24,8 @@ pub use channel::{BadName, Channel, ChannelName, Command, Listeners, Target, Web
 pub use command::{OUTPUT_BYTES, Plan, judge, plan};
 pub use delivered::{Delivered, WHY_CHARS};
 pub use describe::channels;
-pub use notice::{BODY_BYTES, BadNotice, KEY_BYTES, Notice};
+pub use message::{BODY_BYTES, BadMessage, KEY_BYTES, Message};
+pub use notifier::Notifier;
 pub use secret::{BadSecret, Secret, Signer};
 pub use tenure_settings::described::BadTable as BadChannel;
 pub use tls::Authorities;

@@ -5,7 +5,7 @@ use crate::address::permits;
 use crate::answer;
 use crate::channel::Webhook;
 use crate::delivered::Delivered;
-use crate::notice::Notice;
+use crate::message::Message;
 use crate::tls::{self, Authorities};
 use crate::url::{Host, Scheme, Url};
 use bytes::Bytes;
@@ -79,17 +79,17 @@ impl Webhooks {
     }
 
     /// Calls once. The time is that of the attempt, in milliseconds since 1970; receivers refuse old ones.
-    pub async fn deliver(&self, webhook: &Webhook, notice: &Notice, now_ms: u64) -> Delivered {
-        match self.call(webhook, notice, now_ms).await {
+    pub async fn deliver(&self, webhook: &Webhook, message: &Message, now_ms: u64) -> Delivered {
+        match self.call(webhook, message, now_ms).await {
             Ok(delivered) | Err(delivered) => delivered,
         }
     }
 
-    async fn call(&self, webhook: &Webhook, notice: &Notice, now_ms: u64) -> Result<Delivered, Delivered> {
+    async fn call(&self, webhook: &Webhook, message: &Message, now_ms: u64) -> Result<Delivered, Delivered> {
         let url = &webhook.url;
         url.check(webhook.allow_private).map_err(Delivered::given_up)?;
         let deadline = Deadline::of(webhook);
-        let request = request(webhook, notice, now_ms, &deadline).await?;
+        let request = request(webhook, message, now_ms, &deadline).await?;
         let addresses = self.addresses(webhook, &deadline).await?;
         let stream = connect(webhook, &addresses, &deadline).await?;
         let (head, begin) = match url.scheme {
@@ -193,11 +193,11 @@ fn whole(error: &dyn std::error::Error) -> String {
 
 async fn request(
     webhook: &Webhook,
-    notice: &Notice,
+    message: &Message,
     now_ms: u64,
     deadline: &Deadline<'_>,
 ) -> Result<Request<Full<Bytes>>, Delivered> {
-    let body = notice.body().map_err(|error| Delivered::given_up(error.to_string()))?;
+    let body = message.body().map_err(|error| Delivered::given_up(error.to_string()))?;
     let timestamp = now_ms / 1000;
     let mut request = Request::builder()
         .method(Method::POST)
@@ -206,7 +206,7 @@ async fn request(
         .header(header::USER_AGENT, concat!("tenure/", env!("CARGO_PKG_VERSION")))
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::CONNECTION, "close")
-        .header("webhook-id", &notice.key)
+        .header("webhook-id", &message.key)
         .header("webhook-timestamp", timestamp);
     if let Some(secret) = webhook.secret.clone() {
         let signer =
@@ -214,7 +214,7 @@ async fn request(
         // Somebody can put the file right while this is tried again.
         let signer = deadline.within("reading the secret", signer).await?;
         let signer = signer.map_err(|error| Delivered::try_again(format!("{}: {error}", webhook.url)))?;
-        request = request.header("webhook-signature", signer.sign(&notice.key, timestamp, &body));
+        request = request.header("webhook-signature", signer.sign(&message.key, timestamp, &body));
     }
     let unfit =
         |error: hyper::http::Error| Delivered::given_up(format!("{}: no request: {error}", webhook.url));

@@ -1,9 +1,9 @@
-//! What is allowed without asking. Every command of a line must match some entry; one that matches none is a [`Miss`],
-//! which says which command it is and why.
+//! The allowlist: commands that need no approval. Every command of a line must match some entry; one that matches
+//! none is a [`Miss`], which names the command and the reason.
 
 mod entry;
 
-// Of lines for POSIX shells; there is nothing to them elsewhere.
+// The tests use lines for POSIX shells, which exist only on Unix.
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -16,30 +16,30 @@ use crate::shell::{Reaches, RunsOthers, quote, reaches, runs_others};
 use entry::Pattern;
 use std::path::{Path, PathBuf};
 
-/// Entries that were checked.
+/// A list of valid entries.
 #[derive(Debug, Clone)]
 pub struct Allowlist {
     entries: Vec<Entry>,
     patterns: Vec<Pattern>,
 }
 
-/// One command of a line, with the program that it was found to mean.
+/// A command of a line, with its resolved program.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// Its words as they were written.
+    /// The words, as they were written.
     pub argv: &'a [String],
-    /// Its program.
+    /// The program.
     pub program: &'a Executable,
-    /// The identity of its program's file, if that could be taken.
+    /// The identity of the program's file, if it could be taken.
     pub bound: Option<&'a Bound>,
 }
 
 /// The caller of a command line, with its directory and variables.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
-    /// The agent, if the caller is one.
+    /// The agent, if there is one.
     pub agent: Option<&'a str>,
-    /// The directory that the line is executed in.
+    /// The working directory of the line.
     pub cwd: &'a Path,
     /// The variables of the call that are part of the decision.
     pub env: &'a Unlisted,
@@ -49,56 +49,56 @@ pub struct Caller<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("command {} ({program:?}, which is {called:?}) is not allowed: {why}", segment + 1)]
 pub struct Miss {
-    /// Which command of the line, from 0.
+    /// The index of the command in the line, from 0.
     pub segment: usize,
-    /// Its first word.
+    /// The command's first word.
     pub program: String,
-    /// The program that this means.
+    /// The program that the first word resolves to.
     pub called: PathBuf,
-    /// Why.
+    /// The reason.
     pub why: MissWhy,
 }
 
-/// Why no entry allows a command: what the closest of them lacks. In the order of closeness.
+/// The reason why no entry allows a command: the mismatch of the closest entry. Ordered by closeness.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum MissWhy {
-    /// None names the program.
+    /// No entry names the program.
     #[error("no entry of the allowlist names this program")]
     Program,
-    /// One names it, for somebody else.
+    /// An entry names it, for another agent.
     #[error("the entry that names this program is for another agent")]
     Agent,
-    /// One names it with other arguments, or for another directory.
+    /// An entry names it with other arguments, or for another directory.
     #[error("the entry that names this program allows other arguments, or another directory")]
     Arguments,
-    /// A pattern is not asked about arguments that hold control characters.
+    /// The arguments contain control characters, which no pattern matches.
     #[error("an argument holds a newline or another control character, which no pattern matches")]
     Control,
-    /// One names it without a pattern, which is not enough.
+    /// An entry names it without a pattern of arguments, which is not enough for this program.
     #[error("the entry that names this program has no pattern of its arguments, and {0}")]
     RunsOthers(RunsOthers),
-    /// An entry names it without a pattern, which is not enough for these arguments.
+    /// An entry names it without a pattern of arguments, which is not enough for these arguments.
     #[error("the entry that names this program has no pattern of its arguments, and {0}")]
     Reaches(Reaches),
-    /// A glob of paths matches the program's path, but not the file that its links lead to.
+    /// A glob of paths matches the program's path, but not the target of its links.
     #[error("the entry that matches its path does not match {real:?}, to which that leads")]
     Link {
         /// The file behind all links.
         real: PathBuf,
     },
-    /// An entry names it, but the call sets variables that are not listed.
+    /// An entry names it, but the call sets unlisted variables.
     #[error("the call sets {}, which no entry allows unless it is for this very command", names.join(", "))]
     Variables {
         /// The variables' names.
         names: Vec<String>,
     },
-    /// One allows this very command, of a program that held something else.
+    /// An entry allows this very command, but the program's content has changed.
     #[error("the program has changed since this command was allowed for always")]
     Changed,
 }
 
 impl Allowlist {
-    /// Checks the entries; the error says which one is wrong and what to write.
+    /// Checks the entries; the error names the invalid one and the way to fix it.
     pub fn new(entries: Vec<Entry>) -> Result<Self, BadEntry> {
         let compile = |(index, entry): (usize, &Entry)| {
             Pattern::of(entry).map_err(|why| BadEntry { index, program: entry.program.clone(), why })
@@ -107,7 +107,7 @@ impl Allowlist {
         Ok(Self { entries, patterns })
     }
 
-    /// For each command the first entry that allows it, by its index.
+    /// Returns, for each command, the index of the first entry that allows it.
     pub fn matches(&self, caller: Caller<'_>, calls: &[Call<'_>]) -> Result<Vec<usize>, Miss> {
         let one = |(segment, call): (usize, &Call<'_>)| {
             self.find(caller, *call).map_err(|why| Miss {
@@ -133,11 +133,11 @@ impl Allowlist {
     }
 }
 
-/// A command, with what every entry asks of it.
+/// A command, prepared for the comparison with every entry.
 struct Asked<'a> {
     call: Call<'a>,
     caller: Caller<'a>,
-    /// Its arguments as one text; `None` if a pattern cannot be asked about them.
+    /// The arguments as one text; `None` if no pattern may match them.
     text: Option<String>,
     /// The reason why an entry without a pattern of arguments is not enough.
     wants_pattern: Option<MissWhy>,
@@ -183,8 +183,8 @@ fn variables(env: &Unlisted) -> MissWhy {
     MissWhy::Variables { names: env.names().map(str::to_owned).collect() }
 }
 
-/// What a pattern is asked about: the arguments, joined by blanks. One that is empty, or holds a blank or a quote, stands in
-/// single quotes, so that no two argument lists make the same text.
+/// Returns the text that a pattern is matched against: the arguments, joined by blanks. An argument that is empty,
+/// or contains a blank or a quote, is put in single quotes, so that no two argument lists have the same text.
 fn joined(argv: &[String]) -> Option<String> {
     let mut text = String::new();
     for (at, argument) in argv.iter().skip(1).enumerate() {
@@ -200,7 +200,7 @@ fn joined(argv: &[String]) -> Option<String> {
     Some(text)
 }
 
-/// Fails if a command runs what its arguments say.
+/// Fails if a command executes its arguments.
 fn runner(call: Call<'_>) -> Result<(), RunsOthers> {
     by_every_name(call, runs_others)
 }
@@ -211,8 +211,8 @@ fn wants_pattern(call: Call<'_>) -> Result<(), MissWhy> {
     by_every_name(call, reaches).map_err(MissWhy::Reaches)
 }
 
-/// Checks a command by its first word, by the name it is executed under and by the file behind that. A file that holds
-/// many programs acts by its name, so its name counts.
+/// Checks a command by its first word, by the name that it is executed under and by the file behind that. A file
+/// that contains many programs acts by its name, so its name counts.
 fn by_every_name<E>(call: Call<'_>, ask: impl Fn(&[String]) -> Result<(), E>) -> Result<(), E> {
     let Executable { called, real, .. } = call.program;
     let by_name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -1,7 +1,7 @@
-//! The environment of what an agent executes. Some variables make a program load or run other code; they are taken out of
-//! what is inherited and refused when given. Others decide whom a program trusts, where it looks and as whom it speaks;
-//! they may be inherited from the operator, and are refused when an agent gives them. Of the rest [`judge`] says which a
-//! person has to be asked about.
+//! The environment of an agent's commands. Some variables make a program load or run other code; they are removed
+//! from the inherited environment and refused in a call. Others decide whom a program trusts, where it looks and as
+//! whom it speaks; they may be inherited from the operator, but are refused in a call. Of the rest, [`judge`]
+//! selects those that need a person's approval.
 
 mod names;
 mod unlisted;
@@ -14,39 +14,39 @@ pub use unlisted::{Unlisted, judge};
 use names::{CODE, CODE_PREFIXES, GUARDED, GUARDED_PREFIXES, GUARDED_SUFFIXES, SECRETS};
 use std::fmt;
 
-/// Variables that were given and must not be. The text names each of them and never a value.
+/// Refused variables of a call. The text names each of them and never a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Blocked {
-    /// Which, and why; in the order in which they were given.
+    /// The names and reasons, in the order in which they were given.
     pub variables: Vec<(String, Reason)>,
 }
 
-/// Why a variable is refused.
+/// The reason why a variable is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reason {
-    /// It is no name.
+    /// The name is invalid.
     #[error("a name has letters, digits and _ and begins with no digit")]
     BadName,
-    /// It decides which programs are found.
+    /// The variable decides which programs are found.
     #[error("it decides which programs run")]
     Path,
-    /// It says who a run is.
+    /// The variable identifies a run.
     #[error("it is Tenure's own")]
     Identity,
-    /// It makes programs load or run other code.
+    /// The variable makes programs load or run other code.
     #[error("it makes programs run other code")]
     Code,
-    /// It is a credential.
+    /// The variable is a credential.
     #[error("it is a credential")]
     Secret,
-    /// It decides whom a program trusts, where it looks or as whom it speaks.
+    /// The variable decides whom a program trusts, where it looks or as whom it speaks.
     #[error("it is for the operator to set")]
     Guarded,
 }
 
-/// What a command has that was understood word by word: no pager and no editor, which would be a program that nobody
-/// named, and from which anything can be run. Git uses no system configuration, no program that watches files, no
-/// commands as addresses, and no bare repository that it only happens to find in somebody else's files.
+/// Variables that are set for a command that was analysed word by word: without pager and editor, because those are
+/// programs that nobody named, and from which anything can be run. Git uses no system configuration, no program
+/// that watches files, no commands as addresses, and no bare repository that it happens to find among other files.
 pub const TAME: [(&str, &str); 18] = [
     ("EDITOR", "false"),
     ("GIT_CONFIG_COUNT", "3"),
@@ -68,7 +68,8 @@ pub const TAME: [(&str, &str); 18] = [
     ("VISUAL", "false"),
 ];
 
-/// Takes out of an inherited environment of `NAME=VALUE` what must not reach an agent's command, and what has no name.
+/// Removes entries that must not reach an agent's command from an inherited environment of `NAME=VALUE`, and those
+/// without a name.
 pub fn scrub(mut environment: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     environment.retain(|entry| match entry.iter().position(|&byte| byte == b'=') {
         None | Some(0) => false,
@@ -77,7 +78,7 @@ pub fn scrub(mut environment: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     environment
 }
 
-/// Whether a variable of this name may be inherited.
+/// Returns true if a variable of this name may be inherited.
 fn inheritable(name: &[u8]) -> bool {
     match classify(name) {
         Some(Reason::Code | Reason::Secret) => false,
@@ -85,15 +86,15 @@ fn inheritable(name: &[u8]) -> bool {
     }
 }
 
-/// Checks the names of the variables that a call gives.
+/// Checks the names of a call's variables.
 pub fn check<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Result<(), Blocked> {
     let refused = |name: N| classify(name.as_ref()).map(|reason| (shown(name.as_ref()), reason));
     let variables: Vec<_> = names.into_iter().filter_map(refused).collect();
     if variables.is_empty() { Ok(()) } else { Err(Blocked { variables }) }
 }
 
-/// Why a variable of this name is special, if it is. Case does not count: some programs read `http_proxy`, others
-/// `HTTP_PROXY`, and a name that is blocked in one spelling is not worth having in another.
+/// Returns the reason why a variable of this name is special, if it is. Case does not matter: some programs read
+/// `http_proxy`, others `HTTP_PROXY`, and a name that is blocked in one spelling is not worth allowing in another.
 fn classify(name: &[u8]) -> Option<Reason> {
     let upper = name.to_ascii_uppercase();
     let is_in = |names: &[&str]| names.binary_search_by_key(&&upper[..], |name| name.as_bytes()).is_ok();
@@ -121,7 +122,7 @@ fn is_name(name: &[u8]) -> bool {
     name.iter().all(good) && name.first().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// A name for people. What stands after a `=` is no part of it, and could be a value.
+/// Returns a name for people. The part after a `=` is removed, because it could be a value.
 fn shown(name: &[u8]) -> String {
     const LONGEST: usize = 64;
     let name = name.split(|&byte| byte == b'=').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The programs that a command line names: which file a word means, and whether that file is still the same when it is
-//! about to be executed.
+//! The programs of a command line: the file that a word means, and the check that this file is still the same right
+//! before it is executed.
 
 mod bound;
 mod find;

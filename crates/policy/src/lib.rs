@@ -1,7 +1,8 @@
-//! What an agent's `exec` tool may run. The pieces, in the order in which a call meets them: [`environment`] refuses
-//! variables that would smuggle in code, [`shell`] takes a command line apart, [`executable`] finds and pins its
-//! programs, [`allowlist`] says whether each is allowed. The decision itself is `tenure_core::policy::decide`.
-//! Nothing here starts a process.
+//! The policy for an agent's `exec` tool. The steps of a call, in order: [`environment`] refuses variables that
+//! would smuggle in code, [`shell`] parses the command line, [`executable`] finds and pins its programs,
+//! [`allowlist`] matches each of them. The decision itself is `tenure_core::policy::decide`.
+//! These are pure. [`authorize`] puts them together for a call that [`exec_spec`] has read, and [`Approvals`] asks
+//! people about what is neither allowed nor denied.
 //!
 //! ```
 //! use std::{ffi::OsStr, path::Path};
@@ -31,9 +32,18 @@
 #![forbid(unsafe_code)]
 
 pub mod allowlist;
+pub mod allowlist_entries;
+pub mod approval_text;
+pub mod approvals;
+pub mod authorize;
 pub mod environment;
+pub mod exec_spec;
 pub mod executable;
 pub mod shell;
+pub mod turn_command;
+pub mod user_shell;
+
+pub use approvals::Approvals;
 
 #[cfg(test)]
 #[cfg(unix)]

@@ -8,7 +8,7 @@ impl Random {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -20,7 +20,7 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// Up to `most` of `from`, one after the other.
+    /// Returns up to `most` items of `from`, joined.
     pub(crate) fn text(&mut self, from: &[&str], most: usize) -> String {
         (0..self.below(most + 1)).map(|_| self.pick(from)).collect()
     }

@@ -1,9 +1,9 @@
-//! A command line taken apart: [`analyse`] accepts plain commands with literal words, joined by `;`, `&&`, `||`, `|` and
-//! newlines, and nothing else. Two readers must agree: a lexer that refuses whatever it does not know, and a parser of bash.
-//! [`render`] writes what was accepted so that `/bin/sh` can read it in one way only.
+//! The analysis of a command line: [`analyse`] accepts plain commands with literal words, joined by `;`, `&&`,
+//! `||`, `|` and newlines, and nothing else. Two readers must agree: a lexer that refuses everything it does not
+//! know, and a parser of bash. [`render`] writes the accepted line so that `/bin/sh` can read it in one way only.
 //!
-//! Safety rests on that pair, not on agreeing with every shell: what is executed is the rendered line, so a word that some
-//! shell would read otherwise is still executed as it was shown and allowed.
+//! Safety rests on that pair, not on agreement with every shell: the rendered line is executed, so a word that some
+//! shell would read differently is still executed as it was shown and allowed.
 
 mod agree;
 mod lex;
@@ -15,7 +15,7 @@ mod runners;
 mod simple;
 mod words;
 
-// Of lines for POSIX shells; there is nothing to them elsewhere.
+// The tests use lines for POSIX shells, which exist only on Unix.
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -30,7 +30,7 @@ use serde::Serialize;
 
 /// The longest line that is analysed, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024;
-/// The most commands in one line.
+/// Maximum number of commands in a line.
 pub const MAX_SEGMENTS: usize = 64;
 
 /// A line that was understood completely. Only [`analyse`] makes one.
@@ -40,13 +40,13 @@ pub struct Analysis {
     joins: Vec<Join>,
 }
 
-/// One simple command.
+/// A simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Segment {
     argv: Vec<String>,
 }
 
-/// What stands between a command and the next.
+/// The operator between a command and the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Join {
@@ -63,35 +63,35 @@ pub enum Join {
 }
 
 impl Analysis {
-    /// The commands, at least one.
+    /// Returns the commands, at least one.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// What stands between them: one less than there are commands.
+    /// Returns the operators between them: one less than there are commands.
     pub fn joins(&self) -> &[Join] {
         &self.joins
     }
 }
 
 impl Segment {
-    /// The program as it was written, and its arguments.
+    /// Returns the program as it was written, and its arguments.
     pub fn argv(&self) -> &[String] {
         &self.argv
     }
 
-    /// The program as it was written.
+    /// Returns the program as it was written.
     pub fn program(&self) -> &str {
         &self.argv[0]
     }
 }
 
-/// Takes a line apart, or says what in it cannot be.
+/// Analyses a line; the error names the part that cannot be analysed.
 pub fn analyse(line: &str) -> Result<Analysis, Unanalysable> {
     if line.len() > MAX_BYTES {
         return Err(Unanalysable { at: MAX_BYTES, why: Why::TooLong });
     }
-    // The lexer goes first, for what it refuses is what could make the parser slow.
+    // The lexer goes first, because it refuses everything that could make the parser slow.
     let analysis = lex::Lexer::new(line).analysis()?;
     agree::agreed(analysis, parse::read(line))
 }

@@ -7,8 +7,6 @@ use super::samples::{
     turn_id,
 };
 use super::served::{BEGAN, NOW, Served, own_instance};
-use crate::events::shown;
-use crate::heartbeats::heartbeat;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +20,10 @@ use tenure_core::tools::Notify;
 use tenure_store::{
     ApprovalState, Change, FinalText, Hold, Move, NewApproval, NewRun, Outcome, Sweep, TurnEnd, kind,
 };
+use tenure_supervisor::events;
+use tenure_supervisor::events::shown;
+use tenure_supervisor::exec_notice;
+use tenure_supervisor::heartbeats::heartbeat;
 
 const DAY: u64 = 86_400_000;
 
@@ -52,7 +54,7 @@ async fn each_kind_has_an_event_that_is_as_it_was() {
     for (kind, event) in events {
         let text = served.text(event);
         let text = asked.iter().fold(text, |text, id| text.replace(id, run_id(60).as_str()));
-        album.check(&kind, &text.replace(crate::VERSION, "VERSION"));
+        album.check(&kind, &text.replace(tenure_supervisor::VERSION, "VERSION"));
     }
     album.close();
 }
@@ -62,7 +64,7 @@ impl Served {
     async fn approvals(&self) -> Vec<String> {
         let mut ids = Vec::new();
         // A program of the test's own: others are elsewhere on every machine.
-        let program = self.daemon.state.path().join("deploy");
+        let program = self.daemon.supervisor.state.path().join("deploy");
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
         for place in ["staging", "production"] {
@@ -103,23 +105,24 @@ impl Served {
         let run = new_run(exec_ticket(40, MAIN, "npm test"));
         self.create(NewRun { exec: Some(Notify::Always), ..run }).await;
         self.started(40, &Boundary::Subreaper { why: None }, "/bin/sh").await;
-        let task = Some(new_task(40, NotifyPolicy::DoneOnly, None));
+        let task = new_task(40, NotifyPolicy::DoneOnly, None);
         self.registry.go_background(run_id(40), task).await.unwrap();
         self.change(40, Change::Noted(journal()), BEGAN + 40 * 60_000 + 20).await;
         self.ended(ending(40, Termination::new(Reason::Exit, Some(Exit::Code(1)), None), 20, 900)).await;
-        self.daemon.tell_if_owed(&run_id(40)).await.unwrap();
+        let event = exec_notice::exec_ended(&self.daemon.supervisor, &run_id(40)).await.unwrap().unwrap();
+        self.registry.tell(event).await.unwrap();
     }
 
     async fn told_by_the_daemon(&self) {
-        self.daemon.tell_started(4_242).await;
+        events::tell_started(&self.daemon.supervisor, 4_242).await;
         let row = self.registry.run(run_id(1)).await.unwrap().unwrap();
-        self.daemon.tell(self.daemon.cancel_asked(&row.ticket, "uid 1000", true)).await;
+        self.daemon.supervisor.tell(self.daemon.supervisor.cancel_asked(&row.ticket, "uid 1000", true)).await;
         let waiting = self.registry.queued_notices(key(MAIN), 1).await.unwrap();
-        self.daemon.tell_listeners(&waiting[0].notice).await.unwrap();
+        self.daemon.notifier.tell_listeners(&waiting[0].notice).await.unwrap();
         let which = json!({"which": {"run": run_id(2)}});
         let (status, lines) = self.ask("POST", "/v1/reap", Some(which)).await;
         assert_eq!(status, StatusCode::OK, "{lines}");
-        self.daemon.tell_stopped(true).await;
+        events::tell_stopped(&self.daemon.supervisor, true).await;
     }
 
     /// An instance loses its seat, and its run is another's.

@@ -184,7 +184,7 @@ impl Served {
             ..ending(14, termination, 615, 1)
         };
         self.ended(ending).await;
-        let dir = self.daemon.state.make_run(run_id(14)).unwrap();
+        let dir = self.daemon.supervisor.state.make_run(run_id(14)).unwrap();
         let lines: Vec<u8> = journal().iter().flat_map(line).collect();
         std::fs::write(dir.path().join("journal"), lines).unwrap();
     }

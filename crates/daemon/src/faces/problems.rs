@@ -5,16 +5,17 @@ use super::album;
 use super::history::{CHILD, CLOSED};
 use super::samples::run_id;
 use super::served::{Served, operator};
-use crate::daemon::Phase;
 use crate::http::{MAX_BODY, Token, too_many_connections};
-use crate::refusal::{CODES, Refusal};
-use crate::requester::Requester;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, Uri, header};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::lease::Tenancy;
+use tenure_core::problem::Code;
 use tenure_os::exec_limits;
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
 
 /// What a client is told, by code.
 struct Problems(BTreeMap<String, Value>);
@@ -40,13 +41,13 @@ async fn each_code_has_a_refusal_that_is_as_it_was() {
     requests(&mut problems).await;
     states(&mut problems).await;
     settings(&mut problems).await;
-    let known: BTreeSet<String> = CODES.iter().map(|(_, code)| (*code).to_owned()).collect();
+    let known: BTreeSet<String> = Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
     assert_eq!(problems.0.keys().cloned().collect::<BTreeSet<_>>(), known, "each code has its case here");
     let mut album = album("problems");
-    for (status, code) in CODES {
-        let problem = &problems.0[*code];
-        assert_eq!(problem["status"], *status);
-        album.check(code, &serde_json::to_string_pretty(problem).unwrap());
+    for code in Code::ALL {
+        let problem = &problems.0[code.as_str()];
+        assert_eq!(problem["status"], code.status());
+        album.check(code.as_str(), &serde_json::to_string_pretty(problem).unwrap());
     }
     album.close();
 }
@@ -91,7 +92,7 @@ async fn requests(problems: &mut Problems) {
     problems.add(served.send(large, &operator()).await.1);
     let unknown = Request::get("/v1/runs").body(Body::empty()).unwrap();
     problems.add(served.send_bare(unknown).await.1);
-    let token = Token::open(&served.daemon.state.path().join("token")).unwrap();
+    let token = Token::open(&served.daemon.supervisor.state.path().join("token")).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, "127.0.0.1:7070".parse().unwrap());
     problems.refusal(&token.check(&Uri::from_static("/v1/runs"), &headers).unwrap_err());
@@ -102,15 +103,16 @@ async fn states(problems: &mut Problems) {
     let served = Served::with_history(&[]).await;
     let make = || Some(json!({"cwd": "/", "command": ["make"]}));
     problems.refusal(&too_many_connections());
-    let followers: Vec<_> = std::iter::from_fn(|| served.daemon.follow().ok()).collect();
-    problems.refusal(&served.daemon.follow().unwrap_err());
+    let followers: Vec<_> = std::iter::from_fn(|| served.daemon.supervisor.events.follow().ok()).collect();
+    problems.refusal(&served.daemon.supervisor.events.follow().unwrap_err());
     drop(followers);
     // There is no directory to find the keeper in.
-    std::fs::write(served.daemon.state.run_path(&run_id(1)), "").unwrap();
+    std::fs::write(served.daemon.supervisor.state.run_path(&run_id(1)), "").unwrap();
     problems.ask(&served, "POST", &format!("/v1/runs/{}/submit", run_id(1)), None).await;
-    *served.daemon.tenancy() = Tenancy::begin(1, served.daemon.settings.rhythm());
+    *served.daemon.supervisor.leases.tenancy() =
+        Tenancy::begin(1, served.daemon.supervisor.settings.rhythm());
     problems.ask(&served, "POST", "/v1/runs", make()).await;
-    served.daemon.phase.send_replace(Phase::Draining { cancel_runs: false });
+    served.daemon.supervisor.lifecycle.phase.send_replace(Phase::Draining { cancel_runs: false });
     problems.ask(&served, "POST", "/v1/runs", make()).await;
 }
 
@@ -119,7 +121,7 @@ async fn settings(problems: &mut Problems) {
     let flags = [("exec.mode", "deny"), ("runs.max", "1"), ("runs.queue", "0"), ("sessions.queue", "1")];
     let served = Served::with_history(&flags).await;
     problems.ask(&served, "POST", "/v1/exec", Some(json!({"command": "ls"}))).await;
-    let _place = served.daemon.admission.enter().await.unwrap();
+    let _place = served.daemon.supervisor.starts.admission.enter().await.unwrap();
     problems.ask(&served, "POST", "/v1/runs", Some(json!({"cwd": "/", "command": ["make"]}))).await;
     let said = Some(json!({"text": "hello"}));
     problems.ask(&served, "POST", &format!("/v1/sessions/{CHILD}/send"), said).await;

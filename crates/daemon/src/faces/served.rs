@@ -2,7 +2,6 @@
 
 use crate::daemon::Daemon;
 use crate::http;
-use crate::requester::Requester;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -18,6 +17,8 @@ use tenure_os::clock;
 use tenure_settings::Settings;
 use tenure_store::sqlite::Sqlite;
 use tenure_store::{Home, Registry};
+use tenure_supervisor::Requester;
+use tenure_supervisor::Supervisor;
 use tower::ServiceExt;
 
 /// The moment at which the scripted past begins.
@@ -60,7 +61,13 @@ impl Served {
         let mut tenancy = Tenancy::begin(1, settings.rhythm());
         let first = tenancy.next(clock::unix_ms());
         tenancy.renewed(first, clock::awake()).unwrap();
-        let daemon = Daemon::new(settings, root, own_instance(), Arc::clone(&registry), tenancy);
+        let daemon = Daemon::new(Arc::new(Supervisor::new(
+            settings,
+            root,
+            own_instance(),
+            Arc::clone(&registry),
+            tenancy,
+        )));
         let daemon = Arc::new(daemon);
         let router = http::router(&daemon);
         Self { daemon, registry, router, state }

@@ -1,9 +1,7 @@
 //! Requests that are understood or refused by name, and answers in one shape.
 
-use super::door::Local;
+use super::listen::Local;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use axum::Extension;
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -17,11 +15,22 @@ use std::sync::Arc;
 use tenure_core::ids::RunId;
 use tenure_core::tools::{CLI_HEADER, RUN_HEADER};
 use tenure_mcp::Outflow;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
 
-impl IntoResponse for Refusal {
+/// A refusal as the response of a handler.
+pub(crate) struct Rejection(pub(crate) Refusal);
+
+impl<T: Into<Refusal>> From<T> for Rejection {
+    fn from(refusal: T) -> Self {
+        Self(refusal.into())
+    }
+}
+
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self.problem()).unwrap_or_default();
+        let status = StatusCode::from_u16(self.0.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.0.problem()).unwrap_or_default();
         let mut response =
             (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if status == StatusCode::UNAUTHORIZED {
@@ -35,12 +44,12 @@ impl IntoResponse for Refusal {
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
-    type Rejection = Refusal;
+    type Rejection = Rejection;
 
-    async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
         let too_large = || Refusal::too_large(format!("a body has at most {} bytes", super::MAX_BODY));
         if request.body().size_hint().lower() > super::MAX_BODY as u64 {
-            return Err(too_large());
+            return Err(too_large().into());
         }
         let bytes =
             Bytes::from_request(request, daemon).await.map_err(|rejection| match rejection.status() {
@@ -50,7 +59,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<Daemon>> for Body<T> {
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         // A list would be taken for the fields in their order.
         if text.trim_ascii_start().first() == Some(&b'[') {
-            return Err(Refusal::bad_request("the body is not understood: it is to be an object, at line 1"));
+            return Err(
+                Refusal::bad_request("the body is not understood: it is to be an object, at line 1").into()
+            );
         }
         let not_understood =
             |why: &dyn Display| Refusal::bad_request(format!("the body is not understood: {why}"));
@@ -70,12 +81,12 @@ macro_rules! named {
         pub(super) struct $name(pub(super) String);
 
         impl FromRequestParts<Arc<Daemon>> for $name {
-            type Rejection = Refusal;
+            type Rejection = Rejection;
 
-            async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+            async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
                 match Path::<String>::from_request_parts(parts, daemon).await {
                     Ok(Path(name)) => Ok(Self(name)),
-                    Err(rejection) => Err(Refusal::$refusal(rejection.body_text())),
+                    Err(rejection) => Err(Refusal::$refusal(rejection.body_text()).into()),
                 }
             }
         }
@@ -95,23 +106,26 @@ named! {
 pub(super) struct Asks<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Daemon>> for Asks<T> {
-    type Rejection = Refusal;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
         match Query::<T>::from_request_parts(parts, daemon).await {
             Ok(Query(asks)) => Ok(Self(asks)),
-            Err(rejection) => Err(Refusal::bad_request(rejection.body_text())),
+            Err(rejection) => Err(Refusal::bad_request(rejection.body_text()).into()),
         }
     }
 }
 
-/// Who asks; the door has found that out.
-impl FromRequestParts<Arc<Daemon>> for Requester {
-    type Rejection = Refusal;
+/// The client that sent the request.
+pub(super) struct Who(pub(super) Requester);
 
-    async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Refusal> {
+impl FromRequestParts<Arc<Daemon>> for Who {
+    type Rejection = Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Daemon>) -> Result<Self, Rejection> {
         let who = parts.extensions.get::<Requester>().cloned();
-        who.ok_or_else(|| Refusal::internal("a request that came through no door"))
+        let who = who.ok_or_else(|| Refusal::internal("a request that came through no door"))?;
+        Ok(Self(who))
     }
 }
 
@@ -141,10 +155,10 @@ pub(super) struct Caller {
 }
 
 impl FromRequestParts<Arc<Daemon>> for Caller {
-    type Rejection = Refusal;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Refusal> {
-        let who = Requester::from_request_parts(parts, daemon).await?;
+    async fn from_request_parts(parts: &mut Parts, daemon: &Arc<Daemon>) -> Result<Self, Rejection> {
+        let Who(who) = Who::from_request_parts(parts, daemon).await?;
         let Extension(outflow) =
             Extension::from_request_parts(parts, daemon).await.map_err(Refusal::internal)?;
         Ok(Self { daemon: Arc::clone(daemon), who, outflow })

@@ -1,16 +1,19 @@
 //! What a person is asked before it runs, and what needs no asking.
 
+use super::answer::Rejection;
+use super::answer::Who;
 use super::answer::{Asks, Body, Id};
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use std::sync::Arc;
 use tenure_core::api::{AllowRequest, Allowed, AllowedList, Approval, ApprovalList, ChooseRequest, Problem};
+use tenure_policy::allowlist_entries;
 use tenure_store::ApprovalState;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
 use utoipa::IntoParams;
 
 /// Which questions.
@@ -27,10 +30,10 @@ pub(super) struct ApprovalAsks {
     (status = 200, body = ApprovalList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Asks(asks): Asks<ApprovalAsks>,
-) -> Result<Json<ApprovalList>, Refusal> {
-    Ok(Json(ApprovalList { approvals: daemon.approvals(asks.all, &who).await? }))
+) -> Result<Json<ApprovalList>, Rejection> {
+    Ok(Json(ApprovalList { approvals: daemon.approvals.approvals(asks.all, &who).await? }))
 }
 
 /// Let a command run, this time.
@@ -38,9 +41,9 @@ pub(super) async fn list(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow_once(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<Approval>, Refusal> {
+) -> Result<Json<Approval>, Rejection> {
     answer(daemon, &who, &id, ApprovalState::AllowedOnce).await
 }
 
@@ -49,9 +52,9 @@ pub(super) async fn allow_once(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow_always(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<Approval>, Refusal> {
+) -> Result<Json<Approval>, Rejection> {
     answer(daemon, &who, &id, ApprovalState::AllowedAlways).await
 }
 
@@ -60,9 +63,9 @@ pub(super) async fn allow_always(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn deny(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<Approval>, Refusal> {
+) -> Result<Json<Approval>, Rejection> {
     answer(daemon, &who, &id, ApprovalState::Denied).await
 }
 
@@ -71,12 +74,12 @@ pub(super) async fn deny(
     (status = 200, body = Approval), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn choose(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Body(ChooseRequest { option }): Body<ChooseRequest>,
-) -> Result<Json<Approval>, Refusal> {
+) -> Result<Json<Approval>, Rejection> {
     person(&who)?;
-    Ok(Json(daemon.choose(&id, &option, &who).await?))
+    Ok(Json(daemon.approvals.choose(&id, &option, &who).await?))
 }
 
 async fn answer(
@@ -84,9 +87,9 @@ async fn answer(
     who: &Requester,
     id: &str,
     state: ApprovalState,
-) -> Result<Json<Approval>, Refusal> {
+) -> Result<Json<Approval>, Rejection> {
     person(who)?;
-    Ok(Json(daemon.answer(id, state, who).await?))
+    Ok(Json(daemon.approvals.answer(id, state, who).await?))
 }
 
 /// What an agent may run is not for agents to say, nor for anything that runs under us.
@@ -102,8 +105,8 @@ fn person(who: &Requester) -> Result<(), Refusal> {
 /// List what needs no asking.
 #[utoipa::path(get, path = "/v1/allowlist", responses(
     (status = 200, body = AllowedList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
-pub(super) async fn allowlist(State(daemon): State<Arc<Daemon>>) -> Result<Json<AllowedList>, Refusal> {
-    Ok(Json(AllowedList { entries: daemon.allowed().await? }))
+pub(super) async fn allowlist(State(daemon): State<Arc<Daemon>>) -> Result<Json<AllowedList>, Rejection> {
+    Ok(Json(AllowedList { entries: allowlist_entries::allowed(&daemon.approvals).await? }))
 }
 
 /// Let something run without asking.
@@ -111,11 +114,11 @@ pub(super) async fn allowlist(State(daemon): State<Arc<Daemon>>) -> Result<Json<
     (status = 201, body = Allowed), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn allow(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Body(request): Body<AllowRequest>,
-) -> Result<(StatusCode, Json<Allowed>), Refusal> {
+) -> Result<(StatusCode, Json<Allowed>), Rejection> {
     person(&who)?;
-    Ok((StatusCode::CREATED, Json(daemon.allow(request, &who).await?)))
+    Ok((StatusCode::CREATED, Json(allowlist_entries::allow(&daemon.approvals, request, &who).await?)))
 }
 
 /// Take an entry off the allowlist.
@@ -123,10 +126,10 @@ pub(super) async fn allow(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn disallow(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, Rejection> {
     person(&who)?;
-    daemon.disallow(&id).await?;
+    allowlist_entries::disallow(&daemon.approvals, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,11 +2,9 @@
 //! sends bytes to type, and sizes as text: `{"cols":120,"rows":30}`. Several may be attached; the last size stands.
 
 use super::answer::Id;
-use crate::daemon::{Daemon, until};
-use crate::follower::Follower;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use crate::screens::screen_of;
+use super::answer::Rejection;
+use super::answer::Who;
+use crate::daemon::Daemon;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
@@ -15,9 +13,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::spec::Size;
-use tenure_core::wire::Ask;
+use tenure_core::wire::KeeperRequest;
 use tenure_output::{Piece, Reader};
 use tenure_store::RunRow;
+use tenure_supervisor::Follower;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::screen_of;
+use tenure_supervisor::sync::until;
 
 /// How much is sent at a time.
 const CHUNK: usize = 16 << 10;
@@ -27,16 +29,16 @@ const CHUNK: usize = 16 << 10;
     (status = 101, description = "a WebSocket"), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn attach(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<Response, Refusal> {
-    let row = daemon.find(&id, &who).await?;
+) -> Result<Response, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
     let upgrade = upgrade.map_err(|rejection| Refusal::bad_request(rejection.body_text()))?;
-    let held = daemon.held(&row.ticket.run_id).ok_or_else(|| {
+    let held = daemon.supervisor.runs.get(&row.ticket.run_id).ok_or_else(|| {
         Refusal::wrong_state(format!("run {} has ended, or is not held by this daemon", row.ticket.run_id))
     })?;
-    let place = daemon.follow()?;
+    let place = daemon.supervisor.events.follow()?;
     Ok(upgrade.on_upgrade(async move |socket| {
         let mut viewer = Viewer { daemon, row, follower: Follower::new(held), socket, at: 0 };
         if let Err(why) = viewer.watch().await {
@@ -60,13 +62,13 @@ struct Viewer {
 impl Viewer {
     /// Until the run has ended or the client is gone.
     async fn watch(&mut self) -> Result<(), String> {
-        if self.row.ticket.pty_size.is_some() {
+        if self.row.ticket.options.pty_size.is_some() {
             let screen = screen_of(&self.row).await.map_err(|refusal| refusal.detail)?;
             self.at = screen.offset();
             self.send(Bytes::from(screen.restore())).await?;
         }
         let mut reader = Reader::new(&PathBuf::from(&self.row.directory).join("output"));
-        let mut phase = self.daemon.phase.subscribe();
+        let mut phase = self.daemon.supervisor.lifecycle.phase.subscribe();
         loop {
             let over = self.follower.is_over();
             self.send_new(&mut reader).await?;
@@ -112,14 +114,14 @@ impl Viewer {
     async fn hear(&mut self, message: Message) -> Result<bool, String> {
         match message {
             Message::Binary(bytes) => {
-                let typed = self.daemon.type_into(&self.row, &bytes, None, false).await;
+                let typed = self.daemon.supervisor.type_into(&self.row, &bytes, None, false).await;
                 typed.map_err(|refusal| refusal.detail)?;
             }
             Message::Text(text) => {
                 let size: Size = serde_json::from_str(&text)
                     .map_err(|_| "a text message is a size: {\"cols\":120,\"rows\":30}".to_owned())?;
                 let size = Size::new(size.cols, size.rows).map_err(|error| error.to_string())?;
-                let asked = self.daemon.ask(&self.row, &Ask::Resize(size), &[]).await;
+                let asked = self.daemon.supervisor.ask(&self.row, &KeeperRequest::Resize(size), &[]).await;
                 asked.map_err(|refusal| refusal.detail)?;
             }
             Message::Close(_) => return Ok(false),
@@ -130,7 +132,7 @@ impl Viewer {
 
     /// Says how the run ended.
     async fn close(&mut self) -> Result<(), String> {
-        let how = match self.daemon.row(&self.row.ticket.run_id).await {
+        let how = match self.daemon.supervisor.row(&self.row.ticket.run_id).await {
             Ok(row) => row.ending.map(|ending| ending.termination.sentence()),
             Err(_) => None,
         };

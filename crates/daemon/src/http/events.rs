@@ -1,11 +1,9 @@
 //! The event stream: server-sent events, numbered, so that a client goes on where it was cut off.
 
 use super::answer::Asks;
-use crate::daemon::{Daemon, Phase, until};
-use crate::events::shown;
-use crate::heartbeats::HeartbeatFollower;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
+use super::answer::Rejection;
+use super::answer::Who;
+use crate::daemon::Daemon;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,6 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::{Event as EventJson, Problem};
 use tenure_store::kind;
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::events::shown;
+use tenure_supervisor::heartbeats::HeartbeatFollower;
+use tenure_supervisor::sync::until;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
@@ -42,12 +46,12 @@ pub(super) struct EventAsks {
     (status = 200, content_type = "text/event-stream", body = tenure_core::api::Event), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     headers: HeaderMap,
     Asks(asks): Asks<EventAsks>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Rejection> {
     let run = match &asks.run {
-        Some(text) => Some(daemon.find(text, &who).await?.ticket.run_id),
+        Some(text) => Some(daemon.supervisor.find(text, &who).await?.ticket.run_id),
         None => None,
     };
     let resumed = match headers.get("last-event-id") {
@@ -60,15 +64,15 @@ pub(super) async fn events(
     let since = resumed.or(asks.since);
     let at = match since {
         Some(at) => at,
-        None => daemon.registry.last_event().await?,
+        None => daemon.supervisor.registry.last_event().await?,
     };
     // Whoever begins with the newest is told which that is, by an event without data: it can come back to that place
     // though it has heard nothing yet.
     let place = since.is_none().then(|| Ok(Event::default().id(at.to_string())));
-    let changes = daemon.changes();
+    let changes = daemon.supervisor.events.changes();
     let follow = asks.follow.unwrap_or(true);
-    let place_held = if follow { Some(daemon.follow()?) } else { None };
-    let heartbeats = follow.then(|| HeartbeatFollower::new(&daemon));
+    let place_held = if follow { Some(daemon.supervisor.events.follow()?) } else { None };
+    let heartbeats = follow.then(|| HeartbeatFollower::new(&daemon.supervisor));
     let stream = Following {
         daemon,
         who,
@@ -117,7 +121,7 @@ impl Following {
                 continue;
             }
             self.changes.mark_unchanged();
-            let rows = self.daemon.registry.events(self.at, self.run.clone(), BATCH).await.ok()?;
+            let rows = self.daemon.supervisor.registry.events(self.at, self.run.clone(), BATCH).await.ok()?;
             let is_full = rows.len() == BATCH;
             let mut batch: Vec<EventJson> = rows.into_iter().map(shown).collect();
             // Taken after the rows were read, so that none is missing that came before one of them.
@@ -137,7 +141,7 @@ impl Following {
     /// Waits until something happens; false if the stream ends here.
     async fn wait(&mut self) -> bool {
         let Some(heartbeats) = &mut self.heartbeats else { return false };
-        let mut phase = self.daemon.phase.subscribe();
+        let mut phase = self.daemon.supervisor.lifecycle.phase.subscribe();
         tokio::select! {
             changed = self.changes.changed() => changed.is_ok(),
             () = heartbeats.wait() => true,

@@ -1,11 +1,9 @@
 //! What is typed into a run, and what its terminal shows.
 
+use super::answer::Rejection;
+use super::answer::Who;
 use super::answer::{Body, Id};
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use crate::screens::screen_of;
-use crate::typing;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,29 +12,32 @@ use base64::prelude::BASE64_STANDARD;
 use std::sync::Arc;
 use tenure_core::api::{KeysRequest, PasteRequest, Problem, StdinRequest};
 use tenure_core::spec::Size;
-use tenure_core::wire::Ask;
-use tenure_screen::View;
+use tenure_core::wire::KeeperRequest;
+use tenure_output::screen::View;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::screen_of;
+use tenure_supervisor::stdin;
 
 /// Write to a run's input.
 #[utoipa::path(post, path = "/v1/runs/{id}/stdin", params(("id" = String, Path)), request_body = StdinRequest,
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn stdin(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Body(request): Body<StdinRequest>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, Rejection> {
     let bytes = match (&request.data, &request.data_base64) {
-        (Some(_), Some(_)) => return Err(Refusal::invalid("give data or dataBase64, not both")),
+        (Some(_), Some(_)) => return Err(Refusal::invalid("give data or dataBase64, not both").into()),
         (Some(text), None) => text.clone().into_bytes(),
         (None, Some(text)) => {
             BASE64_STANDARD.decode(text).map_err(|error| Refusal::invalid(format!("dataBase64: {error}")))?
         }
         (None, None) if request.eof => Vec::new(),
-        (None, None) => return Err(Refusal::invalid("give data, dataBase64 or eof")),
+        (None, None) => return Err(Refusal::invalid("give data, dataBase64 or eof").into()),
     };
-    let row = daemon.find(&id, &who).await?;
-    daemon.type_into(&row, &bytes, request.offset, request.eof).await?;
+    let row = daemon.supervisor.find(&id, &who).await?;
+    daemon.supervisor.type_into(&row, &bytes, request.offset, request.eof).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -45,13 +46,13 @@ pub(super) async fn stdin(
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn keys(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Body(request): Body<KeysRequest>,
-) -> Result<StatusCode, Refusal> {
-    let row = daemon.find(&id, &who).await?;
-    let bytes = typing::typed(&row, request.literal.as_deref(), &request.hex, &request.keys).await?;
-    daemon.type_into(&row, &bytes, None, false).await?;
+) -> Result<StatusCode, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
+    let bytes = stdin::typed(&row, request.literal.as_deref(), &request.hex, &request.keys).await?;
+    daemon.supervisor.type_into(&row, &bytes, None, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -60,13 +61,13 @@ pub(super) async fn keys(
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn paste(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Body(request): Body<PasteRequest>,
-) -> Result<StatusCode, Refusal> {
-    let row = daemon.find(&id, &who).await?;
-    let bytes = typing::paste(&row, &request.text, request.bracketed).await?;
-    daemon.type_into(&row, &bytes, None, false).await?;
+) -> Result<StatusCode, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
+    let bytes = stdin::paste(&row, &request.text, request.bracketed).await?;
+    daemon.supervisor.type_into(&row, &bytes, None, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -75,11 +76,11 @@ pub(super) async fn paste(
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn submit(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<StatusCode, Refusal> {
-    let row = daemon.find(&id, &who).await?;
-    daemon.type_into(&row, typing::enter(&row), None, false).await?;
+) -> Result<StatusCode, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
+    daemon.supervisor.type_into(&row, stdin::enter(&row), None, false).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -88,13 +89,13 @@ pub(super) async fn submit(
     responses((status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn resize(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Body(size): Body<Size>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, Rejection> {
     let size = Size::new(size.cols, size.rows).map_err(Refusal::invalid)?;
-    let row = daemon.find(&id, &who).await?;
-    daemon.ask(&row, &Ask::Resize(size), &[]).await?;
+    let row = daemon.supervisor.find(&id, &who).await?;
+    daemon.supervisor.ask(&row, &KeeperRequest::Resize(size), &[]).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -103,9 +104,9 @@ pub(super) async fn resize(
     (status = 200, body = Object), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn screen(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<View>, Refusal> {
-    let row = daemon.find(&id, &who).await?;
+) -> Result<Json<View>, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
     Ok(Json(screen_of(&row).await?.view()))
 }

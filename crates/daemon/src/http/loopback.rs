@@ -2,12 +2,11 @@
 //! stranger. There are few places for strangers, each has little time, and the oldest makes way for the next. If the
 //! port is taken, the daemon serves its socket, reports the error, and tries again.
 
-use super::door::{Open, SHUT, answer, converse};
-use super::guard::Token;
+use super::answer::Rejection;
 use super::linger::RequestBody;
-use crate::daemon::{Daemon, Phase, lock, until};
-use crate::refusal::Refusal;
-use crate::requester::Requester;
+use super::listen::{Open, SHUT, answer, converse};
+use super::loopback_auth::Token;
+use crate::daemon::Daemon;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
@@ -18,6 +17,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::defaults;
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::sync::lock;
+use tenure_supervisor::sync::until;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
@@ -35,7 +39,7 @@ pub(super) struct Loopback {
 impl Loopback {
     /// Opens the socket. Notes a port that cannot be bound; fails if the token cannot be used.
     pub(super) fn open(daemon: &Daemon, address: SocketAddr) -> io::Result<Self> {
-        let token = Token::open(&daemon.settings.api_token())?;
+        let token = Token::open(&daemon.supervisor.settings.api_token())?;
         let mut loopback = Self { address, token, listener: None };
         loopback.bind(daemon);
         Ok(loopback)
@@ -70,7 +74,7 @@ impl Loopback {
         router: Router,
         open: mpsc::WeakSender<Infallible>,
     ) {
-        let mut phase = daemon.phase.subscribe();
+        let mut phase = daemon.supervisor.lifecycle.phase.subscribe();
         let places = Arc::new(Semaphore::new(defaults::LOOPBACK_CONNECTIONS));
         let strangers = Arc::new(Strangers::default());
         loop {
@@ -103,7 +107,7 @@ impl Loopback {
                 strangers.make_room().await;
                 return Ok(accepted);
             }
-            tokio::time::sleep(daemon.settings.lease.heartbeat).await;
+            tokio::time::sleep(daemon.supervisor.settings.lease.heartbeat).await;
             self.bind(daemon);
         }
     }
@@ -145,12 +149,12 @@ struct Answers {
 impl Answers {
     async fn answer(self, mut request: Request<RequestBody>) -> Response {
         if let Err(refusal) = self.token.check(request.uri(), request.headers()) {
-            return refusal.into_response();
+            return Rejection(refusal).into_response();
         }
         if !self.entry.make_known() {
             let most = defaults::LOOPBACK_CONNECTIONS;
             let why = format!("{most} clients with the token are connected: close some of them");
-            return Refusal::too_many_connections(why).into_response();
+            return Rejection(Refusal::too_many_connections(why)).into_response();
         }
         request.extensions_mut().insert(Requester::Operator { about: self.about });
         answer(self.router, request).await

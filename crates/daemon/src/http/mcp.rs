@@ -1,11 +1,11 @@
 //! MCP: one client's connection on the Unix socket becomes its stream; over HTTP there are many at `/mcp`.
 
 use super::answer::Body;
-use super::door::Local;
-use crate::daemon::{Daemon, Phase, until};
+use super::answer::Rejection;
+use super::answer::Who;
+use super::listen::Local;
+use crate::daemon::Daemon;
 use crate::mcp::{Client, stateless_session};
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use axum::Router;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
@@ -18,6 +18,9 @@ use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::defaults;
 use tenure_core::tools::{CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::sync::until;
 use tokio_util::sync::CancellationToken;
 
 /// How long a session over HTTP stays that nobody uses.
@@ -29,9 +32,9 @@ const IDLE: Duration = Duration::from_secs(3600);
     (status = "4XX", body = Problem, content_type = "application/problem+json"), (status = "5XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn client(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     mut request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let local = request.extensions().get::<Local>().is_some();
     let asked = request.headers().get(header::UPGRADE);
@@ -41,17 +44,17 @@ pub(super) async fn client(
     let (Some(upgrade), true, true) = (upgrade, local, asked) else {
         return Err(Refusal::bad_request(
             "this is for clients on the Unix socket that ask for `Upgrade: tenure-mcp`; over HTTP MCP is at /mcp",
-        ));
+        ).into());
     };
-    if daemon.is_draining() {
-        return Err(Refusal::draining("the daemon is leaving: connect again in a moment"));
+    if daemon.supervisor.lifecycle.is_draining() {
+        return Err(Refusal::draining("the daemon is leaving: connect again in a moment").into());
     }
     let names_none = asked_for.session_key.is_none();
     let tools = Client::local(&daemon, asked_for, from_cli, &who)?;
     let made = names_none.then(|| tools.session().to_owned());
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
-        let mut phase = daemon.phase.subscribe();
+        let mut phase = daemon.supervisor.lifecycle.phase.subscribe();
         tokio::select! {
             () = tenure_mcp::serve_stream(tools, TokioIo::new(upgraded)) => {}
             // Not before its runs were left to go on.
@@ -66,13 +69,13 @@ pub(super) async fn client(
         // Whoever loses the connection names it to the next daemon.
         switched = switched.header(MCP_SESSION_HEADER, made);
     }
-    switched.body(axum::body::Body::empty()).map_err(Refusal::internal)
+    switched.body(axum::body::Body::empty()).map_err(Refusal::internal).map_err(Rejection)
 }
 
 /// Adds `/mcp`. The daemon's guard has let its requests in.
 pub(super) fn add(router: Router<Arc<Daemon>>, daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
     let leaving = CancellationToken::new();
-    let (mut phase, left) = (daemon.phase.subscribe(), leaving.clone());
+    let (mut phase, left) = (daemon.supervisor.lifecycle.phase.subscribe(), leaving.clone());
     tokio::spawn(async move {
         until(&mut phase, |phase| *phase == Phase::Gone).await;
         left.cancel();
@@ -91,8 +94,8 @@ pub(super) fn add(router: Router<Arc<Daemon>>, daemon: &Arc<Daemon>) -> Router<A
 
 /// Clients without a session do not notice that there is another daemon: what they have gets the whole of its time again.
 async fn go_on(daemon: Arc<Daemon>, service: tenure_mcp::Service<Client>) {
-    let Ok(key) = stateless_session(&daemon.instance).parse() else { return };
-    let began = match daemon.registry.session(key).await {
+    let Ok(key) = stateless_session(&daemon.supervisor.instance).parse() else { return };
+    let began = match daemon.supervisor.registry.session(key).await {
         Ok(Some(session)) if session.row.state.is_open() => {
             service.begin_shared().map_err(|why| why.to_string())
         }
@@ -105,11 +108,11 @@ async fn go_on(daemon: Arc<Daemon>, service: tenure_mcp::Service<Client>) {
 }
 
 /// Refuses sessions: a client over HTTP gets a session that is below no other.
-async fn no_member(who: Requester, request: Request, next: Next) -> Result<Response, Refusal> {
+async fn no_member(Who(who): Who, request: Request, next: Next) -> Result<Response, Rejection> {
     if who.only_session().is_some() {
         let why =
             format!("{who} cannot become an MCP client over HTTP: use `tenure mcp`, which stays below it");
-        return Err(Refusal::forbidden(why));
+        return Err(Refusal::forbidden(why).into());
     }
     Ok(next.run(request).await)
 }

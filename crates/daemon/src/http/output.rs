@@ -1,10 +1,9 @@
 //! A run's output, from its files: from any byte on, and on as it grows.
 
+use super::answer::Rejection;
+use super::answer::Who;
 use super::answer::{Asks, Id};
-use crate::daemon::{Daemon, Phase, until};
-use crate::follower::Follower;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
+use crate::daemon::Daemon;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
@@ -17,6 +16,10 @@ use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::output::Stream;
 use tenure_output::{Cleaner, Piece, Reader};
+use tenure_supervisor::Follower;
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::sync::until;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use utoipa::IntoParams;
 
@@ -47,27 +50,27 @@ pub(super) struct OutputAsks {
     (status = 200, content_type = "application/octet-stream", body = String), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn output(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Asks(asks): Asks<OutputAsks>,
-) -> Result<Response, Refusal> {
-    let row = daemon.find(&id, &who).await?;
+) -> Result<Response, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
     let stream = match asks.stream.as_deref() {
         None => None,
         Some("stdout") => Some(Stream::Stdout),
         Some("stderr") => Some(Stream::Stderr),
         Some(other) => {
-            return Err(Refusal::bad_request(format!("{other:?} is no stream: stdout and stderr are")));
+            return Err(Refusal::bad_request(format!("{other:?} is no stream: stdout and stderr are")).into());
         }
     };
     let dir = PathBuf::from(&row.directory).join("output");
     let at = match (asks.offset, asks.tail) {
-        (Some(_), Some(_)) => return Err(Refusal::bad_request("give offset or tail, not both")),
+        (Some(_), Some(_)) => return Err(Refusal::bad_request("give offset or tail, not both").into()),
         (offset, None) => offset.unwrap_or(0),
         (None, Some(lines)) => tenure_output::tail_offset(&dir, lines, stream).map_err(Refusal::internal)?,
     };
-    let follower = match daemon.held(&row.ticket.run_id) {
-        Some(held) if asks.follow => Some((Follower::new(held), daemon.follow()?)),
+    let follower = match daemon.supervisor.runs.get(&row.ticket.run_id) {
+        Some(held) if asks.follow => Some((Follower::new(held), daemon.supervisor.events.follow()?)),
         _ => None,
     };
     let pages = Pages {
@@ -78,7 +81,7 @@ pub(super) async fn output(
         cleaner: asks.text.then(Cleaner::new),
         follower,
         buffer: vec![0; CHUNK],
-        phase: daemon.phase.subscribe(),
+        phase: daemon.supervisor.lifecycle.phase.subscribe(),
     };
     let body = futures_util::stream::unfold(pages, async |mut pages| {
         pages.next().await.transpose().map(|chunk| (chunk, pages))
@@ -89,6 +92,7 @@ pub(super) async fn output(
         .header("tenure-offset", at)
         .body(Body::from_stream(body))
         .map_err(Refusal::internal)
+        .map_err(Rejection)
 }
 
 /// What is still to be sent.

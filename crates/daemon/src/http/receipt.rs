@@ -1,6 +1,5 @@
 //! A response that knows when it was written: what hangs on it is done then, and not if the client is gone.
 
-use crate::refusal::Refusal;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::Response;
@@ -10,12 +9,14 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tenure_mcp::{Answered, Outflow, Written};
+use tenure_core::receipt::{Receipt, ToolReply};
+use tenure_mcp::Outflow;
+use tenure_supervisor::Refusal;
 
 /// The response for an answer.
-pub(super) fn receipted<T: Serialize>(answered: Answered<T>, outflow: Outflow) -> Result<Response, Refusal> {
+pub(super) fn receipted<T: Serialize>(answered: ToolReply<T>, outflow: Outflow) -> Result<Response, Refusal> {
     let text = serde_json::to_vec(&answered.reply).map_err(Refusal::internal)?;
-    let body = Receipted { next: Next::Text(text.into()), written: Some(answered.written), outflow };
+    let body = Receipted { next: Next::Text(text.into()), receipt: Some(answered.receipt), outflow };
     Response::builder()
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::new(body))
@@ -24,7 +25,7 @@ pub(super) fn receipted<T: Serialize>(answered: Answered<T>, outflow: Outflow) -
 
 struct Receipted {
     next: Next,
-    written: Option<Written>,
+    receipt: Option<Receipt>,
     outflow: Outflow,
 }
 
@@ -51,14 +52,14 @@ impl HttpBody for Receipted {
                 Poll::Ready(Some(Ok(Frame::data(text))))
             }
             Next::Flush => {
-                // The connection writes what it has before it asks again.
+                // The connection writes its buffer before it asks again.
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
             Next::End => {
                 ready!(self.outflow.poll_taken(context));
-                if let Some(written) = self.written.take() {
-                    written.done();
+                if let Some(receipt) = self.receipt.take() {
+                    receipt.written();
                 }
                 Poll::Ready(None)
             }

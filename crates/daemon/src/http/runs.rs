@@ -1,14 +1,13 @@
 //! Runs: start, list, show, end, wait for, remove.
 
+use super::answer::Rejection;
+use super::answer::Who;
 use super::answer::{Asks, Body, Id};
-use super::door::Local;
 use super::foreground::{self, ForegroundRequest};
+use super::listen::Local;
 use super::receipt::receipted;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use crate::runs::LIVE;
-use crate::{asked, why};
+use crate::run_request;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -21,12 +20,17 @@ use tenure_core::api::{
     CancelManyRequest, CancelRequest, Problem, RunList, RunRequest, StoryLine, WaitRequest,
 };
 use tenure_core::ids::RunId;
+use tenure_core::problem::Code;
+use tenure_core::receipt::ToolReply;
 use tenure_core::run_json::{RunJson, RunView};
 use tenure_core::state;
+use tenure_core::tools::sessions::{Action, SessionsRequest};
 use tenure_core::wire::ProcessView;
-use tenure_mcp::{Answered, Outflow};
-use tenure_settings::RunDefaults;
+use tenure_mcp::Outflow;
 use tenure_store::{Cursor, Query};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::runs::LIVE;
+use tenure_supervisor::why;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
@@ -40,35 +44,28 @@ const LONGEST_PAGE: usize = 1000;
     (status = "4XX", body = Problem, content_type = "application/problem+json"), (status = "5XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn start(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     mut request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
     let local = request.extensions().get::<Local>().is_some();
     let foreground = ForegroundRequest::read(request.headers());
-    let Body(mut asked_for) = Body::<RunRequest>::from_request(request, &daemon).await?;
-    fill_in(&mut asked_for, daemon.settings.run);
+    let Body(asked_for) = Body::<RunRequest>::from_request(request, &daemon).await?;
     if let Some(how) = foreground {
         return match upgrade {
-            Some(upgrade) if local => foreground::start(daemon, &asked_for, who, (how, upgrade)),
-            _ => Err(Refusal::bad_request("a foreground run is for callers on the Unix socket")),
+            Some(upgrade) if local => {
+                foreground::start(daemon, &asked_for, Who(who), (how, upgrade)).map_err(Rejection)
+            }
+            _ => Err(Refusal::bad_request("a foreground run is for callers on the Unix socket").into()),
         };
     }
-    let asked = asked::read(&asked_for, &daemon.state_text(), &who)?;
-    let held = daemon.start(asked, who.to_string(), None).await?;
+    let request = run_request::read(&asked_for, &daemon.supervisor, &who)?;
+    let held = daemon.supervisor.start(request, who.to_string(), None).await?;
     let view = match held.status().let_go {
-        None => daemon.view_held(&held),
-        Some(_) => daemon.view(&daemon.row(&held.ticket.run_id).await?),
+        None => daemon.supervisor.view_held(&held),
+        Some(_) => daemon.supervisor.view(&daemon.supervisor.row(&held.ticket.run_id).await?),
     };
     Ok((StatusCode::CREATED, Json(view.json())).into_response())
-}
-
-/// Limits that were not given are those of the settings.
-fn fill_in(request: &mut RunRequest, settings: RunDefaults) {
-    let millis = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-    request.timeout_ms = request.timeout_ms.or(settings.timeout.map(millis));
-    request.grace_ms.get_or_insert(millis(settings.grace));
-    request.orphan_grace_ms.get_or_insert(millis(settings.orphan_grace));
 }
 
 /// What `GET /v1/runs` can be narrowed by.
@@ -97,9 +94,9 @@ pub(super) struct ListAsks {
     (status = 200, body = RunList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Asks(asks): Asks<ListAsks>,
-) -> Result<Json<RunList>, Refusal> {
+) -> Result<Json<RunList>, Rejection> {
     let states = match &asks.state {
         Some(text) => text.split(',').map(state_named).collect::<Result<Vec<_>, _>>()?,
         None if asks.all => Vec::new(),
@@ -114,10 +111,10 @@ pub(super) async fn list(
         after: asks.after.as_deref().map(cursor).transpose()?,
         limit: asks.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
     };
-    let (rows, next) = daemon.list(query, &who).await?;
+    let (rows, next) = daemon.supervisor.list(query, &who).await?;
     // One that ended and could not be recorded is in the registry as it was.
     let is_asked_for = |view: &RunView| asked_states.is_empty() || asked_states.contains(&view.state);
-    let views = rows.iter().map(|row| daemon.view(row)).filter(is_asked_for);
+    let views = rows.iter().map(|row| daemon.supervisor.view(row)).filter(is_asked_for);
     let runs = views.map(|view| view.json()).collect();
     let next = next.map(|Cursor { created_at_ms, run_id }| format!("{created_at_ms}-{run_id}"));
     Ok(Json(RunList { runs, next }))
@@ -142,12 +139,12 @@ fn cursor(text: &str) -> Result<Cursor, Refusal> {
     (status = 200, body = RunJson), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn show(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<RunJson>, Refusal> {
-    let row = daemon.find(&id, &who).await?;
-    let row = daemon.settled(row).await?;
-    Ok(Json(daemon.view_closely(&row).await.json()))
+) -> Result<Json<RunJson>, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
+    let row = daemon.supervisor.settled(row).await?;
+    Ok(Json(daemon.supervisor.view_closely(&row).await.json()))
 }
 
 /// Remove a run; a live one is cancelled and hidden at once.
@@ -155,11 +152,11 @@ pub(super) async fn show(
     (status = 204), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn remove(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<StatusCode, Refusal> {
-    let row = daemon.find_to_end(&id, &who).await?;
-    daemon.remove(&row, &who).await?;
+) -> Result<StatusCode, Rejection> {
+    let row = daemon.supervisor.find_to_end(&id, &who).await?;
+    daemon.supervisor.remove(&row, &who).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -168,12 +165,12 @@ pub(super) async fn remove(
     responses((status = 202), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
     Body(request): Body<CancelRequest>,
-) -> Result<StatusCode, Refusal> {
-    let row = daemon.find_to_end(&id, &who).await?;
-    daemon.cancel_run(&row, request.now, &who).await?;
+) -> Result<StatusCode, Rejection> {
+    let row = daemon.supervisor.find_to_end(&id, &who).await?;
+    daemon.supervisor.cancel_run(&row, request.now, &who).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -182,10 +179,10 @@ pub(super) async fn cancel(
     (status = 202, body = Vec<String>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel_many(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Body(request): Body<CancelManyRequest>,
-) -> Result<(StatusCode, Json<Vec<RunId>>), Refusal> {
-    let cancelled = daemon.cancel_many(&request.which, request.now, &who).await?;
+) -> Result<(StatusCode, Json<Vec<RunId>>), Rejection> {
+    let cancelled = daemon.supervisor.cancel_many(&request.which, request.now, &who).await?;
     Ok((StatusCode::ACCEPTED, Json(cancelled)))
 }
 
@@ -194,17 +191,17 @@ pub(super) async fn cancel_many(
     responses((status = 200, body = RunJson), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn wait(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Extension(outflow): Extension<Outflow>,
     Id(id): Id,
     Body(request): Body<WaitRequest>,
-) -> Result<Response, Refusal> {
-    let row = daemon.find(&id, &who).await?;
+) -> Result<Response, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
     let deadline = request.timeout_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
-    let sight = daemon.about_to_see(&row, &who).await;
-    let view = daemon.view_at_end(row, deadline).await?;
-    let written = sight.of(view.ending.is_some());
-    receipted(Answered { reply: view.json(), written }, outflow)
+    let sight = daemon.supervisor.about_to_see(&row, &who).await;
+    let view = daemon.supervisor.view_at_end(row, deadline).await?;
+    let receipt = sight.of(view.ending.is_some());
+    receipted(ToolReply { reply: view.json(), receipt }, outflow).map_err(Rejection)
 }
 
 /// The live processes of a run.
@@ -212,11 +209,11 @@ pub(super) async fn wait(
     (status = 200, body = Vec<Object>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn tree(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<Vec<ProcessView>>, Refusal> {
-    let row = daemon.find(&id, &who).await?;
-    Ok(Json(daemon.tree(&row).await?))
+) -> Result<Json<Vec<ProcessView>>, Rejection> {
+    let row = daemon.supervisor.find(&id, &who).await?;
+    Ok(Json(daemon.supervisor.tree(&row).await?))
 }
 
 /// A run's whole story, in order; of a session's key, that session's.
@@ -224,15 +221,17 @@ pub(super) async fn tree(
     (status = 200, body = Vec<StoryLine>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn why(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Id(id): Id,
-) -> Result<Json<Vec<StoryLine>>, Refusal> {
-    match daemon.find(&id, &who).await {
-        Ok(row) => Ok(Json(why::story(&daemon, &row).await?)),
-        Err(refusal) if refusal.code == "no-such-run" => {
+) -> Result<Json<Vec<StoryLine>>, Rejection> {
+    match daemon.supervisor.find(&id, &who).await {
+        Ok(row) => Ok(Json(why::story(&daemon.supervisor, &row).await?)),
+        Err(refusal) if refusal.code == Code::NoSuchRun => {
             // A session has a story, too.
-            why::story_of_session(&daemon, &id, &who).await?.map(Json).ok_or(refusal)
+            let request = SessionsRequest { session_key: Some(id), ..SessionsRequest::new(Action::History) };
+            let Ok(key) = daemon.agents.follows(&request, &who).await else { return Err(refusal.into()) };
+            Ok(Json(why::session_story(&daemon.supervisor, key).await?))
         }
-        Err(refusal) => Err(refusal),
+        Err(refusal) => Err(refusal.into()),
     }
 }

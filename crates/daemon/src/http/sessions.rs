@@ -1,22 +1,23 @@
 //! Sessions over HTTP: the tool at one address, and an address for each session. Both are the same calls.
 
+use super::answer::Rejection;
 use super::answer::{Asks, Body, Caller, FromCli, Key};
-use super::asking::{Nothing, Replies, WhoAsks, asks};
+use super::default_action::OrUnsaid;
+use super::query_params::{Nothing, Replies, WhoAsks, asks};
 use super::receipt::receipted;
-use super::unsaid::OrUnsaid;
-use crate::asked::CallerProcess;
-use crate::refusal::Refusal;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use tenure_core::api::Problem;
 use tenure_core::session::{Backend, Kind, SessionState};
 use tenure_core::tools::sessions::{Action, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::start_request::CallerProcess;
 use utoipa::ToSchema;
 
 impl Caller {
     async fn sessions(self, request: SessionsRequest) -> Result<Response, Refusal> {
-        receipted(self.daemon.sessions(request, (None, &self.who)).await?, self.outflow)
+        receipted(self.daemon.agents.sessions(request, (None, &self.who)).await?, self.outflow)
     }
 }
 
@@ -28,11 +29,11 @@ pub(super) async fn act(
     Caller { daemon, who, outflow }: Caller,
     cli: FromCli,
     Body(OrUnsaid(mut request)): Body<OrUnsaid<SessionsRequest>>,
-) -> Result<(StatusCode, Response), Refusal> {
+) -> Result<(StatusCode, Response), Rejection> {
     let process = request.process.take();
     let process = process.map(|process| CallerProcess::of(&process, cli.is_cli, &who)).transpose()?;
     let status = if request.action == Action::Spawn { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, receipted(daemon.sessions(request, (process, &who)).await?, outflow)?))
+    Ok((status, receipted(daemon.agents.sessions(request, (process, &who)).await?, outflow)?))
 }
 
 asks! {
@@ -59,7 +60,7 @@ asks! {
 
 /// List sessions, the newest first.
 #[utoipa::path(get, path = "/v1/sessions", operation_id = "sessions_list", params(ListAsks), responses(Replies<SessionsReply>))]
-pub(super) async fn list(caller: Caller, Asks(asks): Asks<ListAsks>) -> Result<Response, Refusal> {
+pub(super) async fn list(caller: Caller, Asks(asks): Asks<ListAsks>) -> Result<Response, Rejection> {
     let states = asks.state.iter().flat_map(|text| text.split(',')).map(str::parse::<SessionState>);
     let request = SessionsRequest {
         agent: asks.agent,
@@ -75,7 +76,7 @@ pub(super) async fn list(caller: Caller, Asks(asks): Asks<ListAsks>) -> Result<R
         sandboxed: asks.sandboxed,
         ..SessionsRequest::new(Action::List)
     };
-    caller.sessions(request).await
+    caller.sessions(request).await.map_err(Rejection)
 }
 
 impl WhoAsks {
@@ -94,8 +95,12 @@ impl WhoAsks {
 /// Show how a session is.
 #[utoipa::path(get, path = "/v1/sessions/{key}", operation_id = "sessions_status",
     params(("key" = String, Path), WhoAsks), responses(Replies<SessionsReply>))]
-pub(super) async fn status(caller: Caller, key: Key, Asks(asks): Asks<WhoAsks>) -> Result<Response, Refusal> {
-    caller.sessions(asks.of_session(Action::Status, key)).await
+pub(super) async fn status(
+    caller: Caller,
+    key: Key,
+    Asks(asks): Asks<WhoAsks>,
+) -> Result<Response, Rejection> {
+    caller.sessions(asks.of_session(Action::Status, key)).await.map_err(Rejection)
 }
 
 asks! {
@@ -135,8 +140,8 @@ pub(super) async fn history(
     caller: Caller,
     key: Key,
     Asks(asks): Asks<HistoryAsks>,
-) -> Result<Response, Refusal> {
-    caller.sessions(asks.of(Action::History, key)).await
+) -> Result<Response, Rejection> {
+    caller.sessions(asks.of(Action::History, key)).await.map_err(Rejection)
 }
 
 /// What happened in a session of an ACP agent: messages, thoughts, tool calls, plans, permissions.
@@ -146,8 +151,8 @@ pub(super) async fn entries(
     caller: Caller,
     key: Key,
     Asks(asks): Asks<HistoryAsks>,
-) -> Result<Response, Refusal> {
-    caller.sessions(asks.of(Action::Entries, key)).await
+) -> Result<Response, Rejection> {
+    caller.sessions(asks.of(Action::Entries, key)).await.map_err(Rejection)
 }
 
 /// In which mode.
@@ -166,9 +171,9 @@ pub(super) async fn set_mode(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(ModeBody { mode }): Body<ModeBody>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let request = SessionsRequest { agent_mode: Some(mode), ..asks.of_session(Action::SetMode, key) };
-    caller.sessions(request).await
+    caller.sessions(request).await.map_err(Rejection)
 }
 
 /// Which option, and what it is set to.
@@ -189,10 +194,10 @@ pub(super) async fn set_option(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(OptionBody { option, value }): Body<OptionBody>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let (option, value) = (Some(option), Some(value));
     let request = SessionsRequest { option, value, ..asks.of_session(Action::SetOption, key) };
-    caller.sessions(request).await
+    caller.sessions(request).await.map_err(Rejection)
 }
 
 /// What is said.
@@ -213,9 +218,9 @@ pub(super) async fn send(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(SendBody { text, when_busy }): Body<SendBody>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let request = SessionsRequest { text: Some(text), when_busy, ..asks.of_session(Action::Send, key) };
-    caller.sessions(request).await
+    caller.sessions(request).await.map_err(Rejection)
 }
 
 /// Which turn is waited for.
@@ -238,9 +243,9 @@ pub(super) async fn wait(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(WaitBody { turn_id, timeout_ms, foreground }): Body<WaitBody>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let request = SessionsRequest { turn_id, timeout_ms, foreground, ..asks.of_session(Action::Wait, key) };
-    caller.sessions(request).await
+    caller.sessions(request).await.map_err(Rejection)
 }
 
 /// End the turn that is under way; what waits goes on.
@@ -251,8 +256,8 @@ pub(super) async fn cancel(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Refusal> {
-    caller.sessions(asks.of_session(Action::Cancel, key)).await
+) -> Result<Response, Rejection> {
+    caller.sessions(asks.of_session(Action::Cancel, key)).await.map_err(Rejection)
 }
 
 /// How a session is closed.
@@ -273,7 +278,7 @@ pub(super) async fn close(
     key: Key,
     Asks(asks): Asks<WhoAsks>,
     Body(CloseBody { reason, discard }): Body<CloseBody>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let request = SessionsRequest { reason, discard, ..asks.of_session(Action::Close, key) };
-    caller.sessions(request).await
+    caller.sessions(request).await.map_err(Rejection)
 }

@@ -1,17 +1,18 @@
 //! Tasks over HTTP: the tool at one address, and an address for each task. Both are the same calls.
 
+use super::answer::Rejection;
 use super::answer::{Asks, Body, Caller, Lookup};
-use super::asking::{Nothing, Replies, WhoAsks, asks};
-use super::unsaid::OrUnsaid;
-use crate::refusal::Refusal;
+use super::default_action::OrUnsaid;
+use super::query_params::{Nothing, Replies, WhoAsks, asks};
 use axum::Json;
 use serde::Deserialize;
 use tenure_core::api::Problem;
 use tenure_core::task::{Kind, NotifyPolicy, Status};
 use tenure_core::tools::tasks::{Action, TasksReply, TasksRequest};
+use tenure_supervisor::Refusal;
 use utoipa::ToSchema;
 
-type Answer = Result<Json<TasksReply>, Refusal>;
+type Answer = Result<Json<TasksReply>, Rejection>;
 
 impl Caller {
     async fn tasks(self, request: TasksRequest) -> Answer {

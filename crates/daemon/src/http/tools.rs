@@ -1,11 +1,10 @@
 //! The agent's tools over HTTP. A caller of `exec` that hangs up has stopped waiting.
 
+use super::answer::Rejection;
+use super::answer::Who;
 use super::answer::{Body, FromCli};
 use super::receipt::receipted;
-use crate::asked::CallerProcess;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
@@ -13,20 +12,21 @@ use std::sync::Arc;
 use tenure_core::api::Problem;
 use tenure_core::tools::{ExecReply, ExecRequest, ProcessReply, ProcessRequest};
 use tenure_mcp::Outflow;
+use tenure_supervisor::start_request::CallerProcess;
 
 /// Run a command line. Answers when it has ended, or goes on in the background.
 #[utoipa::path(post, path = "/v1/exec", request_body = ExecRequest, responses(
     (status = 200, body = ExecReply), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn exec(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     cli: FromCli,
     Extension(outflow): Extension<Outflow>,
     Body(mut request): Body<ExecRequest>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, Rejection> {
     let process = request.process.take();
     let caller = process.map(|process| CallerProcess::of(&process, cli.is_cli, &who)).transpose()?;
-    receipted(daemon.exec_as(cli.run, request, (caller, &who), |_| {}).await?, outflow)
+    receipted(daemon.exec_as(cli.run, request, (caller, &who), |_| {}).await?, outflow).map_err(Rejection)
 }
 
 /// Do something with commands that were started.
@@ -34,9 +34,9 @@ pub(super) async fn exec(
     (status = 200, body = ProcessReply), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn process(
     State(daemon): State<Arc<Daemon>>,
-    who: Requester,
+    Who(who): Who,
     Extension(outflow): Extension<Outflow>,
     Body(request): Body<ProcessRequest>,
-) -> Result<Response, Refusal> {
-    receipted(daemon.process(request, &who).await?, outflow)
+) -> Result<Response, Rejection> {
+    receipted(daemon.process(request, &who).await?, outflow).map_err(Rejection)
 }

@@ -1,23 +1,26 @@
 //! What happens in a session, as it happens: server-sent events. An entry that changes is told again under its number, so
 //! whoever was cut off begins with the last one that they have.
 
+use super::answer::Rejection;
 use super::answer::{Asks, Caller, Key};
-use super::asking::asks;
-use crate::acp::{Followed, Update};
-use crate::daemon::{Daemon, Phase, until};
-use crate::refusal::Refusal;
-use crate::tools::Sight;
+use super::query_params::asks;
+use crate::daemon::Daemon;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_agents::acp::{Followed, Update};
 use tenure_core::api::Problem;
 use tenure_core::ids::TurnId;
 use tenure_core::session::{SessionKey, TurnState};
 use tenure_core::tools::sessions::{Action, EntryJson, SessionsRequest, TurnJson};
 use tenure_store::Side;
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::notice_suppression::Sight;
+use tenure_supervisor::sync::until;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -49,7 +52,7 @@ pub(super) async fn updates(
     caller: Caller,
     Key(key): Key,
     Asks(asks): Asks<UpdateAsks>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Rejection> {
     let request = SessionsRequest {
         session_key: Some(key),
         requester: asks.requester,
@@ -58,20 +61,20 @@ pub(super) async fn updates(
         foreground: asks.foreground,
         ..SessionsRequest::new(Action::Entries)
     };
-    let key = caller.daemon.follows(&request, &caller.who).await?;
+    let key = caller.daemon.agents.follows(&request, &caller.who).await?;
     let only: Option<TurnId> = asks.turn.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
     let sight = match &only {
         Some(turn) if asks.foreground.unwrap_or(false) => {
-            Some(caller.daemon.about_to_see_turn(true, turn).await)
+            Some(caller.daemon.supervisor.about_to_see_turn(true, turn).await)
         }
         Some(_) | None => None,
     };
     // Before the look: what happens in between is told twice, not never.
-    let place = caller.daemon.follow()?;
-    let followed = caller.daemon.follow_session(&key);
+    let place = caller.daemon.supervisor.events.follow()?;
+    let followed = caller.daemon.agents.follow_session(&key);
     let at = match asks.since {
         Some(at) => at,
-        None => caller.daemon.newest_entry(&key).await?,
+        None => caller.daemon.agents.newest_entry(&key).await?,
     };
     let watching = Watching {
         daemon: caller.daemon,
@@ -131,7 +134,7 @@ impl Watching {
                 }
                 return None;
             }
-            let mut phase = self.daemon.phase.subscribe();
+            let mut phase = self.daemon.supervisor.lifecycle.phase.subscribe();
             let update = tokio::select! {
                 update = self.followed.recv() => update,
                 // Whoever looks on comes back to the next daemon.
@@ -149,10 +152,15 @@ impl Watching {
     /// Tells the entries with these numbers: those that are known already, and all that are new.
     async fn tell(&mut self, numbers: &[u64]) -> Result<(), Refusal> {
         for &number in numbers.iter().filter(|&&number| number <= self.at) {
-            let page =
-                self.daemon.registry.entries(self.key.clone(), Side::After(number - 1), 1, BYTES).await?;
-            self.ready
-                .extend(page.entries.into_iter().map(|entry| entry_event(&crate::sessions::entry(entry))));
+            let page = self
+                .daemon
+                .supervisor
+                .registry
+                .entries(self.key.clone(), Side::After(number - 1), 1, BYTES)
+                .await?;
+            self.ready.extend(
+                page.entries.into_iter().map(|entry| entry_event(&tenure_agents::sessions::entry(entry))),
+            );
         }
         self.catch_up().await
     }
@@ -165,11 +173,15 @@ impl Watching {
     /// Tells what is new.
     async fn catch_up(&mut self) -> Result<(), Refusal> {
         loop {
-            let page =
-                self.daemon.registry.entries(self.key.clone(), Side::After(self.at), BATCH, BYTES).await?;
+            let page = self
+                .daemon
+                .supervisor
+                .registry
+                .entries(self.key.clone(), Side::After(self.at), BATCH, BYTES)
+                .await?;
             for entry in page.entries {
                 self.at = entry.number;
-                self.ready.push_back(entry_event(&crate::sessions::entry(entry)));
+                self.ready.push_back(entry_event(&tenure_agents::sessions::entry(entry)));
             }
             if page.next.is_none() {
                 return Ok(());
@@ -180,9 +192,19 @@ impl Watching {
     /// Tells how the turn is, if that is new.
     async fn look_at_turn(&mut self) -> Result<(), Refusal> {
         let turn = if let Some(only) = &self.only {
-            self.daemon.registry.turn(only.clone()).await?.filter(|turn| turn.asked.session == self.key)
+            self.daemon
+                .supervisor
+                .registry
+                .turn(only.clone())
+                .await?
+                .filter(|turn| turn.asked.session == self.key)
         } else {
-            let page = self.daemon.registry.turns(self.key.clone(), Side::Before(u64::MAX), 1, BYTES).await?;
+            let page = self
+                .daemon
+                .supervisor
+                .registry
+                .turns(self.key.clone(), Side::Before(u64::MAX), 1, BYTES)
+                .await?;
             let newest = page.turns.into_iter().next();
             // One that was over before is of no interest.
             newest.filter(|turn| self.told.is_some() || turn.state == TurnState::Running)
@@ -192,7 +214,7 @@ impl Watching {
         if self.told.as_ref() != Some(&now) {
             self.ends = self.only.is_some() && turn.state != TurnState::Running;
             self.told = Some(now);
-            self.ready.push_back(turn_event(&crate::sessions::shown(turn, BYTES)));
+            self.ready.push_back(turn_event(&tenure_agents::sessions::shown(turn, BYTES)));
         }
         Ok(())
     }

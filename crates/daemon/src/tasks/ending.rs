@@ -2,15 +2,15 @@
 
 use super::shown;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use crate::sessions::Asker;
 use std::sync::Arc;
+use tenure_agents::sessions::Asker;
 use tenure_core::ids::check_prefix;
 use tenure_core::task::{Status, TaskRow};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_os::{clock, pause};
 use tenure_store::{CancelAsked, TaskQuery};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
 
 /// Refuses a short prefix of a task's or its run's id. A session's key is never a prefix.
 fn check_lookup(request: &TasksRequest, task: &TaskRow) -> Result<(), Refusal> {
@@ -29,7 +29,7 @@ impl Daemon {
     ) -> Result<TasksReply, Refusal> {
         let task = self.own_task(request, asker).await?;
         check_lookup(request, &task)?;
-        let task = match self.registry.ask_cancel(task.id.clone(), clock::unix_ms()).await? {
+        let task = match self.supervisor.registry.ask_cancel(task.id.clone(), clock::unix_ms()).await? {
             CancelAsked::Noted(task) => *task,
             CancelAsked::NoTask => return Err(super::no_such_task(task.id.as_str())),
             CancelAsked::Over(task) => {
@@ -40,7 +40,7 @@ impl Daemon {
             }
         };
         pause::point("daemon-cancel-asked");
-        self.something_happened();
+        self.supervisor.events.notify_followers();
         self.end_tracked(&task, who).await?;
         self.task_called(&task.id).await.map(shown)
     }
@@ -51,12 +51,13 @@ impl Daemon {
         let statuses = vec![Status::Queued, Status::Running];
         let mut query = TaskQuery { statuses, limit: super::BATCH, ..TaskQuery::default() };
         loop {
-            let page = match self.registry.tasks(query.clone()).await {
+            let page = match self.supervisor.registry.tasks(query.clone()).await {
                 Ok(page) => page,
                 Err(error) => return tracing::error!(%error, "the tasks to be cancelled cannot be read"),
             };
-            let is_ours =
-                |task: &&TaskRow| task.cancel_asked_at_ms.is_some() && task.instance == self.instance;
+            let is_ours = |task: &&TaskRow| {
+                task.cancel_asked_at_ms.is_some() && task.instance == self.supervisor.instance
+            };
             for task in page.tasks.iter().filter(is_ours) {
                 if let Err(refusal) = self.end_tracked(task, &who).await {
                     tracing::warn!(task = %task.id, why = refusal.detail, "a task is not cancelled");
@@ -72,18 +73,21 @@ impl Daemon {
     async fn end_tracked(self: &Arc<Self>, task: &TaskRow, who: &Requester) -> Result<(), Refusal> {
         if let (Some(turn), Some(session)) = (&task.turn, &task.child) {
             // A message that waits never becomes a turn; one that was taken meanwhile is one.
-            let withdrawn =
-                self.registry.withdraw_message(session.clone(), turn.clone(), clock::unix_ms()).await?;
+            let withdrawn = self
+                .supervisor
+                .registry
+                .withdraw_message(session.clone(), turn.clone(), clock::unix_ms())
+                .await?;
             if withdrawn {
-                self.turns.something_changed();
+                self.agents.turns.something_changed();
             } else {
-                self.turns.cancel(turn);
+                self.agents.turns.cancel(turn);
             }
             return Ok(());
         }
         match &task.run {
-            Some(run) => match self.registry.run(run.clone()).await? {
-                Some(row) => self.cancel_run(&row, false, who).await,
+            Some(run) => match self.supervisor.registry.run(run.clone()).await? {
+                Some(row) => self.supervisor.cancel_run(&row, false, who).await,
                 None => Ok(()),
             },
             None => Ok(()),

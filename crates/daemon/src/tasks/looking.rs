@@ -2,13 +2,13 @@
 
 use super::no_such_task;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::sessions::{Asker, key};
+use tenure_agents::sessions::{Asker, key};
 use tenure_core::ids::TaskId;
 use tenure_core::session::{Action, SessionKey};
 use tenure_core::task::TaskRow;
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_store::{Found, TaskCursor, TaskQuery, Tracked};
+use tenure_supervisor::Refusal;
 
 /// How many tasks are shown at once, if nothing is said, and at most.
 const PAGE: (u64, u64) = (50, 500);
@@ -39,7 +39,7 @@ impl Daemon {
             after: request.after.as_deref().map(cursor).transpose()?,
             limit: usize::try_from(limit.min(PAGE.1)).unwrap_or(1),
         };
-        let page = self.registry.tasks(query).await?;
+        let page = self.supervisor.registry.tasks(query).await?;
         let next = page.next.map(|at| format!("{}:{}", at.created_at_ms, at.task_id));
         Ok(TasksReply { tasks: Some(page.tasks), next, ..TasksReply::default() })
     }
@@ -47,7 +47,7 @@ impl Daemon {
     /// A session whose tasks whoever asks may see.
     async fn owner_seen(&self, owner: &SessionKey, asker: &Asker) -> Result<SessionKey, Refusal> {
         if asker.key().is_some_and(|own| own != owner) {
-            asker.see(&self.session_called(owner).await?.row, Action::Status)?;
+            asker.see(&self.agents.session_called(owner).await?.row, Action::Status)?;
         }
         Ok(owner.clone())
     }
@@ -60,7 +60,7 @@ impl Daemon {
         if text.len() > LOOKUP_BYTES {
             return Err(no_such_task(text));
         }
-        let task = match self.registry.find_task(text.to_owned()).await? {
+        let task = match self.supervisor.registry.find_task(text.to_owned()).await? {
             Found::One(task) => *task,
             Found::None => return Err(no_such_task(text)),
             Found::Several(ids) => {
@@ -81,7 +81,7 @@ impl Daemon {
         asker: &Asker,
     ) -> Result<TasksReply, Refusal> {
         let task = self.task_meant(request, asker).await?;
-        let notices = self.registry.task_notices(task.id.clone()).await?;
+        let notices = self.supervisor.registry.task_notices(task.id.clone()).await?;
         Ok(TasksReply { task: Some(task), notices: Some(notices), ..TasksReply::default() })
     }
 
@@ -93,7 +93,7 @@ impl Daemon {
             return Ok(());
         }
         for key in sessions.into_iter().flatten() {
-            if let Some(session) = self.registry.session(key.clone()).await?
+            if let Some(session) = self.supervisor.registry.session(key.clone()).await?
                 && asker.see(&session.row, Action::Status).is_ok()
             {
                 return Ok(());
@@ -113,7 +113,7 @@ impl Daemon {
             return Ok(task);
         }
         match task.child.as_ref().or(task.owner.as_ref()) {
-            Some(key) => asker.own(&self.session_called(key).await?.row).map(|()| task),
+            Some(key) => asker.own(&self.agents.session_called(key).await?.row).map(|()| task),
             None => Err(Refusal::forbidden(format!("task {} is none of session {own}'s", task.id))),
         }
     }
@@ -135,7 +135,7 @@ impl Daemon {
 
     /// The task, as it is now.
     pub(super) async fn task_called(&self, id: &TaskId) -> Result<TaskRow, Refusal> {
-        let task = self.registry.task(Tracked::Task(id.clone())).await?;
+        let task = self.supervisor.registry.task(Tracked::Task(id.clone())).await?;
         task.ok_or_else(|| no_such_task(id.as_str()))
     }
 }

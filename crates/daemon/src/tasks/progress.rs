@@ -1,19 +1,20 @@
 //! How tasks go, in few words: the last line that a command printed, or what an agent said last.
 
-use crate::daemon::{Daemon, Phase, until};
-use crate::held::Held;
-use crate::tools::last_output;
+use crate::daemon::Daemon;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::TaskId;
-use tenure_core::record::Ticket;
 use tenure_core::session::{Backend, SessionKey};
 use tenure_core::task::{Kind, Progress, Status, TaskRow, text};
 use tenure_core::{defaults, task};
 use tenure_os::clock;
 use tenure_store::{TaskQuery, Tracked};
+use tenure_supervisor::Phase;
+use tenure_supervisor::RunHandle;
+use tenure_supervisor::run_output::last_output;
+use tenure_supervisor::sync::until;
 use tokio::time::sleep;
 
 /// How often it is looked.
@@ -26,14 +27,14 @@ const CHARS: usize = 1_000;
 impl Daemon {
     /// Notes how tasks go, until the daemon leaves.
     pub(crate) async fn watch_tasks(self: Arc<Self>) {
-        let mut phase = self.phase.subscribe();
+        let mut phase = self.supervisor.lifecycle.phase.subscribe();
         let mut printed: HashMap<TaskId, u64> = HashMap::new();
         loop {
             tokio::select! {
                 () = sleep(EVERY) => {}
                 () = until(&mut phase, |phase| *phase != Phase::Serving) => return,
             }
-            if self.live_runs() == 0 {
+            if self.supervisor.runs.count() == 0 {
                 printed.clear();
             } else {
                 printed = self.look_at_tasks(printed).await;
@@ -46,7 +47,7 @@ impl Daemon {
         let mut query = TaskQuery { statuses: vec![Status::Running], limit: BATCH, ..TaskQuery::default() };
         let mut printed = HashMap::new();
         loop {
-            let page = match self.registry.tasks(query.clone()).await {
+            let page = match self.supervisor.registry.tasks(query.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "how tasks go cannot be looked at");
@@ -54,7 +55,7 @@ impl Daemon {
                 }
             };
             for row in page.tasks {
-                if let Some(held) = row.run.as_ref().and_then(|run| self.held(run)) {
+                if let Some(held) = row.run.as_ref().and_then(|run| self.supervisor.runs.get(run)) {
                     let bytes = self.look_at_task(&row, &held, before.get(&row.id).copied()).await;
                     printed.insert(row.id, bytes);
                 }
@@ -66,7 +67,7 @@ impl Daemon {
         }
     }
 
-    async fn look_at_task(&self, row: &TaskRow, held: &Held, before: Option<u64>) -> u64 {
+    async fn look_at_task(&self, row: &TaskRow, held: &RunHandle, before: Option<u64>) -> u64 {
         let dir = held.directory.join("output");
         let bytes = tenure_output::totals(&dir).map_or(0, |totals| totals.bytes);
         if bytes == before.unwrap_or(0) {
@@ -76,7 +77,7 @@ impl Daemon {
             Kind::Run => last_output(dir, CHARS).await.into(),
             Kind::Cli | Kind::Subagent | Kind::Acp => match (&row.child, &row.turn) {
                 (Some(session), Some(turn)) if held.ticket.backend_id == Backend::Acp.word() => {
-                    self.acp_progress(session, turn).await
+                    self.agents.acp_progress(session, turn).await
                 }
                 _ => self.said_last(row, &dir).await,
             },
@@ -84,7 +85,7 @@ impl Daemon {
         let summary = text::last_line(&progress.said, defaults::TASK_SUMMARY);
         let noted = row.progress_summary.as_deref().map(|noted| (noted, row.last_event_at_ms));
         if !summary.is_empty() && task::progress(noted, &summary, clock::unix_ms()) == task::Emit::Now {
-            self.note(Tracked::Task(row.id.clone()), progress).await;
+            tenure_supervisor::task::note(&self.supervisor, Tracked::Task(row.id.clone()), progress).await;
         }
         bytes
     }
@@ -92,27 +93,8 @@ impl Daemon {
     /// What an agent said last; of a command, what it printed.
     async fn said_last(&self, row: &TaskRow, dir: &Path) -> Progress {
         match row.child.as_ref().and_then(SessionKey::agent) {
-            Some(agent) => self.agent_said(&agent, dir).await,
+            Some(agent) => self.agents.agent_said(&agent, dir).await,
             None => last_output(dir.to_owned(), CHARS).await.into(),
-        }
-    }
-
-    /// What a run printed last is told with its end, whoever records that.
-    pub(crate) async fn note_last_words(&self, ticket: &Ticket, directory: &Path) {
-        if ticket.backend_id == Backend::Acp.word() {
-            // What an adapter prints is not for people.
-            return;
-        }
-        let last = last_output(directory.join("output"), CHARS).await;
-        if last.trim().is_empty() {
-            return;
-        }
-        self.note(Tracked::Run(ticket.run_id.clone()), last.into()).await;
-    }
-
-    async fn note(&self, which: Tracked, progress: Progress) {
-        if let Err(error) = self.registry.note_progress(which, progress, clock::unix_ms()).await {
-            tracing::warn!(%error, "how a task goes is not noted");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Who sees a task and who decides on it, without processes.
 
 use super::*;
-use crate::asked::Asked;
 use crate::fixture::{FakeKeeper, TestDaemon, client, command_of, exited, operator, soon};
 use serde_json::{Value, json};
+use tenure_core::ids::TaskId;
+use tenure_core::problem::Code;
 use tenure_core::session::SessionKey;
 use tenure_core::task::{DeliveryStatus, Status};
 use tenure_core::tools::ProcessRequest;
+use tenure_supervisor::start_request::StartRequest;
 
 const MINE: &str = "agent:a:main";
 const THEIRS: &str = "agent:b:main";
@@ -23,13 +25,13 @@ impl TestDaemon {
 
     /// A live run of a session, which is its task.
     async fn task_run(&self, session: &str) -> FakeKeeper {
-        let asked = Asked { policy: Some(NotifyPolicy::DoneOnly), ..command_of(session, "work") };
+        let asked = StartRequest { policy: Some(NotifyPolicy::DoneOnly), ..command_of(session, "work") };
         self.running(asked).await
     }
 
     async fn task_of(&self, keeper: &FakeKeeper) -> TaskRow {
         let tracked = Tracked::Run(keeper.ticket.run_id.clone());
-        self.registry.task(tracked).await.expect("a registry").expect("a task")
+        self.supervisor.registry.task(tracked).await.expect("a registry").expect("a task")
     }
 }
 
@@ -48,12 +50,12 @@ async fn a_session_neither_sees_nor_ends_the_tasks_of_another() {
         for action in DECISIONS.into_iter().chain(["show"]) {
             let asked = json!({"action": action, "lookup": lookup});
             let refusal = daemon.tasks_as(&client(THEIRS), asked).await.expect_err("another's");
-            assert_eq!(refusal.code, "forbidden", "{action} {lookup}");
+            assert_eq!(refusal.code, Code::Forbidden, "{action} {lookup}");
             assert!(!refusal.detail.contains("work"), "{}", refusal.detail);
         }
     }
     let asked = json!({"action": "list", "owner": MINE});
-    assert_eq!(daemon.tasks_as(&client(THEIRS), asked).await.expect_err("another's").code, "forbidden");
+    assert_eq!(daemon.tasks_as(&client(THEIRS), asked).await.expect_err("another's").code, Code::Forbidden);
     assert_eq!(daemon.task_of(&mine).await, task, "nothing was done to it");
     assert!(mine.asked_so_far().is_empty());
     let cancel = json!({"action": "cancel", "lookup": task.id});
@@ -71,7 +73,7 @@ async fn to_see_a_task_is_not_to_decide_on_it() {
     assert_eq!(shown.task.expect("a task").id, task.id);
     for action in DECISIONS {
         let refusal = daemon.tasks_as(&operator(), beside(action)).await.expect_err("not its own");
-        assert_eq!(refusal.code, "forbidden", "{action}");
+        assert_eq!(refusal.code, Code::Forbidden, "{action}");
     }
     assert_eq!(daemon.task_of(&mine).await, task);
     assert!(mine.asked_so_far().is_empty());
@@ -92,15 +94,20 @@ async fn only_who_is_told_of_a_turn_decides_what_it_hears() {
         let daemon = &daemon;
         async move { daemon.tasks_as(&who, body).await }
     };
-    assert_eq!(ask("worker", "notify").await.expect_err("its owner is told").code, "forbidden");
+    assert_eq!(ask("worker", "notify").await.expect_err("its owner is told").code, Code::Forbidden);
     let task = ask("worker", "cancel").await.expect("its own work").task.expect("a task");
     keeper.is_cancelled().await;
     keeper.end(crate::fixture::cancelled());
-    let now = async || daemon.registry.task(Tracked::Task(task.id.clone())).await.expect("a registry");
+    let now =
+        async || daemon.supervisor.registry.task(Tracked::Task(task.id.clone())).await.expect("a registry");
     let is_over = async || now().await.is_some_and(|task| task.status == Status::Cancelled);
     crate::fixture::eventually("the end of the task", is_over).await;
     for action in ["acknowledge", "retry", "notify"] {
-        assert_eq!(ask("worker", action).await.expect_err("its owner is told").code, "forbidden", "{action}");
+        assert_eq!(
+            ask("worker", action).await.expect_err("its owner is told").code,
+            Code::Forbidden,
+            "{action}"
+        );
     }
     let ended = now().await.expect("a task");
     assert_eq!(
@@ -130,7 +137,7 @@ async fn audit_and_maintenance_are_the_operators() {
     let daemon = TestDaemon::new().await;
     for action in ["audit", "maintenance"] {
         let refusal = daemon.tasks_as(&client(MINE), json!({"action": action})).await.expect_err("a session");
-        assert_eq!(refusal.code, "forbidden", "{action}");
+        assert_eq!(refusal.code, Code::Forbidden, "{action}");
         daemon.tasks_as(&operator(), json!({"action": action})).await.expect("an operator");
     }
 }
@@ -145,7 +152,13 @@ async fn failed_task(daemon: &TestDaemon) -> (String, TaskId) {
 }
 
 async fn delivery(daemon: &TestDaemon, task: &TaskId) -> DeliveryStatus {
-    let task = daemon.registry.task(Tracked::Task(task.clone())).await.expect("a registry").expect("a task");
+    let task = daemon
+        .supervisor
+        .registry
+        .task(Tracked::Task(task.clone()))
+        .await
+        .expect("a registry")
+        .expect("a task");
     assert_eq!(task.status, Status::Failed);
     task.delivery
 }
@@ -156,7 +169,7 @@ async fn an_end_that_is_to_come_cannot_be_acknowledged() {
     let keeper = daemon.task_run(MINE).await;
     let asked = json!({"action": "acknowledge", "lookup": keeper.ticket.run_id});
     let refusal = daemon.tasks_as(&client(MINE), asked).await.expect_err("it runs");
-    assert_eq!(refusal.code, "wrong-state");
+    assert_eq!(refusal.code, Code::WrongState);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,7 +180,7 @@ async fn only_a_poll_by_the_owner_whose_reply_was_written_is_a_delivery() {
         serde_json::from_value(json!({"action": action, "runId": run})).expect("a request")
     };
     for (who, action) in [(operator(), "poll"), (client(MINE), "log")] {
-        soon(daemon.process(request(action), &who)).await.expect("an answer").written.done();
+        soon(daemon.process(request(action), &who)).await.expect("an answer").receipt.written();
     }
     for who in [operator(), client(MINE)] {
         daemon.tasks_as(&who, json!({"action": "show", "lookup": task})).await.expect("shown");
@@ -179,7 +192,7 @@ async fn only_a_poll_by_the_owner_whose_reply_was_written_is_a_delivery() {
     for _ in 0..100 {
         assert_eq!(delivery(&daemon, &task).await, DeliveryStatus::SessionQueued);
     }
-    soon(daemon.process(request("poll"), &client(MINE))).await.expect("an answer").written.done();
+    soon(daemon.process(request("poll"), &client(MINE))).await.expect("an answer").receipt.written();
     let is_seen = async || delivery(&daemon, &task).await == DeliveryStatus::Delivered;
     crate::fixture::eventually("that its owner has seen it", is_seen).await;
 }

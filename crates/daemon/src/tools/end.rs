@@ -1,19 +1,21 @@
 //! The end of a run by `process`: its whole tree is gone when the answer comes, or the answer says what is not.
 
 use super::process::Call;
-use crate::refusal::Refusal;
 use std::time::Duration;
+use tenure_core::problem::Code;
+use tenure_core::receipt::ToolReply;
 use tenure_core::tools::ProcessReply;
-use tenure_mcp::Answered;
 use tenure_store::RunRow;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::reconcile;
 use tokio::time::Instant;
 
 /// How long an end is waited for beyond the grace: a tree that ignores everything is killed after that.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) async fn kill(call: Call) -> Result<Answered<ProcessReply>, Refusal> {
+pub(super) async fn kill(call: Call) -> Result<ToolReply<ProcessReply>, Refusal> {
     let run = call.row.ticket.run_id.clone();
-    let sight = call.daemon.about_to_see(&call.row, &call.who).await;
+    let sight = call.daemon.supervisor.about_to_see(&call.row, &call.who).await;
     let was_over = call.row.ending.is_some();
     let row = end(&call).await?;
     let message = match &row.ending {
@@ -23,13 +25,13 @@ pub(super) async fn kill(call: Call) -> Result<Answered<ProcessReply>, Refusal> 
     };
     let listed = call.daemon.listed_alone(&row).await;
     let reply = ProcessReply { run: Some(listed), message, ..ProcessReply::default() };
-    Ok(Answered { reply, written: sight.of(row.ending.is_some()) })
+    Ok(ToolReply { reply, receipt: sight.of(row.ending.is_some()) })
 }
 
 /// Ends a run, and waits for that. One without a keeper is looked after at once.
 async fn end(call: &Call) -> Result<RunRow, Refusal> {
     let Call { daemon, row, who, .. } = call;
-    if let Err(refusal) = daemon.cancel_run(row, false, who).await {
+    if let Err(refusal) = daemon.supervisor.cancel_run(row, false, who).await {
         look_after(call, refusal).await?;
     }
     see_end(call).await
@@ -37,17 +39,17 @@ async fn end(call: &Call) -> Result<RunRow, Refusal> {
 
 /// Looks after a run whose keeper could not be asked. One of another instance is left to that.
 async fn look_after(call: &Call, refusal: Refusal) -> Result<(), Refusal> {
-    if call.row.hold.instance != call.daemon.instance {
+    if call.row.hold.instance != call.daemon.supervisor.instance {
         return Err(refusal);
     }
-    call.daemon.reconcile_run(&call.row.ticket.run_id).await;
+    reconcile::reconcile_run(&call.daemon.supervisor, &call.row.ticket.run_id).await;
     Ok(())
 }
 
 /// Waits for the end of a run that was asked to.
 async fn see_end(call: &Call) -> Result<RunRow, Refusal> {
-    let deadline = Instant::now() + call.row.ticket.limits.grace + PATIENCE;
-    call.daemon.wait(&call.row.ticket.run_id, Some(deadline)).await
+    let deadline = Instant::now() + call.row.ticket.options.limits.grace + PATIENCE;
+    call.daemon.supervisor.wait(&call.row.ticket.run_id, Some(deadline)).await
 }
 
 pub(super) async fn clear(call: Call) -> Result<ProcessReply, Refusal> {
@@ -55,7 +57,7 @@ pub(super) async fn clear(call: Call) -> Result<ProcessReply, Refusal> {
     if call.row.ending.is_none() {
         return Err(Refusal::wrong_state(format!("run {run} has not ended: remove ends and forgets it")));
     }
-    call.daemon.remove(&call.row, &call.who).await?;
+    call.daemon.supervisor.remove(&call.row, &call.who).await?;
     Ok(ProcessReply { message: format!("Run {run} is forgotten."), ..ProcessReply::default() })
 }
 
@@ -63,9 +65,9 @@ pub(super) async fn clear(call: Call) -> Result<ProcessReply, Refusal> {
 pub(super) async fn remove(call: Call) -> Result<ProcessReply, Refusal> {
     let Call { daemon, row, who, .. } = &call;
     let run = &row.ticket.run_id;
-    if let Err(refusal) = daemon.remove(row, who).await {
+    if let Err(refusal) = daemon.supervisor.remove(row, who).await {
         look_after(&call, refusal).await?;
-        daemon.remove(&daemon.row(run).await?, who).await?;
+        daemon.supervisor.remove(&daemon.supervisor.row(run).await?, who).await?;
     }
     let forgotten = format!("Run {run} is forgotten.");
     if row.ending.is_some() {
@@ -77,7 +79,7 @@ pub(super) async fn remove(call: Call) -> Result<ProcessReply, Refusal> {
         }
         Ok(None) => format!("Run {run} is being ended, and is forgotten when it has."),
         // Its record is gone already.
-        Err(refusal) if refusal.code == "no-such-run" => forgotten,
+        Err(refusal) if refusal.code == Code::NoSuchRun => forgotten,
         Err(refusal) => return Err(refusal),
     };
     Ok(ProcessReply { message, ..ProcessReply::default() })

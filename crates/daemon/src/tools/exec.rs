@@ -1,26 +1,28 @@
 //! `exec`: a command line is run; its end is waited for until it goes on in the background.
 
-use super::foreground::Foreground;
-use super::judge::{Judged, Line};
-use super::reading;
-use super::wanted::{self, Wanted};
-use crate::asked::CallerProcess;
 use crate::daemon::Daemon;
-use crate::follower::Follower;
-use crate::held::Held;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
-use crate::tasks::task_of_exec;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ending::{NO_PTY, Reason};
 use tenure_core::ids::RunId;
+use tenure_core::receipt::ToolReply;
 use tenure_core::record::Ending;
 use tenure_core::tools::{ExecReply, ExecRequest, FailureKind, REPLY_CHARS, Status, TAIL_CHARS, outcome};
-use tenure_mcp::{Answered, Progress};
+use tenure_mcp::Progress;
 use tenure_os::clock;
 use tenure_output::text;
+use tenure_policy::approvals::unfinished;
+use tenure_policy::authorize::{Judged, Line};
+use tenure_policy::exec_spec::{self, Wanted};
+use tenure_supervisor::Follower;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::RunHandle;
+use tenure_supervisor::foreground::Foreground;
+use tenure_supervisor::run_output::reading;
+use tenure_supervisor::start_request::CallerProcess;
+use tenure_supervisor::task::task_of_exec;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How often somebody who waits hears how far it has come.
@@ -33,7 +35,7 @@ impl Daemon {
         request: ExecRequest,
         (caller, who): (Option<CallerProcess>, &Requester),
         progress: impl Fn(Progress) + Send + Sync,
-    ) -> Result<Answered<ExecReply>, Refusal> {
+    ) -> Result<ToolReply<ExecReply>, Refusal> {
         self.exec_as(None, request, (caller, who), progress).await
     }
 
@@ -45,18 +47,18 @@ impl Daemon {
         request: ExecRequest,
         (caller, who): (Option<CallerProcess>, &Requester),
         progress: impl Fn(Progress) + Send + Sync,
-    ) -> Result<Answered<ExecReply>, Refusal> {
-        let mut wanted = wanted::read(self, &request, caller, who)?;
+    ) -> Result<ToolReply<ExecReply>, Refusal> {
+        let mut wanted = exec_spec::read(&self.approvals, &request, caller, who)?;
         if let Some(run) = &run
-            && let Some(row) = self.registry.run(run.clone()).await?
+            && let Some(row) = self.supervisor.registry.run(run.clone()).await?
         {
             return self.resume_exec(row, wanted, who).await;
         }
-        let reply = match self.judge_command(&mut wanted).await? {
+        let reply = match self.approvals.judge_command(&mut wanted).await? {
             Judged::Run(line) => self.run_wanted(wanted, (line, run), who, progress).await?,
-            Judged::Ask(question) => self.ask_about(&request, wanted, *question).await?,
+            Judged::Ask(question) => self.approvals.ask_about(&request, wanted, *question).await?,
         };
-        Ok(Answered::plain(reply))
+        Ok(ToolReply::plain(reply))
     }
 
     /// Runs what is wanted, and waits for its end as long as is wanted.
@@ -67,13 +69,14 @@ impl Daemon {
         who: &Requester,
         progress: impl Fn(Progress) + Send + Sync,
     ) -> Result<ExecReply, Refusal> {
-        let mut begun = Foreground::begin(self, wanted.asked(line.clone(), run)?, who).await?;
-        if wanted.pty && lacked_pty(&begun.1) {
-            wanted.pty = false;
+        let mut begun =
+            Foreground::begin(&self.supervisor, wanted.start_request(line.clone(), run)?, who).await?;
+        if wanted.has_terminal() && lacked_pty(&begun.1) {
+            wanted.spec.options.pty_size = None;
             wanted.warnings.push("no terminal could be had, so it runs on pipes".to_owned());
             // It never ran: there is nothing to end.
             begun.0.release();
-            begun = Foreground::begin(self, wanted.asked(line, None)?, who).await?;
+            begun = Foreground::begin(&self.supervisor, wanted.start_request(line, None)?, who).await?;
         }
         let (foreground, held) = begun;
         let deadline = Instant::now() + wanted.window;
@@ -84,15 +87,14 @@ impl Daemon {
         }
         let task = task_of_exec(wanted.notify)?;
         held.set_tracked(true);
-        self.registry.go_background(held.ticket.run_id.clone(), Some(task)).await?;
+        self.supervisor.registry.go_background(held.ticket.run_id.clone(), task).await?;
         foreground.release();
-        self.tell_end_of(&held);
         running(ExecRun::of(&held), wanted.warnings).await
     }
 }
 
 /// Waits for the end of a run until the deadline, and tells now and then how far it has come.
-async fn watch(held: &Arc<Held>, deadline: Instant, progress: impl Fn(Progress) + Send + Sync) {
+async fn watch(held: &Arc<RunHandle>, deadline: Instant, progress: impl Fn(Progress) + Send + Sync) {
     let telling = async {
         let mut follower = Follower::new(Arc::clone(held));
         let mut at = 0;
@@ -122,7 +124,7 @@ async fn watch(held: &Arc<Held>, deadline: Instant, progress: impl Fn(Progress) 
 }
 
 /// Whether a run failed for want of a terminal.
-fn lacked_pty(held: &Held) -> bool {
+fn lacked_pty(held: &RunHandle) -> bool {
     let ending = held.status().ending;
     ending.is_some_and(|ending| {
         let termination = &ending.termination;
@@ -140,7 +142,7 @@ pub(super) struct ExecRun {
 }
 
 impl ExecRun {
-    fn of(held: &Held) -> Self {
+    fn of(held: &RunHandle) -> Self {
         Self {
             run_id: held.ticket.run_id.clone(),
             output: held.directory.join("output"),
@@ -236,22 +238,7 @@ fn going_on(run: &RunId) -> String {
     )
 }
 
-/// An answer without an end.
-pub(super) fn unfinished(status: Status, run_id: RunId) -> ExecReply {
-    ExecReply {
-        status,
-        run_id,
-        exit_code: None,
-        exit_signal: None,
-        exit_reason: None,
-        failure_kind: None,
-        duration_ms: 0,
-        output: String::new(),
-        truncated: false,
-        next_line: None,
-        next_offset: None,
-        tail: String::new(),
-        follow_up: None,
-        warnings: Vec::new(),
-    }
-}
+// Of lines for POSIX shells; other systems take none apart.
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -1,12 +1,12 @@
 //! What `process` gives a run's input, and what its terminal shows.
 
 use super::process::Call;
-use crate::refusal::Refusal;
-use crate::screens::screen_of;
-use crate::typing;
 use tenure_core::spec::Size;
 use tenure_core::tools::ProcessReply;
-use tenure_core::wire::Ask;
+use tenure_core::wire::KeeperRequest;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::screen_of;
+use tenure_supervisor::stdin;
 
 pub(super) async fn write(call: Call) -> Result<ProcessReply, Refusal> {
     let eof = call.request.eof == Some(true);
@@ -20,31 +20,31 @@ pub(super) async fn write(call: Call) -> Result<ProcessReply, Refusal> {
 
 pub(super) async fn send_keys(call: Call) -> Result<ProcessReply, Refusal> {
     let request = &call.request;
-    let bytes = typing::typed(&call.row, request.literal.as_deref(), &request.hex, &request.keys).await?;
+    let bytes = stdin::typed(&call.row, request.literal.as_deref(), &request.hex, &request.keys).await?;
     give(&call, &bytes, false).await
 }
 
 pub(super) async fn submit(call: Call) -> Result<ProcessReply, Refusal> {
-    give(&call, typing::enter(&call.row), false).await
+    give(&call, stdin::enter(&call.row), false).await
 }
 
 pub(super) async fn paste(call: Call) -> Result<ProcessReply, Refusal> {
     let Some(text) = &call.request.text else {
         return Err(Refusal::invalid("say what to paste: text"));
     };
-    let bytes = typing::paste(&call.row, text, call.request.bracketed).await?;
+    let bytes = stdin::paste(&call.row, text, call.request.bracketed).await?;
     give(&call, &bytes, false).await
 }
 
 /// Gives bytes to the run's input, and waits until the command has taken them.
 async fn give(call: &Call, bytes: &[u8], eof: bool) -> Result<ProcessReply, Refusal> {
     let run = &call.row.ticket.run_id;
-    if !call.row.ticket.stdin && call.row.ending.is_none() {
+    if !call.row.ticket.options.stdin && call.row.ending.is_none() {
         return Err(Refusal::wrong_state(format!(
             "run {run} was started without an input that can be written to: start it with exec"
         )));
     }
-    call.daemon.type_into(&call.row, bytes, None, eof).await?;
+    call.daemon.supervisor.type_into(&call.row, bytes, None, eof).await?;
     let end = if eof { ", and the input is at its end" } else { "" };
     Ok(ProcessReply {
         run: Some(call.daemon.listed(&call.row, 0).await),
@@ -67,10 +67,10 @@ pub(super) async fn resize(call: Call) -> Result<ProcessReply, Refusal> {
         return Err(Refusal::invalid("say the size: cols and rows"));
     };
     let size = Size::new(cols, rows).map_err(Refusal::invalid)?;
-    if call.row.ticket.pty_size.is_none() {
+    if call.row.ticket.options.pty_size.is_none() {
         return Err(Refusal::wrong_state("the run has no terminal: start it with pty"));
     }
-    call.daemon.ask(&call.row, &Ask::Resize(size), &[]).await?;
+    call.daemon.supervisor.ask(&call.row, &KeeperRequest::Resize(size), &[]).await?;
     let message = format!("The terminal has {cols} columns and {rows} rows.");
     Ok(ProcessReply { message, ..ProcessReply::default() })
 }

@@ -1,16 +1,18 @@
 //! `process list`, and how each run is shown: its records, and what its keeper sees while it lives.
 
-use super::{output_of, reading};
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use std::sync::Arc;
 use tenure_core::duration;
 use tenure_core::tools::{Listed, ProcessReply, ProcessRequest, Status, TAIL_CHARS, Waiting, outcome};
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_os::clock;
 use tenure_output::text;
 use tenure_store::{Query, RunRow};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::run_output::command_of;
+use tenure_supervisor::run_output::output_of;
+use tenure_supervisor::run_output::reading;
 
 /// How many runs are listed, and at most.
 const RUNS: u64 = 50;
@@ -28,9 +30,9 @@ pub(super) async fn list(
 ) -> Result<ProcessReply, Refusal> {
     let limit = request.limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
     let query = Query { limit: usize::try_from(limit).unwrap_or(usize::MAX), ..Query::default() };
-    let (rows, next) = daemon.list(query, who).await?;
+    let (rows, next) = daemon.supervisor.list(query, who).await?;
     let listing = rows.iter().map(|row| daemon.listed(row, LIST_TAIL));
-    let mut runs = daemon.listed_asked(who).await?;
+    let mut runs = daemon.approvals.listed_asked(who).await?;
     runs.extend(futures_util::future::join_all(listing).await);
     runs.iter_mut().for_each(|run| run.command = shortened(&run.command));
     let lines: Vec<String> = runs.iter().map(line).collect();
@@ -75,18 +77,10 @@ fn line(run: &Listed) -> String {
     format!("{}  {status}{how}  {took}  {command}", run.run_id)
 }
 
-/// What was asked to run: for exec, the command line as it was given.
-pub(super) fn command_of(row: &RunRow) -> String {
-    match (row.ticket.backend_id.as_str(), row.ticket.command.last()) {
-        ("exec", Some(line)) => line.clone(),
-        _ => row.ticket.command.join(" "),
-    }
-}
-
 impl Daemon {
     /// A run, as `process` shows it.
     pub(super) async fn listed(&self, row: &RunRow, tail_chars: usize) -> Listed {
-        let view = self.view(row);
+        let view = self.supervisor.view(row);
         let ended = view.ending.as_ref().map(|ending| (outcome(&ending.termination), ending));
         let live = if ended.is_some() { Live::default() } else { self.look_at(row).await };
         let (dir, over) = (output_of(row), ended.is_some());
@@ -100,8 +94,8 @@ impl Daemon {
             run_id: row.ticket.run_id.clone(),
             command: command_of(row),
             cwd: row.ticket.cwd.clone(),
-            pty: row.ticket.pty_size.is_some(),
-            session_key: row.ticket.session_id.clone(),
+            pty: row.ticket.options.pty_size.is_some(),
+            session_key: row.ticket.options.session_id.clone(),
             pid: view.note.as_ref().map(|note| note.root.pid),
             created_at_ms: row.ticket.created_at_ms,
             duration_ms: until.saturating_sub(began),
@@ -124,11 +118,15 @@ impl Daemon {
     /// What its keeper sees of a run that lives.
     async fn look_at(&self, row: &RunRow) -> Live {
         let mut live = Live { waiting: Waiting::Unknown, ..Live::default() };
-        let Ok(mut link) = self.viewer(row).await else { return live };
-        if let Ok(Tell::Status { stdin_open, last_output_at_ms, .. }) = link.ask(&Ask::Status, &[]).await {
+        let Ok(mut link) = self.supervisor.viewer(row).await else { return live };
+        if let Ok(KeeperMessage::Status { stdin_open, last_output_at_ms, .. }) =
+            link.ask(&KeeperRequest::Status, &[]).await
+        {
             (live.stdin_open, live.last_output_at_ms) = (stdin_open, last_output_at_ms);
         }
-        if let Ok(Tell::Blocked { waiting_for_input, .. }) = link.ask(&Ask::Blocked, &[]).await {
+        if let Ok(KeeperMessage::Blocked { waiting_for_input, .. }) =
+            link.ask(&KeeperRequest::Blocked, &[]).await
+        {
             live.waiting = waiting_for_input.into();
         }
         live

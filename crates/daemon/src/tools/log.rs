@@ -1,14 +1,15 @@
 //! `process log`: lines of the whole kept output, from any line on. Nothing counts as read by it.
 
 use super::process::Call;
-use super::{output_of, reading};
-use crate::daemon::lock;
-use crate::refusal::Refusal;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use tenure_core::ids::RunId;
 use tenure_core::tools::{ProcessReply, REPLY_CHARS};
 use tenure_output::text::{self, LineIndex, Page};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::run_output::output_of;
+use tenure_supervisor::run_output::reading;
+use tenure_supervisor::sync::lock;
 
 /// How many runs' lines are known by number at a time.
 const KNOWN: usize = 16;

@@ -2,20 +2,22 @@
 //! when the reply was written; one that was lost on the way is given again.
 
 use super::process::Call;
-use super::witness::Sight;
-use super::{output_of, reading};
 use crate::daemon::Daemon;
-use crate::follower::Follower;
-use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::ids::RunId;
+use tenure_core::receipt::{Receipt, ToolReply};
 use tenure_core::tools::{Listed, POLL_MS, ProcessReply, Status, UNREAD_CHARS, Waiting};
-use tenure_mcp::{Answered, Written};
 use tenure_os::clock;
 use tenure_output::text::{self, Mark, Unread};
 use tenure_store::RunRow;
+use tenure_supervisor::Follower;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::notice_suppression::Sight;
+use tenure_supervisor::run_output::output_of;
+use tenure_supervisor::run_output::reading;
+use tenure_supervisor::scopes::Scopes;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -24,30 +26,52 @@ const USUAL: Duration = Duration::from_secs(10);
 /// How often a run is looked at that another daemon holds.
 const LOOK: Duration = Duration::from_millis(250);
 
-pub(super) async fn poll(call: Call) -> Result<Answered<ProcessReply>, Refusal> {
+pub(super) async fn poll(call: Call) -> Result<ToolReply<ProcessReply>, Refusal> {
     let Call { daemon, row, request, who } = call;
     let asked = request.timeout_ms.map_or(USUAL, |ms| Duration::from_millis(ms.min(POLL_MS)));
     let deadline = Instant::now() + asked;
     let run = row.ticket.run_id.clone();
-    let sight = daemon.about_to_see(&row, &who).await;
-    // One reader at a time: what is unread is one reader's.
-    let Ok(turn) = timeout_at(deadline, daemon.readers.turn(run.as_str())).await else {
-        let row = daemon.row(&run).await?;
+    let sight = daemon.supervisor.about_to_see(&row, &who).await;
+    let Some((waiting, turn)) = daemon.readers.turn(&run, deadline).await else {
+        let row = daemon.supervisor.row(&run).await?;
         let listed = daemon.listed_alone(&row).await;
         let mut reply = reply(listed, None, "Another poll of this run is waiting for its output.");
         reply.message = say_cut(reply.message, request.timeout_ms);
-        return Ok(Answered::plain(reply));
+        return Ok(ToolReply::plain(reply));
     };
     let mut marks = Marks::read(&daemon, &run).await?;
     let mark = marks.of(who.owns(&row));
     let (row, unread) = wait(&daemon, *mark, row, deadline).await?;
+    drop(waiting);
     *mark = unread.to;
     let listed = daemon.listed_alone(&row).await;
     let sight = row.ending.is_some().then_some(sight);
-    let receipt = Receipt { daemon, run, marks, turn, sight };
+    let poll = FinishedPoll { daemon, run, marks, turn, sight };
     let mut reply = reply(listed, Some(unread), "");
     reply.message = say_cut(reply.message, request.timeout_ms);
-    Ok(Answered { reply, written: Written::then(move || receipt.redeem()) })
+    Ok(ToolReply { reply, receipt: Receipt::new(move || poll.record()) })
+}
+
+/// Turns of polls. A run has one reader at a time, because what is unread is given once.
+#[derive(Debug, Default)]
+pub(crate) struct Readers {
+    waiting: Scopes,
+    replying: Scopes,
+}
+
+impl Readers {
+    /// Waits for one's turn; `None` if another poll still waits for output at the deadline. A poll that has its output
+    /// is waited for: a client that polls again at once comes before the receipt of its last reply.
+    async fn turn(
+        &self,
+        run: &RunId,
+        deadline: Instant,
+    ) -> Option<(OwnedMutexGuard<()>, OwnedMutexGuard<()>)> {
+        let waiting = timeout_at(deadline, self.waiting.turn(run.as_str())).await.ok()?;
+        let patience = deadline.max(Instant::now() + USUAL);
+        let replying = timeout_at(patience, self.replying.turn(run.as_str())).await.ok()?;
+        Some((waiting, replying))
+    }
 }
 
 /// Up to where a run was read. What somebody else looks at is still unread to its owner.
@@ -60,7 +84,7 @@ struct Marks {
 
 impl Marks {
     async fn read(daemon: &Daemon, run: &RunId) -> Result<Self, Refusal> {
-        let read_to = daemon.registry.exec_run(run.clone()).await?.and_then(|exec| exec.read_to);
+        let read_to = daemon.supervisor.registry.exec_run(run.clone()).await?.and_then(|exec| exec.read_to);
         Ok(read_to.and_then(|marks| serde_json::from_str(&marks).ok()).unwrap_or_default())
     }
 
@@ -69,8 +93,8 @@ impl Marks {
     }
 }
 
-/// What is done once the reply was written.
-struct Receipt {
+/// A poll whose reply was written: records how far the run was read.
+struct FinishedPoll {
     daemon: Arc<Daemon>,
     run: RunId,
     marks: Marks,
@@ -79,12 +103,12 @@ struct Receipt {
     sight: Option<Sight>,
 }
 
-impl Receipt {
-    fn redeem(self) {
+impl FinishedPoll {
+    fn record(self) {
         tokio::spawn(async move {
             let Self { daemon, run, marks, turn, sight } = self;
             let marks = serde_json::to_string(&marks).unwrap_or_default();
-            if let Err(error) = daemon.registry.read_to(run.clone(), marks).await {
+            if let Err(error) = daemon.supervisor.registry.read_to(run.clone(), marks).await {
                 tracing::error!(%run, %error, "up to where a run was read is not recorded");
             }
             if let Some(sight) = sight {
@@ -103,10 +127,10 @@ async fn wait(
     deadline: Instant,
 ) -> Result<(RunRow, Unread), Refusal> {
     let run = row.ticket.run_id.clone();
-    let mut follower = daemon.held(&run).map(Follower::new);
+    let mut follower = daemon.supervisor.runs.get(&run).map(Follower::new);
     loop {
         // Before the files: what it printed before its end is there.
-        let row = daemon.row(&run).await?;
+        let row = daemon.supervisor.row(&run).await?;
         let (dir, over) = (output_of(&row), row.ending.is_some());
         let unread = reading(move || text::unread(&dir, from, UNREAD_CHARS, over)).await?;
         if !unread.text.is_empty() || over || Instant::now() >= deadline {
@@ -165,5 +189,33 @@ fn retry(silent_since_ms: u64) -> u64 {
         15..60 => 10_000,
         60..300 => 30_000,
         _ => 60_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, Instant, Readers, RunId};
+
+    fn run() -> RunId {
+        "0123456789abcdef01234567".parse().expect("a run id")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_poll_gives_up_at_its_deadline_while_another_waits_for_output() {
+        let readers = Readers::default();
+        let _first = readers.turn(&run(), Instant::now()).await.expect("the first turn");
+        assert!(readers.turn(&run(), Instant::now() + Duration::from_secs(1)).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_poll_without_time_waits_for_the_receipt_of_the_last_reply() {
+        let readers = Readers::default();
+        let (waiting, replying) = readers.turn(&run(), Instant::now()).await.expect("the first turn");
+        drop(waiting);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(replying);
+        });
+        assert!(readers.turn(&run(), Instant::now()).await.is_some());
     }
 }

@@ -1,17 +1,18 @@
 //! `process`: finds the run that is meant, as the one who asks may see it, and does what is asked.
 
-use super::question::Pending;
 use super::{end, input, list, log, poll};
-use crate::asked::session_key;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use std::sync::Arc;
 use tenure_core::ids::check_prefix;
+use tenure_core::problem::Code;
+use tenure_core::receipt::ToolReply;
 use tenure_core::session::SessionKey;
 use tenure_core::tools::{Action, ProcessReply, ProcessRequest};
-use tenure_mcp::Answered;
+use tenure_policy::approval_text::Pending;
 use tenure_store::RunRow;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::start_request::session_key;
 
 /// One call: which run, what is asked of it, and by whom.
 pub(super) struct Call {
@@ -27,12 +28,12 @@ impl Daemon {
         self: &Arc<Self>,
         request: ProcessRequest,
         who: &Requester,
-    ) -> Result<Answered<ProcessReply>, Refusal> {
+    ) -> Result<ToolReply<ProcessReply>, Refusal> {
         check_fields(&request)?;
         let session = session_key(request.session_key.as_ref())?;
         let who = who.acting_as(session.as_ref().map(SessionKey::as_str))?;
         if request.action == Action::List {
-            return list::list(self, &request, &who).await.map(Answered::plain);
+            return list::list(self, &request, &who).await.map(ToolReply::plain);
         }
         let Some(id) = &request.run_id else {
             return Err(Refusal::invalid("say which run: runId, as exec gave it or process list shows it"));
@@ -40,12 +41,12 @@ impl Daemon {
         if matches!(request.action, Action::Kill | Action::Clear | Action::Remove) {
             check_prefix(id).map_err(Refusal::short_id)?;
         }
-        let row = match self.find(id, &who).await {
-            Err(refusal) if refusal.code == "no-such-run" => {
-                match self.about_question(id, &request, &who).await? {
+        let row = match self.supervisor.find(id, &who).await {
+            Err(refusal) if refusal.code == Code::NoSuchRun => {
+                match self.approvals.about_question(id, &request, &who).await? {
                     Pending::Unknown => return Err(no_such_run(id)),
-                    Pending::Answer(reply) => return Ok(Answered::plain(*reply)),
-                    Pending::Started => self.find(id, &who).await?,
+                    Pending::Answer(reply) => return Ok(ToolReply::plain(*reply)),
+                    Pending::Started => self.supervisor.find(id, &who).await?,
                 }
             }
             found => found?,
@@ -54,16 +55,16 @@ impl Daemon {
         match call.request.action {
             Action::List => Err(Refusal::internal("list is about no run")),
             Action::Poll => poll::poll(call).await,
-            Action::Log => log::log(call).await.map(Answered::plain),
-            Action::Write => input::write(call).await.map(Answered::plain),
-            Action::SendKeys => input::send_keys(call).await.map(Answered::plain),
-            Action::Submit => input::submit(call).await.map(Answered::plain),
-            Action::Paste => input::paste(call).await.map(Answered::plain),
-            Action::Screen => input::screen(call).await.map(Answered::plain),
-            Action::Resize => input::resize(call).await.map(Answered::plain),
+            Action::Log => log::log(call).await.map(ToolReply::plain),
+            Action::Write => input::write(call).await.map(ToolReply::plain),
+            Action::SendKeys => input::send_keys(call).await.map(ToolReply::plain),
+            Action::Submit => input::submit(call).await.map(ToolReply::plain),
+            Action::Paste => input::paste(call).await.map(ToolReply::plain),
+            Action::Screen => input::screen(call).await.map(ToolReply::plain),
+            Action::Resize => input::resize(call).await.map(ToolReply::plain),
             Action::Kill => end::kill(call).await,
-            Action::Clear => end::clear(call).await.map(Answered::plain),
-            Action::Remove => end::remove(call).await.map(Answered::plain),
+            Action::Clear => end::clear(call).await.map(ToolReply::plain),
+            Action::Remove => end::remove(call).await.map(ToolReply::plain),
         }
     }
 }

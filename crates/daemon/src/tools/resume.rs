@@ -1,18 +1,18 @@
 //! An `exec` whose daemon went away: its caller asks the next one, which goes on with the run that was started.
 
 use super::exec::{ExecRun, ended, running};
-use super::foreground::Foreground;
-use super::wanted::Wanted;
 use crate::daemon::Daemon;
-use crate::refusal::Refusal;
-use crate::requester::Requester;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::receipt::ToolReply;
 use tenure_core::tools::ExecReply;
-use tenure_mcp::Answered;
 use tenure_os::clock;
+use tenure_policy::exec_spec::Wanted;
 use tenure_store::RunRow;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::foreground::Foreground;
 use tokio::time::Instant;
 
 impl Daemon {
@@ -22,16 +22,16 @@ impl Daemon {
         row: RunRow,
         wanted: Wanted,
         who: &Requester,
-    ) -> Result<Answered<ExecReply>, Refusal> {
+    ) -> Result<ToolReply<ExecReply>, Refusal> {
         let run_id = row.ticket.run_id.clone();
         if row.hidden || !who.may_see(&row) {
             return Err(Refusal::no_such_run(format!("no run has the id {run_id}")));
         }
-        let sight = self.about_to_see(&row, who).await;
+        let sight = self.supervisor.about_to_see(&row, who).await;
         let elapsed = Duration::from_millis(clock::unix_ms().saturating_sub(row.ticket.created_at_ms));
         let deadline = Instant::now() + wanted.window.saturating_sub(elapsed);
-        let foreground = self.held(&run_id).map(|held| Foreground::of(self, held));
-        let view = self.view_at_end(row, Some(deadline)).await?;
+        let foreground = self.supervisor.runs.get(&run_id).map(|held| Foreground::of(&self.supervisor, held));
+        let view = self.supervisor.view_at_end(row, Some(deadline)).await?;
         if let Some(foreground) = foreground {
             foreground.release();
         }
@@ -40,11 +40,11 @@ impl Daemon {
             output: Path::new(&view.directory).join("output"),
             began_at_ms: view.note.as_ref().map_or(view.ticket.created_at_ms, |note| note.started_at_ms),
         };
-        let written = sight.of(view.ending.is_some());
+        let receipt = sight.of(view.ending.is_some());
         let reply = match &view.ending {
             Some(ending) => ended(run, ending, wanted.warnings).await?,
             None => running(run, wanted.warnings).await?,
         };
-        Ok(Answered { reply, written })
+        Ok(ToolReply { reply, receipt })
     }
 }

@@ -1,5 +1,5 @@
-//! A response's body. A reply in it counts as written when its frame was passed out and the connection has taken that;
-//! a body that ends before, because the call was cancelled or the session has ended, takes the receipt with it.
+//! The body of a response. A reply in it counts as written when its frame was passed out and the connection has
+//! taken it. A body that ends before, because the call was cancelled or the session has ended, drops the receipt.
 
 use crate::outflow::Outflow;
 use crate::receipts::Receipts;
@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 pub struct Receipted {
     inner: BoxBody<Bytes, Infallible>,
     receipts: Receipts,
-    /// Without it, whoever asks for more has taken what there was.
+    /// The connection's outflow; without it, a request for the next frame means that the last one was taken.
     outflow: Option<Outflow>,
     passed: Option<Passed>,
 }
@@ -27,7 +27,7 @@ pub struct Receipted {
 #[derive(Debug)]
 struct Passed {
     to: RequestId,
-    /// Whether the connection has tried to write it.
+    /// True if the connection has tried to write it.
     tried: bool,
 }
 
@@ -44,7 +44,7 @@ impl Receipted {
     fn poll_taken(&mut self, context: &Context<'_>) -> Poll<()> {
         let Some(passed) = &mut self.passed else { return Poll::Ready(()) };
         if !std::mem::replace(&mut passed.tried, true) {
-            // The connection writes what it has before it asks again.
+            // The connection writes its buffer before it asks again.
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -52,9 +52,9 @@ impl Receipted {
             ready!(outflow.poll_taken(context));
         }
         if let Some(passed) = self.passed.take()
-            && let Some(written) = self.receipts.take(&passed.to)
+            && let Some(receipt) = self.receipts.take(&passed.to)
         {
-            written.done();
+            receipt.written();
         }
         Poll::Ready(())
     }
@@ -80,7 +80,7 @@ impl Body for Receipted {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Whoever takes it for the end asks no more.
+        // A connection that sees the end of the stream asks no more.
         self.passed.is_none() && self.inner.is_end_stream()
     }
 
@@ -89,7 +89,7 @@ impl Body for Receipted {
     }
 }
 
-/// The request that an event answers. The SDK makes one frame of each, and one line of its message.
+/// Returns the request that an event answers. The SDK makes one frame of each event, and one line of its message.
 fn replied_to(event: &[u8]) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Message {

@@ -1,4 +1,5 @@
-//! The sessions of streamable HTTP: the SDK's, and what waits in one hears at once that it has ended.
+//! The sessions of streamable HTTP: the SDK's, extended so that calls waiting in a session learn at once that it
+//! has ended.
 
 use crate::receipts::{Gone, Receipts, WeakReceipts};
 use futures_util::{Stream, StreamExt};
@@ -22,12 +23,12 @@ use std::time::{Duration, Instant};
 type Failed = <LocalSessionManager as SessionManager>::Error;
 type Inner = <LocalSessionManager as SessionManager>::Transport;
 
-/// The sessions that are open.
+/// The open sessions.
 pub(super) struct Sessions {
     inner: LocalSessionManager,
     most: usize,
     known: Mutex<HashMap<SessionId, Use>>,
-    /// Held while a session is made, so that no two requests take the last place.
+    /// Held while a session is created, so that no two requests take the last place.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -58,8 +59,8 @@ impl Sessions {
         Some(Arc::clone(&session.streams))
     }
 
-    /// Makes room for one more session: forgets those that have ended, then closes the one that was unused for longest.
-    /// Returns false if all are in use.
+    /// Makes room for one more session: forgets those that have ended, then closes the one that was unused for
+    /// longest. Returns false if all are in use.
     async fn make_room(&self) -> bool {
         if self.known().len() < self.most {
             return true;
@@ -82,7 +83,7 @@ impl Sessions {
             .map(|(id, _)| id.clone());
         let Some(oldest) = oldest else { return false };
         self.known().remove(&oldest);
-        // A session that has ended meanwhile has made room, too.
+        // A session that has ended meanwhile has made room too.
         let _ = self.inner.close_session(&oldest).await;
         true
     }
@@ -159,16 +160,16 @@ impl SessionManager for Sessions {
     }
 }
 
-/// One session, as its server sees it.
+/// A session, as its server sees it.
 pub(super) struct Session {
     inner: Inner,
     gone: Gone,
-    /// Where the receipts of its requests are, while their responses are.
+    /// The receipts of its requests, as long as their responses exist.
     open: HashMap<RequestId, WeakReceipts>,
 }
 
 impl Session {
-    /// Tells the message's handler where it came from. What a client has cancelled, it was not told.
+    /// Marks a message with its origin for its handler. A reply to a cancelled request counts as not written.
     fn note(&mut self, message: &mut ClientJsonRpcMessage) {
         match message {
             JsonRpcMessage::Request(request) => {

@@ -1,12 +1,12 @@
-//! The tools of clients that have no session in the protocol (from 2026-07-28 on): one for all of them, until nobody has
-//! used it for long.
+//! The tools of clients without a session in the protocol (from 2026-07-28 on): one set for all of them, until it
+//! is unused for long.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Makes the tools when they are needed.
+/// A function that makes the tools when they are needed.
 type Make<T> = Box<dyn Fn() -> io::Result<T> + Send + Sync>;
 
 pub(super) struct Shared<T> {
@@ -17,7 +17,7 @@ pub(super) struct Shared<T> {
 
 struct Current<T> {
     tools: T,
-    /// Each request under way has a copy.
+    /// The usage mark; each request in progress has a copy.
     uses: Arc<()>,
     last: Instant,
 }
@@ -27,7 +27,7 @@ impl<T: Clone + Send + 'static> Shared<T> {
         Arc::new(Self { make: Box::new(make), idle, current: Mutex::default() })
     }
 
-    /// The tools, for a request that keeps the mark while it is under way.
+    /// Returns the tools, and a mark that the request keeps while it is in progress.
     pub(super) fn get(self: &Arc<Self>) -> io::Result<(T, Arc<()>)> {
         let mut current = self.lock();
         let shared = match &mut *current {
@@ -42,7 +42,7 @@ impl<T: Clone + Send + 'static> Shared<T> {
         Ok((shared.tools.clone(), Arc::clone(&shared.uses)))
     }
 
-    /// Drops the tools when nobody has used them for long.
+    /// Drops the tools when they are unused for long.
     async fn until_unused(self: Arc<Self>, mut deadline: Instant) {
         loop {
             sleep_until(deadline).await;

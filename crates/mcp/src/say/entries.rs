@@ -1,18 +1,18 @@
-//! What happened in a session of an ACP agent: what was said as blocks, what was done in a line each.
+//! The history of an ACP agent's session: words as blocks, actions in a line each.
 
 use super::Text;
 use serde_json::Value;
 use tenure_core::tools::sessions::EntryJson;
 
-/// How much of a title or note is shown.
+/// Maximum length of a shown title or note.
 const LINE_CHARS: usize = 300;
 
-/// The entries, in their order.
+/// Adds the entries, in their order.
 pub(super) fn entries(text: &mut Text, entries: &[EntryJson]) {
     if entries.is_empty() {
         text.line("nothing has happened here");
     }
-    // A long text is several entries.
+    // A long text consists of several entries.
     let mut speaks = None;
     for entry in entries {
         let said = speaker(&entry.kind);
@@ -42,7 +42,7 @@ fn speaker(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// More of a text, right behind what was said before.
+/// Adds more of a text, directly after the text before.
 fn words(text: &mut Text, body: &Value) {
     match body["text"].as_str() {
         Some(said) => text.0.push_str(said),
@@ -50,7 +50,7 @@ fn words(text: &mut Text, body: &Value) {
     }
 }
 
-/// What was done, in a line; `None` for what only a later version knows.
+/// Returns the line for an action; `None` for one that only a later version knows.
 fn line(entry: &EntryJson) -> Option<String> {
     let body = &entry.body;
     Some(match entry.kind.as_str() {
@@ -85,7 +85,7 @@ fn tool(body: &Value) -> String {
     format!("tool {kind}, {status}: {}{changed}{failed}", gist(&body["title"]))
 }
 
-/// A question with how it is answered, or what was answered.
+/// Returns the line for a permission request with its options, or with its answer.
 fn permission(body: &Value) -> String {
     let title = gist(&body["tool"]);
     let options = body["options"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -107,7 +107,7 @@ fn permission(body: &Value) -> String {
     }
 }
 
-/// A text on one line, not too long.
+/// Returns a text on one line, cut to length.
 fn gist(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

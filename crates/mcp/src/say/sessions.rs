@@ -1,4 +1,4 @@
-//! What `sessions` answers: what was said first, then how the session or turn is and what to do next.
+//! The replies of `sessions` as text: the words first, then the state of the session or turn and the next step.
 
 use super::entries::entries;
 use super::{Text, duration, more};
@@ -9,10 +9,10 @@ use tenure_core::tools::sessions::{
     Action, AdapterJson, ClosedJson, Delivery, Named, Sent, SessionJson, SessionsReply, TurnJson,
 };
 
-/// How much of a message is shown where it only tells turns apart.
+/// Maximum length of a message that only serves to tell turns apart.
 const GIST_CHARS: usize = 200;
 
-/// What `sessions` answers to an action on the session `key`.
+/// Formats a reply to an action on the session `key`.
 pub(crate) fn sessions(action: Action, key: &str, reply: &SessionsReply) -> String {
     let mut text = Text::default();
     match action {
@@ -34,7 +34,7 @@ pub(crate) fn sessions(action: Action, key: &str, reply: &SessionsReply) -> Stri
     text.0
 }
 
-/// A session that was made, or a message that was taken.
+/// Adds a created session, or an accepted message.
 fn sent(text: &mut Text, action: Action, key: &str, reply: &SessionsReply) {
     let key = reply.session.as_ref().map_or(key, |session| session.row.key.as_str());
     if let Some(session) = &reply.session {
@@ -116,7 +116,7 @@ fn status(text: &mut Text, reply: &SessionsReply) {
     session.questions.iter().for_each(|it| question(text, session.row.key.as_str(), it));
 }
 
-/// What an agent asks before it goes on, and how it is answered.
+/// Adds an agent's permission request, and the call that answers it.
 fn question(text: &mut Text, key: &str, asked: &Approval) {
     let offers: Vec<String> = asked.options.iter().map(|it| format!("{} ({})", it.id, it.name)).collect();
     let answer = call(&json!({"action": "answer", "sessionKey": key, "question": asked.id, "option": "…"}));
@@ -127,7 +127,7 @@ fn question(text: &mut Text, key: &str, asked: &Approval) {
     ));
 }
 
-/// An ACP agent's process, and what can be set of it.
+/// Adds an ACP agent's adapter, and its settings.
 fn adapter(text: &mut Text, adapter: &AdapterJson) {
     let name = adapter.agent.as_deref().unwrap_or("an agent that does not say its name");
     text.line(format_args!("adapter: {name}; runId {}", adapter.run_id));
@@ -142,7 +142,7 @@ fn adapter(text: &mut Text, adapter: &AdapterJson) {
     }
 }
 
-/// The answer, or how to go on waiting for it.
+/// Adds the answer, or the hint for waiting on.
 fn wait(text: &mut Text, key: &str, reply: &SessionsReply) {
     let Some(turn) = &reply.turn else {
         let status = call(&json!({"action": "status", "sessionKey": key}));
@@ -182,7 +182,7 @@ fn close(text: &mut Text, closed: Option<&ClosedJson>) {
     }
 }
 
-/// A session in a line.
+/// Returns the line for a session.
 fn session_line(session: &SessionJson) -> String {
     let row = &session.row;
     let mut parts = vec![row.state.to_string(), format!("{} by {}", row.kind, row.backend)];
@@ -223,7 +223,7 @@ fn wait_for(key: &str, turn: &str) -> String {
     call(&json!({"action": "wait", "sessionKey": key, "turnId": turn}))
 }
 
-/// A call as a model writes it.
+/// Returns a call as a model writes it.
 fn call(arguments: &Value) -> String {
     format!("sessions {arguments}")
 }

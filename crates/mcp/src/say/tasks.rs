@@ -1,11 +1,11 @@
-//! What `tasks` answers: how each task is, in the words in which a model can pass it on, and what to do next.
+//! The replies of `tasks` as text: the status of each task, in words that a model can pass on, and the next step.
 
 use super::{Text, duration, more};
 use serde_json::json;
 use tenure_core::task::{Kind, NotifyPolicy, Outcome, Status, TaskEvent, TaskRow};
 use tenure_core::tools::tasks::{Action, TasksReply};
 
-/// What `tasks` answers to an action, now.
+/// Formats a reply to an action, as of now.
 pub(crate) fn tasks(action: Action, reply: &TasksReply, now_ms: u64) -> String {
     let mut text = Text::default();
     match (action, &reply.task) {
@@ -21,7 +21,7 @@ pub(crate) fn tasks(action: Action, reply: &TasksReply, now_ms: u64) -> String {
                 text.line(format_args!("It is being ended: {} shows when it is.", ask(task)));
             }
         }
-        // What operators do is asked for elsewhere.
+        // The actions of operators are not available here.
         (Action::Show | Action::Notify | Action::Cancel, None)
         | (Action::Retry | Action::Acknowledge | Action::Audit | Action::Maintenance | Action::Reset, _) => {}
     }
@@ -64,7 +64,7 @@ fn show(text: &mut Text, task: &TaskRow, now_ms: u64) {
     next(text, task);
 }
 
-/// A task in a line.
+/// Returns the line for a task.
 fn task_line(task: &TaskRow, now_ms: u64) -> String {
     let mut parts = vec![task.status.to_string()];
     parts.push(match (task.status, task.started_at_ms, task.ended_at_ms) {
@@ -86,7 +86,7 @@ fn task_line(task: &TaskRow, now_ms: u64) -> String {
     format!("task {} [{}]", task.id, parts.join("; "))
 }
 
-/// What is to be said of it, and what that is.
+/// Returns the task's summary and its label.
 fn summary(task: &TaskRow) -> Option<(&'static str, &str)> {
     let error = task.error.as_deref().map(|error| ("error", error));
     let result = || task.terminal_summary.as_deref().map(|result| ("result", result));
@@ -111,7 +111,7 @@ fn event_line(event: &TaskEvent, now_ms: u64) -> String {
     format!("{}, {} ago{summary}", event.kind, since(event.at_ms, now_ms))
 }
 
-/// What whoever owns it hears unasked.
+/// Returns the sentence about the owner's notices.
 fn told(task: &TaskRow) -> String {
     let what = match task.policy {
         NotifyPolicy::DoneOnly => "Its owner is told when it ends",
@@ -121,7 +121,7 @@ fn told(task: &TaskRow) -> String {
     format!("{what} ({}).", task.policy)
 }
 
-/// Where there is more, and how it is ended.
+/// Adds the calls that show more, and that cancel the task.
 fn next(text: &mut Text, task: &TaskRow) {
     let whole = match (task.kind, &task.child, &task.run) {
         (Kind::Run, _, Some(run)) => Some(format!("process {}", json!({"action": "log", "runId": run}))),
@@ -139,12 +139,12 @@ fn next(text: &mut Text, task: &TaskRow) {
     }
 }
 
-/// The call that tells how it is.
+/// Returns the call that shows the task.
 fn ask(task: &TaskRow) -> String {
     format!("tasks {}", json!({"action": "show", "lookup": task.id}))
 }
 
-/// How long it was between two moments, as exactly as one says it.
+/// Formats the time between two moments, rounded as people do.
 fn since(from_ms: u64, to_ms: u64) -> String {
     match to_ms.saturating_sub(from_ms) {
         ms @ 0..120_000 => duration(ms),

@@ -1,4 +1,4 @@
-//! Tools that do what their command line says, and a client that speaks JSON lines.
+//! Tools that act as their command line says, and a client that speaks JSON lines.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a test's")]
 
@@ -10,22 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::api::Problem;
 use tenure_core::ids::RunId;
+use tenure_core::receipt::{Receipt, ToolReply};
 use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
 use tenure_core::tools::tasks::{TasksReply, TasksRequest};
 use tenure_core::tools::{
     Action, ExecReply, ExecRequest, FailureKind, Listed, ProcessReply, ProcessRequest, Status, Waiting,
 };
-use tenure_mcp::{Answered, Handle, Progress, Terms, Tools, Written, serve_stream};
+use tenure_mcp::{Handle, Progress, Terms, Tools, serve_stream};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The longest that a test waits for anything.
+/// Time limit of every wait in a test.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 pub(crate) const RUN: &str = "0123456789abcdef01234567";
 
-/// What has happened to the tools.
+/// The counted events of the tools.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) begun: usize,
@@ -36,7 +37,7 @@ pub(crate) struct Seen {
     pub(crate) connected: usize,
 }
 
-/// What happens to all tools of a test.
+/// The events of all tools of a test.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<watch::Sender<Seen>>);
 
@@ -53,7 +54,7 @@ impl Log {
         self.0.send_modify(change);
     }
 
-    /// Waits until it is so.
+    /// Waits until the condition is true.
     pub(crate) async fn until(&self, is: impl Fn(&Seen) -> bool) {
         let mut seen = self.0.subscribe();
         let waited = tokio::time::timeout(DEADLINE, seen.wait_for(|seen| is(seen))).await;
@@ -61,7 +62,7 @@ impl Log {
     }
 }
 
-/// Dropped unless it was told that all went well.
+/// Counts a drop, unless it was told that all went well.
 struct Dropped(Log, bool);
 
 impl Drop for Dropped {
@@ -94,15 +95,15 @@ impl Fake {
         Self { log: log.clone(), client: Arc::new(Client(log.clone())), handle }
     }
 
-    /// The client, once it is ready.
+    /// Returns the client, once it is ready.
     pub(crate) fn handle(&self) -> watch::Receiver<Option<Handle>> {
         self.handle.subscribe()
     }
 
-    fn answered<T>(&self, reply: T) -> Answered<T> {
+    fn answered<T>(&self, reply: T) -> ToolReply<T> {
         let log = self.log.clone();
         self.log.note(|seen| seen.returned += 1);
-        Answered { reply, written: Written::then(move || log.note(|seen| seen.written += 1)) }
+        ToolReply { reply, receipt: Receipt::new(move || log.note(|seen| seen.written += 1)) }
     }
 }
 
@@ -160,7 +161,7 @@ impl Tools for Fake {
         &self,
         request: ExecRequest,
         progress: impl Fn(Progress) + Send + Sync + 'static,
-    ) -> Result<Answered<ExecReply>, Problem> {
+    ) -> Result<ToolReply<ExecReply>, Problem> {
         let mut guard = Dropped(self.log.clone(), false);
         self.log.note(|seen| seen.begun += 1);
         let (verb, rest) = request.command.split_once(' ').unwrap_or((&request.command, ""));
@@ -179,7 +180,7 @@ impl Tools for Fake {
         done.map(|reply| self.answered(reply))
     }
 
-    async fn process(&self, request: ProcessRequest) -> Result<Answered<ProcessReply>, Problem> {
+    async fn process(&self, request: ProcessRequest) -> Result<ToolReply<ProcessReply>, Problem> {
         let of_run = ProcessReply { run: Some(listed()), ..ProcessReply::default() };
         let reply = match request.action {
             Action::List => {
@@ -200,7 +201,7 @@ impl Tools for Fake {
         Ok(self.answered(reply))
     }
 
-    async fn sessions(&self, request: SessionsRequest) -> Result<Answered<SessionsReply>, Problem> {
+    async fn sessions(&self, request: SessionsRequest) -> Result<ToolReply<SessionsReply>, Problem> {
         let mut guard = Dropped(self.log.clone(), false);
         self.log.note(|seen| seen.begun += 1);
         if request.action == tenure_core::tools::sessions::Action::Wait
@@ -209,7 +210,7 @@ impl Tools for Fake {
             std::future::pending::<()>().await;
         }
         guard.1 = true;
-        sessions::answer(&request).map(Answered::plain)
+        sessions::answer(&request).map(ToolReply::plain)
     }
 
     async fn tasks(&self, request: TasksRequest) -> Result<TasksReply, Problem> {
@@ -231,7 +232,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// A client that has not said anything yet; the pipe between holds so many bytes.
+    /// Connects a client that has sent nothing yet; the pipe's capacity is `holds` bytes.
     pub(crate) fn open(tools: Fake, holds: usize) -> Self {
         let (near, far) = tokio::io::duplex(holds);
         let served = tokio::spawn(serve_stream(tools, far));
@@ -239,7 +240,7 @@ impl Wire {
         Self { read: BufReader::new(read), write, served }
     }
 
-    /// A client that has been introduced.
+    /// Connects a client and initializes it.
     pub(crate) async fn ready(tools: Fake, holds: usize) -> Self {
         let mut wire = Self::open(tools, holds);
         wire.send(&initialize()).await;
@@ -259,14 +260,14 @@ impl Wire {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Leaves, and waits until that was noticed.
+    /// Disconnects, and waits until that was noticed.
     pub(crate) async fn hang_up(self) {
         let Self { read, write, served } = self;
         drop((read, write));
         tokio::time::timeout(DEADLINE, served).await.expect("it is still served").unwrap();
     }
 
-    /// Calls a tool and gives its result.
+    /// Calls a tool and returns its result.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.send(&call(7, tool, &arguments)).await;
         let answer = self.receive().await;
@@ -284,7 +285,7 @@ pub(crate) fn call(id: u32, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 
-/// The one text of a result.
+/// Returns the only text of a result.
 pub(crate) fn text(result: &Value) -> &str {
     assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "{result}");
     result["content"][0]["text"].as_str().unwrap()

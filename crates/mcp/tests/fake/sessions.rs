@@ -1,4 +1,4 @@
-//! Sessions that are as their keys say.
+//! Sessions in the state that their keys say.
 
 use super::{RUN, refused};
 use tenure_core::api::Problem;
@@ -70,7 +70,7 @@ pub(crate) fn turn(state: TurnState) -> TurnJson {
     }
 }
 
-/// What is answered. A wait is for a turn in the state that the key ends with.
+/// Returns the reply. A wait is for a turn in the state at the end of the key.
 pub(crate) fn answer(request: &SessionsRequest) -> Result<SessionsReply, Problem> {
     let key = request.session_key.as_deref().unwrap_or("helper:1");
     let mut reply = SessionsReply::default();

@@ -1,4 +1,4 @@
-//! Tasks that are as their lookups say.
+//! Tasks in the state that their lookups say.
 
 use super::{RUN, refused};
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(crate) fn task(status: &str) -> TaskRow {
     .unwrap()
 }
 
-/// A turn of a session, under way.
+/// A running turn of a session.
 fn turn() -> TaskRow {
     let mut task = task("running");
     task.kind = tenure_core::task::Kind::Subagent;
@@ -38,7 +38,7 @@ fn turn() -> TaskRow {
     task
 }
 
-/// What is answered. `show` is of a task with the status that is looked up.
+/// Returns the reply. `show` returns a task with the status that is looked up.
 pub(crate) fn answer(request: &TasksRequest) -> Result<TasksReply, Problem> {
     let lookup = request.lookup.as_deref().unwrap_or_default();
     if request.action != Action::List && lookup == "nobody" {

@@ -4,7 +4,7 @@ use crate::receiver::Does;
 use crate::{NOW_MS, PATIENCE, Receiver, again, deliver, given_up, notice, run, webhook};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenure_notify::{Delivered, Notice, WHY_CHARS, Webhook, Webhooks};
+use tenure_notify::{Delivered, Message, WHY_CHARS, Webhook, Webhooks};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
@@ -180,7 +180,7 @@ fn a_notice_that_cannot_be_sent_is_given_up() {
     run(async {
         let mut receiver = Receiver::that(Does::Answers(204, Vec::new(), "")).await;
         let webhooks = Webhooks::default();
-        let bad = Notice { key: "a\nb".into(), ..notice() };
+        let bad = Message { key: "a\nb".into(), ..notice() };
         let why = given_up(webhooks.deliver(&webhook(&receiver.url()), &bad, NOW_MS).await);
         assert!(why.contains("key"), "{why}");
         assert_eq!(receiver.connections(), 0);

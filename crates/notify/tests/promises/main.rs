@@ -13,7 +13,7 @@ use receiver::Receiver;
 use serde_json::json;
 use std::future::Future;
 use std::time::Duration;
-use tenure_notify::{Authorities, Delivered, Notice, System, Url, Webhook, Webhooks};
+use tenure_notify::{Authorities, Delivered, Message, System, Url, Webhook, Webhooks};
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The time of every attempt.
 const NOW_MS: u64 = 1_614_265_330_500;
 
-fn notice() -> Notice {
-    Notice {
+fn notice() -> Message {
+    Message {
         key: "task-1.done".into(),
         created_at_ms: 1_614_265_000_000,
         kind: "task.succeeded".into(),

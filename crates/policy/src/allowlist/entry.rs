@@ -1,4 +1,4 @@
-//! One entry of the allowlist: how it is written, and what is wrong with one that cannot be used.
+//! An entry of the allowlist: its syntax, and the errors of invalid ones.
 
 use super::{Call, Caller};
 use crate::environment::Unlisted;
@@ -11,101 +11,103 @@ use std::path::{Component, Path, PathBuf};
 
 /// The longest pattern, in bytes.
 const MAX_PATTERN: usize = 4096;
-/// How much memory a compiled pattern of arguments may take.
+/// Maximum memory of a compiled pattern of arguments, in bytes.
 const MAX_COMPILED: usize = 256 * 1024;
-/// How deep the parentheses of a pattern may nest.
+/// Maximum depth of nested parentheses in a pattern.
 const MAX_NESTING: u32 = 32;
 
-/// What is allowed, as it is written in settings and kept in the registry.
+/// An entry, as it is written in settings and stored in the registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The program: a glob of an absolute path, or of a bare name. A bare name matches only what was called by that name
-    /// and found through the PATH.
+    /// The program: a glob of an absolute path, or of a bare name. A bare name matches only a program called by
+    /// that name and found through the PATH.
     pub program: String,
-    /// A regular expression for all arguments, joined by blanks. It must match from their beginning to their end. An argument
-    /// that is empty or holds a blank or a quote stands in single quotes. Without it all arguments are allowed, except
-    /// those that are known to run other programs, to write to files, or to have the program look elsewhere for what to do.
+    /// A regular expression for all arguments, joined by blanks. It must match from their beginning to their end.
+    /// An argument that is empty or contains a blank or a quote is put in single quotes. Without the expression all
+    /// arguments are allowed, except those that are known to run other programs, to write files, or to make the
+    /// program read instructions from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
-    /// This one command in this one directory, as "allow always" has it. Then `program` is a path and no glob.
+    /// A single command in a single directory, as "allow always" records it. Then `program` is a path and not a
+    /// glob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
-    /// The only agent it is for.
+    /// The agent to which the entry is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// One command in one directory.
+/// A command in one directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exact {
-    /// Its words, the first as it was written.
+    /// The words; the first as it was written.
     pub argv: Vec<String>,
-    /// Where it is executed.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// What the program held, and its interpreter, as far as this user could write to them: hashes in hex. Empty, it is
-    /// whatever is at that path.
+    /// The hashes in hex of the program and its interpreter, as far as this user could write to them. Empty, any
+    /// content is accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sha256: Vec<String>,
-    /// The variables that the command is given and that are not listed.
+    /// The unlisted variables of the command.
     #[serde(default, skip_serializing_if = "Unlisted::is_empty")]
     pub env: Unlisted,
 }
 
-/// An entry that cannot be used.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("entry {} of the allowlist, for {program:?}: {why}", index + 1)]
 pub struct BadEntry {
-    /// Which one, from 0.
+    /// The entry's index, from 0.
     pub index: usize,
-    /// Its program.
+    /// The entry's program.
     pub program: String,
-    /// What is wrong.
+    /// The error.
     pub why: BadEntryWhy,
 }
 
-/// What is wrong with an entry.
+/// The error in an entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEntryWhy {
     /// There is no program.
     #[error("the program is empty; write an absolute path such as /usr/bin/git, or a bare name such as git")]
     Empty,
-    /// A path that begins nowhere.
+    /// The program is a relative path.
     #[error(
         "the program is a relative path; write an absolute one that begins with /, or a bare name without /"
     )]
     Relative,
-    /// A path that no program is ever found under.
+    /// The path has a form under which no program is ever found.
     #[error("no program is found under a path with //, /./ or /../ in it; write the path without them")]
     NotNormal,
-    /// No glob.
+    /// The program is not a glob.
     #[error("the program is no glob: {0}; put [ ] around a character that is meant literally")]
     Glob(String),
-    /// No regular expression.
+    /// The arguments are not a regular expression.
     #[error(
         "args is no regular expression: {0}; correct it, and put a backslash before what is meant literally"
     )]
     Regex(String),
-    /// Too much of a pattern.
+    /// A pattern is too large.
     #[error("the pattern is too long or too complex; write a shorter one, or several entries")]
     TooLarge,
-    /// Two ways to say which arguments.
+    /// Both `args` and `exact` are given.
     #[error("it has both args and exact; write one of them")]
     Both,
-    /// No words, or no absolute paths.
+    /// The exact command has no words, or relative paths.
     #[error(
         "exact needs the words of a command, an absolute cwd, and an absolute path as the program; write them"
     )]
     Exact,
-    /// An agent without a name.
+    /// The agent has no name.
     #[error("the agent is empty; write its name, or leave it out for all agents")]
     EmptyAgent,
 }
 
 impl Entry {
-    /// The entry for this command in this directory: what "allow always" records. A command that runs whatever its
-    /// arguments say is refused.
+    /// Makes the entry that "allow always" records: for this command in this directory. A command that executes its
+    /// arguments is refused.
     pub fn allow_always(call: Call<'_>, caller: Caller<'_>) -> Result<Self, RunsOthers> {
         super::runner(call)?;
         let Caller { agent, cwd, env } = caller;
@@ -120,7 +122,7 @@ impl Entry {
 }
 
 impl<'a> Call<'a> {
-    /// A command of an analysed line.
+    /// Makes a call from a command of an analysed line.
     pub fn of(segment: &'a Segment, program: &'a Executable, bound: Option<&'a Bound>) -> Self {
         Self { argv: segment.argv(), program, bound }
     }
@@ -130,21 +132,21 @@ impl<'a> Call<'a> {
     }
 }
 
-/// An entry, ready to be asked.
+/// An entry, compiled for matching.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     Exact(ExactPattern),
     Glob { program: GlobMatcher, place: Place, args: Option<Regex> },
 }
 
-/// The way in which an entry names its program.
+/// The form in which an entry names its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// A bare name.
     Name,
-    /// One path.
+    /// A single path.
     Path,
-    /// A pattern of paths. Links in them must not extend it: anybody who can make one could add programs.
+    /// A pattern of paths. Links must not extend it, because any user who can create one could add programs.
     Paths,
 }
 
@@ -189,7 +191,7 @@ impl Pattern {
         Ok(Self::Exact(ExactPattern { program, argv, cwd, sha256, env }))
     }
 
-    /// Whether this is an entry for the program of `call`, whatever its arguments.
+    /// Returns true if the entry names the program of `call`, whatever its arguments.
     pub(super) fn names(&self, call: Call<'_>) -> bool {
         match self {
             Self::Exact(exact) => exact.program == call.program.called,
@@ -241,12 +243,12 @@ fn regex(text: &str) -> Result<Regex, BadEntryWhy> {
             error => BadEntryWhy::Regex(one_line(&error.to_string())),
         })
     };
-    // Alone first: `a)|(b` would be whole only between our parentheses, and would not be anchored there.
+    // Compiled alone first: `a)|(b` is valid only between our parentheses, and would not be anchored there.
     build(text)?;
     build(&format!(r"\A(?:{text})\z"))
 }
 
-/// The last line of a parse error says what it is; those before it draw a picture.
+/// Returns the last line of a parse error, which has the message; those before it draw a picture.
 fn one_line(error: &str) -> String {
     let last = error.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(error);
     last.trim().trim_start_matches("error: ").to_owned()

@@ -1,4 +1,4 @@
-//! Entries as people write them, and commands that try to get past them.
+//! Entries as people write them, and commands that try to get around them.
 
 use super::*;
 use crate::environment::judge;
@@ -14,7 +14,7 @@ fn list(entries: &[(&str, Option<&str>)]) -> Allowlist {
     Allowlist::new(entries.iter().map(|(program, args)| entry(program, *args)).collect()).unwrap()
 }
 
-/// Bare names are in /usr/bin; what has a slash is where it says.
+/// Resolves a word: a bare name is in /usr/bin, a path is itself.
 fn found(word: &str) -> Executable {
     let path = if word.contains('/') { PathBuf::from(word) } else { Path::new("/usr/bin").join(word) };
     Executable { called: path.clone(), real: path, through_path: !word.contains('/') }
@@ -182,7 +182,7 @@ fn allow_always_is_for_what_the_program_held_and_an_entry_without_that_is_for_it
     let entry = Entry::allow_always(call, from(None, cwd)).unwrap();
     let list = Allowlist::new(vec![entry.clone()]).unwrap();
     assert_eq!(list.matches(from(None, cwd), &[call]), Ok(vec![0]));
-    // The same again is the same program, however new the file is.
+    // The same content is the same program, however new the file is.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "one").unwrap();
     let again = Bound::of(&path).unwrap();
@@ -326,7 +326,7 @@ fn a_link_that_a_glob_matches_is_allowed_if_its_target_is_matched_too() {
         }
     }
     assert_eq!(ask(&list(&[("/opt/tools/*", None)]), "/opt/tools/x-1.2"), Ok(vec![0]));
-    // The entry names this one link.
+    // The entry names exactly this link.
     assert_eq!(ask(&list(&[("/opt/tools/x", None)]), "/opt/x-1.2/bin/x"), Ok(vec![0]));
 }
 
@@ -339,7 +339,7 @@ fn an_entry_without_a_pattern_does_not_cover_arguments_that_reach_further() {
         assert!(text.contains("pattern of its arguments"), "{text}");
     }
     assert!(allows(&list(&[("git", Some("-C [a-z]+ status"))]), "git -C sub status"));
-    // Such a command can be allowed by itself: its words say what it does.
+    // Such a command can be allowed exactly, because its words say what it does.
     let (program, argv) = (found("sort"), ["sort", "-o", "f", "x"].map(str::to_owned));
     let call = Call { argv: &argv, program: &program, bound: None };
     assert!(Entry::allow_always(call, from(None, Path::new("/"))).is_ok());

@@ -1,4 +1,4 @@
-//! The names. Each table is sorted, in capitals, and no name is in two of them.
+//! The tables of names. Each is sorted, in capitals, and no name is in two of them.
 
 /// Prefixes of [`CODE`].
 #[rustfmt::skip]
@@ -6,8 +6,8 @@ pub(super) const CODE_PREFIXES: [&str; 6] = [
     "BASH_FUNC_", "DYLD_", "LD_", "LUA_CPATH", "LUA_INIT", "LUA_PATH",
 ];
 
-/// Variables that make a shell, an interpreter, a compiler, an editor or git load or run other code. Never inherited, never
-/// given.
+/// Variables that make a shell, an interpreter, a compiler, an editor or git load or run other code. Never
+/// inherited, never accepted in a call.
 #[rustfmt::skip]
 pub(super) const CODE: [&str; 181] = [
     "ANT_OPTS", "AWKLIBPATH", "AWKPATH", "BASHOPTS", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD",
@@ -41,8 +41,8 @@ pub(super) const CODE: [&str; 181] = [
     "SVN_SSH", "TAR_OPTIONS", "TCLLIBPATH", "VAGRANT_VAGRANTFILE", "VALGRIND_OPTS", "VIMINIT", "_JAVA_OPTIONS",
 ];
 
-/// Credentials. Never inherited, so that no command sees what only the daemon was given; never given, because an agent
-/// has no business with them.
+/// Credentials. Never inherited, so that no command sees those of the daemon; never accepted in a call, because an
+/// agent has no business with them.
 #[rustfmt::skip]
 pub(super) const SECRETS: [&str; 45] = [
     "AMQP_URL", "ARM_CLIENT_SECRET", "AWS_ACCESS_KEY_ID", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
@@ -70,7 +70,7 @@ pub(super) const GUARDED_PREFIXES: [&str; 66] = [
     "TOX_", "TS_NODE_", "UV_", "VOLTA_", "XDG_", "YARN_",
 ];
 
-/// Suffixes of names of [`GUARDED`]: many programs have a pager, an editor or a compiler of their own.
+/// Suffixes of [`GUARDED`]: many programs have a pager, an editor or a compiler of their own.
 #[rustfmt::skip]
 pub(super) const GUARDED_SUFFIXES: [&str; 26] = [
     "_AR", "_ASKPASS", "_BINARY_PATH", "_BROWSER", "_CC", "_CFLAGS", "_COMPILER_LAUNCHER", "_CPPFLAGS", "_CXX",
@@ -81,7 +81,7 @@ pub(super) const GUARDED_SUFFIXES: [&str; 26] = [
 
 /// Variables for proxies and certificates, homes, pagers and editors, package indexes, flags of compilers, homes of
 /// toolchains, files and sockets of credentials, and files that programs write to or read commands from. Inherited,
-/// never given.
+/// but never accepted in a call.
 #[rustfmt::skip]
 pub(super) const GUARDED: [&str; 376] = [
     "ACKRC", "ACLOCAL", "ALL_PROXY", "ALSA_CONFIG_PATH", "ANT_ARGS", "AR", "ARFLAGS", "AS", "ASAN_OPTIONS",

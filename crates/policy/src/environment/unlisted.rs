@@ -1,13 +1,13 @@
-//! The variables of a call that a person has to know of. [`super::check`] refuses the dangerous ones; the names listed
-//! here are the few that make no program run or write anything. Every other variable is part of the decision: `make`
-//! runs what any variable says, and git writes to the file that `GIT_TRACE2` names.
+//! The variables of a call that a person must know of. [`super::check`] refuses the dangerous ones; the listed
+//! names are the few that make no program run or write anything. Every other variable is part of the decision:
+//! `make` runs the content of any variable, and git writes to the file that `GIT_TRACE2` names.
 
 use super::{Blocked, check};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Names that affect only language, time zone, colour, width and the amount of logging. Sorted, spelled exactly so.
+/// Names that affect only language, time zone, colour, width and the amount of logging. Sorted, case-sensitive.
 #[rustfmt::skip]
 pub(super) const LISTED: [&str; 33] = [
     "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "DEBUG", "FORCE_COLOR", "LANG",
@@ -26,8 +26,8 @@ const LONGEST: usize = 256;
 #[serde(transparent)]
 pub struct Unlisted(BTreeMap<String, String>);
 
-/// Judges the variables that a caller sets for a command. Refuses those that no command may be given. Returns those
-/// that a person has to be asked about, with their values; if there are none, the command may run unasked.
+/// Judges the variables that a caller sets for a command. Refuses those that no command may have. Returns those
+/// that need a person's approval; if there are none, the variables need none.
 pub fn judge<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Unlisted, Blocked> {
     let variables: Vec<_> = variables.into_iter().collect();
     check(variables.iter().map(|(name, _)| name))?;
@@ -56,8 +56,9 @@ fn is_listed(name: &str, value: &str) -> bool {
     LISTED.binary_search(&name).is_ok() && value.len() <= LONGEST && is_plain(name, value)
 }
 
-/// Returns true if a value is one plain word. A Makefile may put it into a command, so it holds nothing that a shell
-/// interprets, begins no option and names no file. Only a time zone has slashes, as `Europe/Berlin`.
+/// Returns true if a value is one plain word. A Makefile may put it into a command, so it must not contain a
+/// character that a shell interprets, begin an option or name a file. Only a time zone has slashes, as
+/// `Europe/Berlin`.
 fn is_plain(name: &str, value: &str) -> bool {
     let zone = name == "TZ";
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.,:=@+-".contains(c) || (zone && c == '/');

@@ -1,5 +1,6 @@
-//! The identity of a program's file, taken when it is allowed and compared right before it is executed. Between the
-//! comparison and execve(2) there is still a moment; whoever can use it can write to the program's directory.
+//! The identity of a program's file, taken when it is allowed and compared right before it is executed. A moment
+//! remains between the comparison and execve(2); only a user who can write to the program's directory can exploit
+//! it.
 
 use super::Executable;
 use serde::{Deserialize, Serialize};
@@ -13,49 +14,49 @@ use tenure_os::{file, text};
 
 /// The largest file whose content is hashed.
 const MAX_HASHED: u64 = 64 << 20;
-/// What the kernel reads of a script's first line.
+/// Length of a script's first line that the kernel reads.
 const FIRST_LINE: usize = 256;
-/// How many scripts may be each other's interpreters; the kernel follows five.
+/// Maximum number of scripts that are each other's interpreters; the kernel follows five.
 const MAX_INTERPRETERS: u8 = 5;
 
-/// One file as it was.
+/// The identity of a file at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// The path by which it is executed.
     pub called: PathBuf,
     /// The file behind all links.
     pub real: PathBuf,
-    /// The device it is on.
+    /// The device's number.
     pub device: u64,
-    /// Its number there.
+    /// The inode on that device.
     pub inode: u64,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size: u64,
-    /// When its content changed, in nanoseconds of the epoch.
+    /// The time when its content changed, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// When anything about it changed, in nanoseconds of the epoch.
+    /// The time when its content or metadata changed, in nanoseconds since 1970.
     pub changed_ns: i64,
-    /// Its kind and permissions.
+    /// The kind and permissions.
     pub mode: u32,
-    /// What it holds.
+    /// The content.
     pub content: Content,
-    /// What executes it, if it is a script.
+    /// The interpreter, if it is a script.
     pub interpreter: Option<Box<Bound>>,
 }
 
-/// What is known of a file's content.
+/// The identity of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// Its hash, in hex.
+    /// The hash, in hex.
     Sha256(String),
-    /// Neither it nor its directory can be written to by this user.
+    /// No hash: this user can write neither to the file nor to its directory.
     NotWritable,
-    /// It could be written to, and is too large to be hashed.
+    /// No hash: the user could write to the file, but it is too large.
     TooLarge,
 }
 
-/// A program whose identity cannot be taken.
+/// The reason why a program's identity cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum Unbindable {
     /// The file cannot be read.
@@ -63,7 +64,7 @@ pub enum Unbindable {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The script's first line names no absolute path.
@@ -72,33 +73,33 @@ pub enum Unbindable {
         /// The script.
         path: PathBuf,
     },
-    /// Scripts whose interpreters are scripts, too often.
+    /// Too many scripts have scripts as their interpreters.
     #[error(
         "{path:?} is one script too many: their interpreters are scripts themselves; correct their first lines"
     )]
     TooDeep {
-        /// The script at which it was given up.
+        /// The script at which the search ended.
         path: PathBuf,
     },
 }
 
-/// A program that is not what it was.
+/// The reason why a program is not the recorded one.
 #[derive(Debug, thiserror::Error)]
 pub enum Changed {
-    /// It is another one now.
+    /// The file is another one now.
     #[error("{path:?} is not what was allowed, it has another {}; ask for it again", list(what))]
     Differs {
         /// The file.
         path: PathBuf,
-        /// In what it differs; at least one.
+        /// The differences; at least one.
         what: Vec<What>,
     },
-    /// It cannot be looked at any more.
+    /// The file can no longer be examined.
     #[error("what was allowed cannot be found again: {0}")]
     Gone(#[from] Unbindable),
 }
 
-/// In what a file can differ.
+/// A difference between two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     /// The file that its path leads to.
@@ -113,24 +114,24 @@ pub enum What {
     Changed,
     /// The kind or the permissions.
     Mode,
-    /// The content, or whether it can be written to.
+    /// The content, or the ability to write to it.
     Content,
     /// The presence of an interpreter.
     Interpreter,
 }
 
 impl Bound {
-    /// The identity of what `path` leads to.
+    /// Takes the identity of the file that `path` leads to.
     pub fn of(path: &Path) -> Result<Self, Unbindable> {
         Self::at(path, 0)
     }
 
-    /// The identity of a program that was found.
+    /// Takes the identity of a program that was found.
     pub fn of_executable(executable: &Executable) -> Result<Self, Unbindable> {
         Self::of(&executable.called)
     }
 
-    /// Whether the program is still the same, and its interpreter too.
+    /// Checks that the program and its interpreter are still the same.
     pub fn check(&self) -> Result<(), Changed> {
         let now = Self::of(&self.called)?;
         let (mut then, mut now) = (self, &now);
@@ -141,14 +142,14 @@ impl Bound {
             }
             match (&then.interpreter, &now.interpreter) {
                 (Some(its), Some(other)) => (then, now) = (its, other),
-                // That there is one in only one of them is a difference.
+                // An interpreter on one side only counts as a difference above.
                 (None, _) | (_, None) => return Ok(()),
             }
         }
     }
 
-    /// The hashes of what this user could write to: the program, and then what executes it. All else that makes up its
-    /// identity changes when the same program is installed again.
+    /// Returns the hashes of the files that this user could write to: the program, and then its interpreter. All
+    /// other parts of the identity change when the same program is installed again.
     pub fn hashes(&self) -> Vec<String> {
         let chain = std::iter::successors(Some(self), |bound| bound.interpreter.as_deref());
         let hash = |bound: &Self| match &bound.content {
@@ -202,8 +203,8 @@ impl Bound {
     }
 }
 
-/// The file at `real`, what it holds, and its first bytes. What may be executed need not be readable: then there is no
-/// first line to follow, and whoever cannot write to it cannot have changed it.
+/// Returns the facts about the file at `real`, its content, and its first bytes. An executable file need not be
+/// readable: then there is no first line to follow, and a user who cannot write to it cannot have changed it.
 fn look(real: &Path) -> io::Result<(Facts, Content, Vec<u8>)> {
     let facts = executable::facts(real)?;
     if !facts.is_file {
@@ -222,7 +223,7 @@ fn look(real: &Path) -> io::Result<(Facts, Content, Vec<u8>)> {
     }
 }
 
-/// What a file holds, and its first bytes.
+/// Returns a file's content, and its first bytes.
 fn read(mut file: File, path: &Path, facts: &Facts) -> io::Result<(Content, Vec<u8>)> {
     let mut first = Vec::new();
     file.by_ref().take(FIRST_LINE as u64).read_to_end(&mut first)?;
@@ -235,7 +236,7 @@ fn read(mut file: File, path: &Path, facts: &Facts) -> io::Result<(Content, Vec<
     let mut hash = Sha256::new();
     hash.update(&first);
     let mut buffer = vec![0; 64 * 1024];
-    // A file that grows meanwhile has another size and other times; it is not read for ever.
+    // A file that grows meanwhile gets another size and other times; reading it ends all the same.
     let mut rest = file.take(MAX_HASHED);
     loop {
         match rest.read(&mut buffer) {
@@ -249,7 +250,7 @@ fn read(mut file: File, path: &Path, facts: &Facts) -> io::Result<(Content, Vec<
     Ok((Content::Sha256(hex), first))
 }
 
-/// The interpreter that a file's first line names.
+/// Returns the interpreter that a file's first line names.
 fn interpreter(first: &[u8], script: &Path) -> Result<Option<PathBuf>, Unbindable> {
     let Some(rest) = first.strip_prefix(b"#!") else { return Ok(None) };
     let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();

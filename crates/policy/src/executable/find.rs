@@ -1,5 +1,5 @@
-//! From a word to a file, as execvp(3) does it, but with absolute directories of the PATH alone: a relative one would let
-//! the working directory decide what `git` is.
+//! Finds the file of a word, as execvp(3) does, but only in absolute directories of the PATH: with a relative one,
+//! the working directory would decide what `git` is.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -7,51 +7,51 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tenure_os::{executable, file};
 
-/// The longest path that the system takes, in bytes.
+/// The longest path that the system accepts, in bytes.
 const LONGEST: usize = 4096;
 
 /// A program that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executable {
-    /// What to execute: its own name, in a directory whose path has no link and no `..` in it. The name may be a link, and
-    /// has to stay: `cargo` is a link to `rustup`, which does what its name says.
+    /// The path to execute: the program's own name, in a directory whose path has no link and no `..` in it. The
+    /// name may be a link, and must stay: `cargo` is a link to `rustup`, which acts by its name.
     pub called: PathBuf,
     /// The file behind all links.
     pub real: PathBuf,
-    /// Whether it was called by its bare name and found through the PATH.
+    /// True if it was called by its bare name and found through the PATH.
     pub through_path: bool,
 }
 
-/// A word that names no program.
+/// The reason why a word names no program.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
-    /// The word is empty, too long, or has a NUL in it.
+    /// The word is empty, too long, or contains a NUL.
     #[error("{word:?} is no name of a program; write one")]
     NoName {
         /// The word.
         word: String,
     },
-    /// Where the search begins is not absolute.
+    /// The working directory is relative.
     #[error("{cwd:?} is no absolute directory; pass one as the workdir")]
     RelativeCwd {
         /// The directory.
         cwd: PathBuf,
     },
-    /// In no directory of the PATH.
+    /// No directory of the PATH has the program.
     #[error("{word:?} is in no directory of the PATH; install it, or write its whole path")]
     NotInPath {
         /// The word.
         word: String,
     },
-    /// No such file, or not to be reached.
+    /// The file does not exist, or cannot be reached.
     #[error("{path:?} cannot be executed: {error}; write the path of a program")]
     Unreachable {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// A directory, a device, or a file without permission to execute it.
+    /// The path is a directory, a device, or a file without permission to execute it.
     #[error("{path:?} is no file that may be executed; write the path of a program, or chmod +x it")]
     NotExecutable {
         /// The path.
@@ -59,7 +59,7 @@ pub enum NotFound {
     },
 }
 
-/// Finds the program that `word` means in `cwd`. `path` is the value of the PATH that the command will have.
+/// Finds the program that `word` means in `cwd`. `path` is the PATH that the command will have.
 pub fn resolve(word: &str, cwd: &Path, path: &OsStr) -> Result<Executable, NotFound> {
     if word.is_empty() || word.contains('\0') || word.len() > LONGEST {
         return Err(NotFound::NoName { word: word.chars().take(64).collect() });
@@ -78,11 +78,11 @@ pub fn resolve(word: &str, cwd: &Path, path: &OsStr) -> Result<Executable, NotFo
         .ok_or_else(|| NotFound::NotInPath { word: word.to_owned() })
 }
 
-/// The program at `path`, which is absolute.
+/// Returns the program at `path`, which is absolute.
 fn at(path: &Path, through_path: bool) -> Result<Executable, NotFound> {
     let unreachable = |error| NotFound::Unreachable { path: path.to_owned(), error };
     let not_executable = || NotFound::NotExecutable { path: path.to_owned() };
-    // Asked of the path as it is written: what follows a file's name, such as a slash, must not be lost.
+    // Uses the path as it is written, so that a suffix such as a slash is not lost.
     if !path.metadata().map_err(unreachable)?.is_file() {
         return Err(not_executable());
     }

@@ -54,7 +54,7 @@ fn relative_and_empty_directories_of_the_path_do_not_count() {
     let place = Place::new();
     place.file("tool", "x", 0o755);
     place.file("bin/tool", "x", 0o755);
-    // Neither those that begin in the workdir nor those that begin where we are.
+    // Neither paths relative to the workdir nor those relative to this process are searched.
     let depth = std::env::current_dir().unwrap().components().count();
     let from_here = format!("{}{}", "../".repeat(depth), place.root.strip_prefix("/").unwrap().display());
     assert!(Path::new(&from_here).join("tool").exists());
@@ -192,7 +192,7 @@ fn a_script_without_a_usable_interpreter_cannot_be_bound() {
     assert!(matches!(Bound::of(&script), Err(Unbindable::Unreadable { .. })));
 }
 
-/// Not every system has a call for it that is safe.
+/// Not every system has a safe call for this.
 #[expect(clippy::disallowed_methods, reason = "a test needs a pipe to look at")]
 fn make_pipe(path: &Path) {
     let made = std::process::Command::new("mkfifo").args(["-m", "755"]).arg(path).status();
@@ -231,7 +231,7 @@ fn a_program_that_may_be_executed_but_not_read_is_bound_if_it_cannot_be_changed(
     let place = Place::new();
     let tool = place.file("tool", "x", 0o111);
     let bound = Bound::of(&tool);
-    // Its directory can be written to, so it would have to be hashed, which only root can do here.
+    // The directory is writable, so the file must be hashed, which only root can do here.
     assert_eq!(bound.is_ok(), rustix::process::geteuid().is_root(), "{bound:?}");
 }
 

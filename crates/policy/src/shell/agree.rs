@@ -1,9 +1,9 @@
-//! Two readings of one line: they are the same, or there is no analysis.
+//! Compares two readings of a line: without agreement there is no analysis.
 
 use super::parse::{Reading, Unread};
 use super::{Analysis, Unanalysable, Why};
 
-/// What both readers say, or where they part.
+/// Returns the common reading, or the position of the first difference.
 pub(super) fn agreed(first: Analysis, second: Result<Reading, Unread>) -> Result<Analysis, Unanalysable> {
     let parted = match second {
         Ok(reading) => parted(&first, &reading),
@@ -15,7 +15,7 @@ pub(super) fn agreed(first: Analysis, second: Result<Reading, Unread>) -> Result
     }
 }
 
-/// Where the parser's reading is another one.
+/// Returns the position where the parser's reading differs.
 fn parted(first: &Analysis, second: &Reading) -> Option<usize> {
     let mut commands = second.commands.iter();
     for segment in first.segments() {
@@ -55,7 +55,7 @@ mod tests {
         Analysis { segments: commands.iter().map(segment).collect(), joins: joins.to_vec() }
     }
 
-    /// The n-th word stands at byte n.
+    /// Makes a reading in which the n-th word is at byte n.
     fn reading(commands: Commands, joins: &[Join]) -> Reading {
         let mut at = 0..;
         let mut word = |&text: &&str| Word { at: at.next().unwrap(), text: text.to_owned() };

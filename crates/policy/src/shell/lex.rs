@@ -1,5 +1,6 @@
-//! The one pass over a line. It looks at each character once, keeps no stack, and refuses whatever it does not know to be
-//! literal. The rules are those of POSIX.1-2017, XCU 2.2 and 2.3; where bash expands more, its reading is refused.
+//! The single pass over a line. It reads each character once, keeps no stack, and refuses every character that it
+//! does not know to be literal. The rules are those of POSIX.1-2017, XCU 2.2 and 2.3; where bash expands more, the
+//! line is refused.
 
 use super::words::check_command;
 use super::{Analysis, Join, MAX_SEGMENTS, Segment, Unanalysable, Why};
@@ -8,22 +9,22 @@ use super::{Analysis, Join, MAX_SEGMENTS, Segment, Unanalysable, Why};
 #[derive(Debug, Default)]
 struct Word {
     text: String,
-    /// Whether any of it was quoted.
+    /// True if any part of it was quoted.
     quoted: bool,
-    /// Where it begins.
+    /// The position of its first byte.
     at: usize,
 }
 
-/// The line, and what was read of it.
+/// The line, and its analysis so far.
 pub(super) struct Lexer<'a> {
     line: &'a str,
-    /// Where to go on, in bytes.
+    /// The next position, in bytes.
     at: usize,
     word: Option<Word>,
     argv: Vec<String>,
     segments: Vec<Segment>,
     joins: Vec<Join>,
-    /// An operator that still needs a command after it, and where it is.
+    /// An operator that still needs a command after it, and its position.
     wants: Option<(&'static str, usize)>,
 }
 
@@ -47,7 +48,7 @@ impl<'a> Lexer<'a> {
         if let Some((operator, at)) = self.wants {
             return Err(Unanalysable { at, why: Why::MissingCommand(operator) });
         }
-        // What follows the last command joins it to nothing.
+        // An operator after the last command joins nothing.
         self.joins.truncate(self.segments.len().saturating_sub(1));
         if self.segments.is_empty() {
             return Err(Unanalysable { at: self.line.len(), why: Why::Empty });
@@ -55,7 +56,7 @@ impl<'a> Lexer<'a> {
         Ok(Analysis { segments: self.segments, joins: self.joins })
     }
 
-    /// Takes the unquoted character `c`, which stands at `at`.
+    /// Takes the unquoted character `c`, which is at `at`.
     fn take(&mut self, c: char, at: usize) -> Result<(), Unanalysable> {
         let refuse = |why| Err(Unanalysable { at, why });
         match c {
@@ -84,7 +85,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next character. A backslash before a newline is as if neither was there.
+    /// Returns the next character. A backslash before a newline is skipped together with it.
     fn peek(&mut self) -> Option<char> {
         while self.line[self.at..].starts_with("\\\n") {
             self.at += 2;
@@ -92,7 +93,7 @@ impl<'a> Lexer<'a> {
         self.line[self.at..].chars().next()
     }
 
-    /// Whether no word goes on at this place.
+    /// Returns true if a word ends at this position.
     fn ends_here(&mut self) -> bool {
         self.peek().is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '|' | '&'))
     }
@@ -101,7 +102,7 @@ impl<'a> Lexer<'a> {
         self.word.get_or_insert_with(|| Word { at, ..Word::default() })
     }
 
-    // The result is always `Ok`, so that it stands in one table with what may fail.
+    // Always `Ok`, so that it fits into one table with functions that may fail.
     #[expect(clippy::unnecessary_wraps)]
     fn push(&mut self, c: char, at: usize) -> Result<(), Unanalysable> {
         self.word(at).text.push(c);
@@ -113,7 +114,7 @@ impl<'a> Lexer<'a> {
         if substitutes { Why::Substitution } else { Why::Expansion }
     }
 
-    /// `{}` at the end of a word is nothing but itself, in every shell.
+    /// Takes a brace. `{}` at the end of a word is literal in every shell.
     fn brace(&mut self, at: usize) -> Result<(), Unanalysable> {
         if self.word.is_none() && self.ends_here() {
             return Err(Unanalysable { at, why: Why::Reserved("{".to_owned()) });
@@ -129,7 +130,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// bash expands it after `=` and `:` too, in words that look like assignments.
+    /// Returns true if bash expands a tilde here: also after `=` and `:`, in words that look like assignments.
     fn tilde_expands(&self) -> bool {
         self.word.as_ref().is_none_or(|word| word.text.is_empty() || word.text.ends_with(['=', ':']))
     }
@@ -162,7 +163,8 @@ impl<'a> Lexer<'a> {
                     return Err(Unanalysable { at: here, why });
                 }
                 '\\' => {
-                    // Before any other character it stands for itself. One before a newline was skipped by `peek`.
+                    // Before any other character, the backslash is literal. One before a newline was skipped by
+                    // `peek`.
                     let escaped = self.line[self.at..].chars().next().filter(|c| "$`\"\\".contains(*c));
                     self.at += escaped.map_or(0, char::len_utf8);
                     self.word(at).text.push(escaped.unwrap_or('\\'));
@@ -232,7 +234,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Whether there was a command to end.
+    /// Ends the command; returns true if there was one.
     fn end_command(&mut self) -> bool {
         let argv = std::mem::take(&mut self.argv);
         let any = !argv.is_empty();
@@ -243,7 +245,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Newlines and tabs are the only ones that do nothing to a terminal.
+/// Refuses control characters, except newline and tab, which are harmless to a terminal.
 fn check_character(c: char) -> Result<(), Why> {
     match c {
         '\n' | '\t' => Ok(()),
@@ -262,7 +264,7 @@ fn check_character(c: char) -> Result<(), Why> {
     }
 }
 
-/// Blanks, quotes and operators that are none.
+/// Returns true for characters that look like blanks, quotes or operators, but are not.
 fn looks_like_another(c: char) -> bool {
     let quote = matches!(c, '‘'..='‟' | '′'..='‷' | '«' | '»' | '‹' | '›' | '´' | '＂' | '＇' | '｀');
     let operator = matches!(c, '；' | '｜' | '＆' | '＜' | '＞' | '＄' | '\u{37e}');

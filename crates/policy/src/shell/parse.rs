@@ -1,18 +1,19 @@
-//! The second reader: the tree that tree-sitter's grammar of bash makes of a line, flattened to commands, joins and words.
-//! It sees only what the lexer accepted. An error in the tree, or a node that is not in [`role`], and there is no reading.
+//! The second reader: tree-sitter's parse of the line with its grammar of bash, flattened to commands, joins and
+//! words. It gets only lines that the lexer accepted. An error in the tree, or a node that is not in [`role`],
+//! fails the reading.
 
 use super::Join;
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 
-/// How much of a line the parser gets at a time, in bytes.
+/// Size of the parts in which the parser gets a line, in bytes.
 const CHUNK: usize = 1024;
-/// How often it may ask for each chunk, and how often in all besides. It looks ahead for the end of some tokens, and does so
-/// again and again: after every `==`, to the end of the line.
+/// Maximum number of requests for each part, and of all requests beyond that. The parser looks ahead for the end of
+/// some tokens, again and again: after every `==`, to the end of the line.
 const ASKS_PER_CHUNK: usize = 8;
 const ASKS: usize = 64;
 
-/// What the parser understood.
+/// The parser's reading.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) commands: Vec<Vec<Word>>,
@@ -21,24 +22,24 @@ pub(super) struct Reading {
     pub(super) end: usize,
 }
 
-/// A word without its quotes, and where it begins.
+/// A word without its quotes, and its position.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) at: usize,
     pub(super) text: String,
 }
 
-/// The parser gave up, or read something that is not a plain command, near this byte.
+/// The parser failed, or found something other than a plain command, near this byte.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unread {
     pub(super) at: usize,
 }
 
-/// What a node is for.
+/// The role of a node.
 enum Role {
-    /// Its children matter.
+    /// A container, whose children matter.
     Holds,
-    /// It is a command, and its children matter.
+    /// A command, whose children matter.
     Command,
     Word,
     Joins(Join),
@@ -50,7 +51,7 @@ pub(super) fn read(line: &str) -> Result<Reading, Unread> {
     let mut reader =
         Reader { line, reading: Reading { end: line.len(), ..Reading::default() }, join: None, ended: 0 };
     let mut cursor = tree.walk();
-    // The kinds of the nodes around the cursor. Some trees are thousands deep, so this is no recursion.
+    // The kinds of the nodes around the cursor. Some trees are thousands deep, so this is not recursive.
     let mut around = vec![""];
     let mut first = true;
     loop {
@@ -94,12 +95,12 @@ pub(super) fn is_one_command(line: &str, name_at: usize) -> bool {
     name.is_some_and(|name| name.start_byte() == name_at)
 }
 
-/// The tree of `line`, without errors in it.
+/// Parses `line`; a tree with errors fails.
 fn tree(line: &str) -> Result<Tree, Unread> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Unread { at: 0 })?;
     let mut at = 0;
-    // Recovering from an error takes long and is of no use here.
+    // Stop at the first error, because recovery takes long and is of no use here.
     let mut go_on = |state: &ParseState| {
         at = state.current_byte_offset();
         if state.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -128,10 +129,10 @@ fn first_error(root: Node) -> usize {
     node.start_byte()
 }
 
-/// What a node of one kind inside one of another is for; `None` if no plain command has it there.
+/// Returns the role of a node of one kind inside one of another; `None` if no plain command has it there.
 fn role(parent: &str, kind: &str, first: bool) -> Option<Role> {
     Some(match (parent, kind) {
-        // How they are grouped is not compared: the grammar reads `a | b | c && d` as `a | { b | c && d; }`.
+        // Grouping is not compared: the grammar reads `a | b | c && d` as `a | { b | c && d; }`.
         ("", "program") | ("program" | "list" | "pipeline", "list" | "pipeline") => Role::Holds,
         ("program" | "list" | "pipeline", "command" | "test_command") => Role::Command,
         ("program" | "list" | "pipeline", "comment") => Role::Nothing,
@@ -144,7 +145,7 @@ fn role(parent: &str, kind: &str, first: bool) -> Option<Role> {
             Role::Word
         }
         ("command", "==") => Role::Word,
-        // Between brackets it reads expressions, where there are but words.
+        // Between brackets the grammar reads expressions, but the shell reads plain words.
         ("test_command" | "unary_expression" | "binary_expression", inner) => match inner {
             "unary_expression" | "binary_expression" => Role::Holds,
             "[" | "]" | "=" | "==" | "!=" | "!" | "test_operator" | "extglob_pattern" => Role::Word,
@@ -161,18 +162,18 @@ fn is_word(kind: &str) -> bool {
 struct Reader<'a> {
     line: &'a str,
     reading: Reading,
-    /// What stands between the last command and the next, if it was seen.
+    /// The operator between the last command and the next, once it was seen.
     join: Option<Join>,
-    /// Where the last statement ends.
+    /// The position where the last statement ends.
     ended: usize,
 }
 
 impl Reader<'_> {
-    /// `top` if the node is not inside another one.
+    /// Takes a node; `top` is true if it is not inside another one.
     fn take(&mut self, role: &Role, node: Node, top: bool) -> Result<(), Unread> {
         let at = node.start_byte();
         if top && matches!(role, Role::Holds | Role::Command) {
-            // Newlines are not in the tree.
+            // The tree has no nodes for newlines.
             if self.join.is_none()
                 && self.line[self.ended..at].contains('\n')
                 && !self.reading.commands.is_empty()
@@ -205,7 +206,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a word says.
+/// Returns the text of a word.
 fn word(line: &str, node: Node) -> Option<String> {
     let mut text = String::new();
     if node.kind() != "concatenation" {
@@ -223,7 +224,7 @@ fn word(line: &str, node: Node) -> Option<String> {
     (end == node.end_byte()).then_some(text)
 }
 
-/// Adds what one piece of a word says: it is quoted in one way.
+/// Appends the text of one piece of a word, which has a single kind of quoting.
 fn piece<'a>(line: &str, node: Node<'a>, cursor: &mut TreeCursor<'a>, text: &mut String) -> Option<()> {
     let written = &line[node.byte_range()];
     match node.kind() {
@@ -241,7 +242,7 @@ fn piece<'a>(line: &str, node: Node<'a>, cursor: &mut TreeCursor<'a>, text: &mut
     Some(())
 }
 
-/// Takes away the backslashes before what is `special`.
+/// Removes the backslashes before `special` characters.
 fn unescape(written: &str, special: fn(char) -> bool, text: &mut String) {
     let mut rest = written.chars();
     while let Some(c) = rest.next() {
@@ -250,7 +251,7 @@ fn unescape(written: &str, special: fn(char) -> bool, text: &mut String) {
             None => text.push(c),
             Some(escaped) => {
                 rest.next();
-                // Neither it nor its backslash is there.
+                // The escaped newline disappears together with its backslash.
                 text.extend((escaped != '\n').then_some(escaped));
             }
         }

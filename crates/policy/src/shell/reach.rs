@@ -1,13 +1,14 @@
-//! Arguments by which a program reaches further than an entry for its name covers: it writes to a file that they name,
-//! or reads its settings, its rules or its project from there. Such a command needs an entry with a pattern of
-//! arguments. Unlike the commands of [`super::runs_others`], it may be allowed for always: its words say what it does.
+//! Arguments by which a program reaches further than an entry for its name covers: they name a file that it writes,
+//! or the place of its settings, rules or project. Such a command needs an entry with a pattern of arguments.
+//! Unlike the commands of [`super::runs_others`], it may be allowed permanently, because its words say what it
+//! does.
 //!
-//! A program's own purpose does not count: an entry for `cp` or `tee` allows it to write. Nor does the content of files
-//! in the working directory (`make`, `npm run`, a hook of git): files are what an agent works on.
+//! A program's own purpose does not count: an entry for `cp` or `tee` allows it to write. Nor does the content of
+//! files in the working directory (`make`, `npm run`, a hook of git): agents work on files.
 
 use super::runners::{gnu_name, has, name_of, without_version};
 
-/// A command that reaches further than its program's name says.
+/// A command that reaches further than its program's name suggests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error(
     "{program:?} writes, or reads what to do, where its arguments say; allow it with a pattern of its arguments"
@@ -17,7 +18,7 @@ pub struct Reaches {
     pub program: String,
 }
 
-/// Fails if `argv` reaches further than its program's name says. The first word may be a path.
+/// Fails if `argv` reaches further than its program's name suggests. The first word may be a path.
 pub fn reaches(argv: &[String]) -> Result<(), Reaches> {
     let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
     let name = name_of(program);
@@ -78,7 +79,7 @@ fn installs(arguments: &[String], verbs: &[&str]) -> bool {
     at.is_some_and(|at| words(&arguments[at + 1..]).next().is_some())
 }
 
-/// Checks npm's arguments. npm takes one dash, or three, for two, and the beginning of a verb for the verb.
+/// Checks npm's arguments. npm accepts one dash, or three, for two, and a prefix of a verb for the verb.
 fn npm(arguments: &[String]) -> bool {
     let name =
         |argument: &String| argument.split('=').next().unwrap_or_default().trim_start_matches('-').to_owned();
@@ -105,10 +106,10 @@ fn npm(arguments: &[String]) -> bool {
     false
 }
 
-/// Verbs of npm that run or write what their arguments say.
+/// Verbs of npm that execute or write to their arguments.
 const NPM_REACH: [&str; 10] =
     ["config", "create", "edit", "exec", "explore", "init", "innit", "link", "publish", "set-script"];
-/// Names of other verbs that those begin with.
+/// Prefixes of other verbs that are also prefixes of these.
 const NPM_SHORT: [&str; 4] = ["ex", "in", "pu", "se"];
 
 /// Checks go's arguments. Its flags have one dash or two, and their value after a `=` or in the next word.
@@ -138,7 +139,7 @@ fn git(arguments: &[String]) -> bool {
             Some(verb) => break verb,
         }
     };
-    // Any other verb may be an alias of some configuration, or a program of that name.
+    // Any other verb may be a configured alias, or a program of that name.
     if GIT_KNOWN.binary_search(&verb.as_str()).is_err() {
         return true;
     }
@@ -153,12 +154,12 @@ fn git(arguments: &[String]) -> bool {
         || GIT_REACH.iter().any(|(its, these)| its == verb && (has(after, these) || these.contains(&"")))
 }
 
-/// Returns true if a word is a path that leads out of the working directory. A URL of another host is none.
+/// Returns true if a word is a path that leads out of the working directory. A URL of another host is not.
 fn is_path_elsewhere(word: &str) -> bool {
     word.starts_with("file:") || (is_elsewhere(word) && !word.contains("://"))
 }
 
-/// Git's own options that change neither where it looks nor what it runs.
+/// Git's own options that change neither the repository nor the programs that it runs.
 const GIT_PLAIN: [&str; 13] = [
     "--glob-pathspecs",
     "--icase-pathspecs",
@@ -188,14 +189,15 @@ const GIT_KNOWN: [&str; 80] = [
     "update-index", "update-ref", "verify-commit", "verify-tag", "version", "whatchanged", "worktree",
 ];
 
-/// Options of verbs that connect to a remote: one names it, the others take the word that would be read as it.
+/// Options of verbs that connect to a remote: one names the remote, the others take the word that would be read as
+/// the remote.
 #[rustfmt::skip]
 const GIT_REMOTE_VALUES: [&str; 14] = [
     "--repo", "-o", "--push-option", "--server-option", "-X", "--strategy-option", "-s", "--strategy", "--refmap",
     "--negotiation-tip", "--shallow-exclude", "--shallow-since", "--sort", "--multiple",
 ];
 
-/// Verbs that write to a path or take what they run from one.
+/// Verbs that write to a path, or run code from one.
 const GIT_ELSEWHERE: [&str; 5] = ["archive", "clone", "init", "submodule", "worktree"];
 
 /// Verbs that reach further with these arguments; `""` means always.
@@ -224,7 +226,7 @@ const GO_FLAGS: [&str; 24] = [
     "vettool", "w", "workfile",
 ];
 
-/// Programs that run what a project's files say; another project has other files. Sorted.
+/// Programs that execute a project's files, so that another project means other code. Sorted.
 #[rustfmt::skip]
 const PROJECT: [&str; 44] = [
     "ant", "bazel", "bundle", "cabal", "cargo", "cmake", "composer", "ctest", "eslint", "flake8", "gmake", "go",
@@ -233,7 +235,7 @@ const PROJECT: [&str; 44] = [
     "stack", "task", "tox", "tsc", "vite", "webpack", "yarn",
 ];
 
-/// Programs that run what they install, and the verbs that install the package in the next word.
+/// Programs that execute what they install, and the verbs that install the package in the next word.
 #[rustfmt::skip]
 const INSTALLERS: [(&str, &[&str]); 5] = [
     ("apt", &["install", "reinstall"]),

@@ -1,48 +1,48 @@
-//! Why a line cannot be analysed. Each text says what to write instead.
+//! The reasons why a line cannot be analysed. Each text has a remedy.
 
 /// A line that is not understood well enough to be matched against an allowlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the command cannot be analysed at byte {at}: {why}")]
 pub struct Unanalysable {
-    /// Where the trouble begins, in bytes.
+    /// The position of the problem, in bytes.
     pub at: usize,
-    /// What it is.
+    /// The reason.
     pub why: Why,
 }
 
-/// What cannot be analysed.
+/// The reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// Too many bytes.
+    /// The line is too long.
     #[error("it is longer than 64 KiB; write a script and run that")]
     TooLong,
-    /// Too many commands.
+    /// The line has too many commands.
     #[error("it has more than 64 commands; split it, or write a script and run that")]
     TooManyCommands,
-    /// No command at all.
+    /// The line has no command.
     #[error("there is no command; write one")]
     Empty,
-    /// An operator with nothing before it or after it.
+    /// An operator lacks the command before or after it.
     #[error("a command is missing next to {0:?}; write one there, or leave it out")]
     MissingCommand(&'static str),
-    /// A quote that is not closed.
+    /// A quote is not closed.
     #[error("the {0} quote is not closed; close it")]
     OpenQuote(&'static str),
-    /// A backslash as the last character.
+    /// A backslash is the last character.
     #[error("nothing follows the backslash; leave it out")]
     LastBackslash,
-    /// A character that does something to a terminal, or nothing that can be seen.
+    /// A character controls a terminal, or is invisible.
     #[error("it holds the control character U+{0:04X}; leave it out")]
     Control(u32),
-    /// A character that hides or turns around what is shown of the line.
+    /// A character hides or reverses parts of the shown line.
     #[error("it holds the invisible character U+{0:04X}; leave it out")]
     Invisible(u32),
-    /// A blank or a quote that only looks like one.
+    /// A character only looks like a blank or a quote.
     #[error(
         "{0:?} means nothing to a shell, it only looks so; write the plain character, or put it in single quotes"
     )]
     LookAlike(char),
-    /// `<`, `>` and what begins with them.
+    /// `<`, `>` and operators that begin with them.
     #[error(
         "redirections are not analysed; leave it out (both streams are recorded), or write a script and run that"
     )]
@@ -64,7 +64,7 @@ pub enum Why {
     /// `~` where it would become a directory.
     #[error("~ is not analysed; write the directory itself, or put it in single quotes")]
     Tilde,
-    /// `!` where an interactive shell would look into its history.
+    /// `!` where an interactive shell would search its history.
     #[error("! is not analysed; leave it out, or put it in single quotes")]
     Bang,
     /// `(` or `)`.
@@ -92,20 +92,20 @@ pub enum Why {
     /// `cd`, `export`, `eval`…
     #[error("{name:?} is done by the shell itself and has no program; {instead}")]
     Builtin {
-        /// Its name.
+        /// The builtin's name.
         name: String,
-        /// What to do about it.
+        /// The remedy.
         instead: &'static str,
     },
-    /// A first word that shells with jobs or with `=` expansion read otherwise.
+    /// The first word begins with a character that shells with jobs or with `=` expansion treat specially.
     #[error("a command that begins with {0:?} is not analysed; write the name of a program")]
     OddCommand(char),
-    /// The lexer accepts it, and the parser of bash does not read the same words out of it.
+    /// The lexer accepts the line, but the parser of bash reads other words.
     #[error(
         "a parser of bash reads it otherwise, or not at all; put each word in one pair of quotes, break lines between words, or write a script and run that"
     )]
     TwoReadings,
-    /// A first word of no characters.
+    /// The first word is empty.
     #[error("the name of the command is empty; write the name of a program")]
     EmptyCommand,
 }

@@ -1,29 +1,29 @@
-//! An analysed line for `/bin/sh`: every program by its absolute path, every word in single quotes, so that nothing is left
-//! for the shell to interpret but the operators that were analysed.
+//! Renders an analysed line for `/bin/sh`: every program by its absolute path, every word in single quotes, so that
+//! the shell interprets only the analysed operators.
 
 use super::{Analysis, Join};
 use std::path::{Path, PathBuf};
 
-/// A line that cannot be written.
+/// The reason why a line cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unrenderable {
-    /// Not one program for each command.
+    /// The number of programs differs from that of commands.
     #[error(
         "{segments} commands need as many programs, not {programs}; this is a mistake in Tenure, report it"
     )]
     Count {
-        /// How many commands there are.
+        /// The number of commands.
         segments: usize,
-        /// How many programs were given.
+        /// The number of programs.
         programs: usize,
     },
-    /// Not where a program is, without regard to where the shell starts.
+    /// A program has a relative path, so its meaning would depend on the working directory.
     #[error("{path:?} is no absolute path; resolve the program first")]
     Relative {
         /// The program.
         path: PathBuf,
     },
-    /// Not text, or text with a NUL.
+    /// A path is not UTF-8, or contains a NUL.
     #[error("{path:?} is not text, so no command line can name it; rename the program")]
     NotText {
         /// The program.
@@ -31,7 +31,7 @@ pub enum Unrenderable {
     },
 }
 
-/// Writes `analysis` with `programs` in the place of its first words, in their order.
+/// Renders `analysis` with `programs` in place of its first words, in their order.
 pub fn render(analysis: &Analysis, programs: &[PathBuf]) -> Result<String, Unrenderable> {
     let segments = analysis.segments();
     if segments.len() != programs.len() {
@@ -51,7 +51,7 @@ pub fn render(analysis: &Analysis, programs: &[PathBuf]) -> Result<String, Unren
     Ok(line)
 }
 
-/// A word in single quotes, as any shell reads it.
+/// Puts a word in single quotes, as any shell reads it.
 pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,11 +1,11 @@
-//! Programs that execute what their arguments say. Allowing one of them by name would allow everything, so an entry for
-//! them counts only with a pattern of its arguments, and "allow always" is refused for them. Programs that execute what
-//! files say (`make`, `npm`, a hook of git) are not among them: files are what an agent works on.
+//! Programs that execute their arguments. Allowing one of them by name would allow everything, so an entry for them
+//! counts only with a pattern of its arguments, and "allow always" is refused for them. Programs that execute the
+//! content of files (`make`, `npm`, a hook of git) are not among them: agents work on files.
 //!
-//! The tables hold what is well known; they are no proof. Whoever allows a program without a pattern trusts it with every
-//! argument, and, by its bare name, whatever the PATH finds first.
+//! The tables have the well-known cases; they prove nothing. An operator who allows a program without a pattern
+//! trusts it with every argument and, by its bare name, trusts whatever the PATH finds first.
 
-/// A command that runs whatever its arguments say.
+/// A command that executes its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error(
     "{program:?} runs what its arguments say; allow it with a pattern of its arguments, or allow what it runs"
@@ -15,7 +15,8 @@ pub struct RunsOthers {
     pub program: String,
 }
 
-/// Names are compared without case, and without a version at their end (`python3.11`) too. Each table is sorted.
+/// Shells. Names are compared without case, and also without a version at their end (`python3.11`). Each table is
+/// sorted.
 #[rustfmt::skip]
 const SHELLS: [&str; 29] = [
     "ash", "bash", "busybox", "csh", "dash", "elvish", "es", "execlineb", "fish", "git-shell", "ksh", "loksh",
@@ -63,7 +64,7 @@ const INTERPRETERS: [&str; 139] = [
     "wasmtime", "wish",
 ];
 
-/// Programs that do so with these arguments: see [`has`].
+/// Programs that execute these arguments: see [`has`].
 #[rustfmt::skip]
 const WITH: [(&str, &[&str]); 83] = [
     ("ack", &["--pager"]),
@@ -166,11 +167,12 @@ const TAR: &[&str] = &[
     "--rmt-command",
 ];
 
-/// Options of git itself that stand before its verb and take the next word.
+/// Options of git itself that precede its verb and take the next word.
 const GIT_WITH_VALUE: [&str; 4] = ["--git-dir", "--namespace", "--work-tree", "-C"];
-/// Options of git itself by which it runs anything.
+/// Options of git itself by which it executes anything.
 const GIT_OPTIONS: [&str; 3] = ["--config-env", "--exec-path", "-c"];
-/// Verbs of git that run anything with these arguments; with `""`, always. What `config` sets is run by the next verb.
+/// Verbs of git that execute anything with these arguments; with `""`, always. The next verb executes what `config`
+/// sets.
 #[rustfmt::skip]
 const GIT_VERBS: [(&str, &[&str]); 33] = [
     ("archive", &["--exec"]),
@@ -208,7 +210,7 @@ const GIT_VERBS: [(&str, &[&str]); 33] = [
     ("web--browse", &[""]),
 ];
 
-/// Whether `argv` runs what its arguments say. The first word may be a path.
+/// Fails if `argv` executes its arguments. The first word may be a path.
 pub fn runs_others(argv: &[String]) -> Result<(), RunsOthers> {
     let Some((program, arguments)) = argv.split_first() else { return Ok(()) };
     let name = name_of(program);
@@ -239,18 +241,18 @@ pub(super) fn gnu_name(bare: &str) -> &str {
     bare.strip_prefix('g').unwrap_or(bare)
 }
 
-/// The dynamic linker runs the program that it is given.
+/// Returns true for a dynamic linker, which executes the program in its arguments.
 fn is_loader(name: &str) -> bool {
     ["ld.so", "ld-linux", "ld-musl", "ld64.so"].iter().any(|loader| name.starts_with(loader))
 }
 
-/// Whether some argument is one of `these`: a word, or an option.
+/// Returns true if some argument is one of `these`: a word, or an option.
 pub(super) fn has(arguments: &[String], these: &[&str]) -> bool {
     arguments.iter().any(|argument| these.iter().any(|this| is(argument, this)))
 }
 
-/// Returns true if an argument is the option `this`. A long option may be shortened as far as anybody would understand
-/// it; with a final `-` or `.`, `this` is a prefix. An option of one letter may be anywhere among others (`-avze`). A
+/// Returns true if an argument is the option `this`. A long option may be shortened as far as it is unambiguous;
+/// with a final `-` or `.`, `this` is a prefix. An option of one letter may be anywhere among others (`-avze`). A
 /// `+` or `@` is the beginning of a word. Other options, with one dash and a long name, may have their value in the
 /// same word.
 fn is(argument: &str, this: &str) -> bool {
@@ -268,12 +270,12 @@ fn is(argument: &str, this: &str) -> bool {
     }
 }
 
-/// What make is told of a variable is run by the rules that use it.
+/// Returns true if make gets a variable, which the rules that use it execute.
 fn sets_a_variable(arguments: &[String]) -> bool {
     arguments.iter().any(|argument| !argument.starts_with('-') && argument.contains('='))
 }
 
-/// The first argument of tar may be options without a dash.
+/// Returns true for options without a dash in tar's first argument.
 fn old_tar(arguments: &[String]) -> bool {
     arguments.first().is_some_and(|first| !first.starts_with('-') && first.contains(['I', 'F', 'T']))
 }

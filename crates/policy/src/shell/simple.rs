@@ -1,27 +1,27 @@
-//! A line that is one simple command: assignments, a program's name, its arguments and redirections. Unlike [`analyse`] it
-//! leaves expansions to the shell, so it says nothing about what a line does. It serves to put `exec` before the name, so
-//! that no shell stays between a keeper and the command. One scanner and the parser of bash must agree; what either does
-//! not know is no simple command.
+//! Recognises a line that is one simple command: assignments, a program's name, its arguments and redirections.
+//! Unlike [`analyse`] it leaves expansions to the shell, so it proves nothing about the line's effect. It serves to
+//! put `exec` before the name, so that no shell stays between a keeper and the command. A scanner and the parser of
+//! bash must agree; a line that either does not know is not a simple command.
 //!
 //! [`analyse`]: super::analyse
 
 use super::words::check_command;
 use super::{MAX_BYTES, parse};
 
-/// One simple command.
+/// A simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
     /// The program's name, without quotes.
     pub name: String,
-    /// Where the name begins, in bytes.
+    /// The position of the name, in bytes.
     pub at: usize,
     /// The variables that are assigned for the program alone.
     pub assigned: Vec<String>,
-    /// Whether there is a redirection.
+    /// True if there is a redirection.
     pub redirects: bool,
 }
 
-/// Reads a line as one simple command that names a program; `None` if it is anything else, or may be.
+/// Parses a line as one simple command that names a program; `None` if it is anything else, or may be.
 pub fn simple_command(line: &str) -> Option<SimpleCommand> {
     if line.len() > MAX_BYTES || line.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return None;
@@ -32,14 +32,14 @@ pub fn simple_command(line: &str) -> Option<SimpleCommand> {
 
 /// A word, as far as it is known without the shell.
 struct Word {
-    /// Where it begins.
+    /// The position of its first byte.
     at: usize,
-    /// Its text, if the shell would expand nothing in it.
+    /// The text, if the shell would expand nothing in it.
     literal: Option<String>,
     quoted: bool,
 }
 
-/// The line, and how far it was read.
+/// The line, and the position reached.
 struct Scanner<'a> {
     line: &'a str,
     at: usize,
@@ -54,7 +54,7 @@ impl Scanner<'_> {
             match self.peek() {
                 None => break,
                 Some('#') => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
-                // After the end of the command there is nothing but blanks.
+                // Only blanks may follow the end of the command.
                 Some('\n' | ';') if name.is_some() => {
                     if !self.rest()[1..].trim_matches([' ', '\t', '\n']).is_empty() {
                         return None;
@@ -83,7 +83,7 @@ impl Scanner<'_> {
         Some(SimpleCommand { name, at, assigned, redirects })
     }
 
-    /// The variable that a word before the name assigns.
+    /// Returns the variable that a word before the name assigns.
     fn assigned(&self, word: &Word) -> Option<String> {
         let (name, _) = self.line[word.at..self.at].split_once('=')?;
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -104,7 +104,7 @@ impl Scanner<'_> {
         Some(c)
     }
 
-    /// A backslash before a newline is as if neither was there.
+    /// Skips blanks. A backslash before a newline is skipped together with it.
     fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -115,20 +115,20 @@ impl Scanner<'_> {
         }
     }
 
-    /// One of the operators that mean the same in every shell, and the word after it.
+    /// Takes an operator that means the same in every shell, and the word after it.
     fn redirection(&mut self) -> Option<()> {
         const OPERATORS: [&str; 6] = [">>", ">|", ">&", "<&", ">", "<"];
         let operator = OPERATORS.into_iter().find(|operator| self.rest().starts_with(operator))?;
         self.at += operator.len();
         self.skip_blanks();
-        // Here-documents, process substitutions and whatever else begins with an operator.
+        // Here-documents, process substitutions and other operators with the same beginning are refused.
         if matches!(self.peek()?, '<' | '>' | '(' | '&' | '|' | ';' | '\n' | '#') {
             return None;
         }
         self.word().map(drop)
     }
 
-    /// The word that begins here.
+    /// Takes the word that begins here.
     fn word(&mut self) -> Option<Word> {
         let at = self.at;
         let (mut text, mut quoted, mut expands) = (String::new(), false, false);
@@ -167,7 +167,7 @@ impl Scanner<'_> {
         (self.at > at).then_some(Word { at, literal: Some(text).filter(|_| !expands), quoted })
     }
 
-    /// The rest of a double-quoted text; whether something in it expands.
+    /// Takes the rest of a double-quoted text; returns true if something in it expands.
     fn double_quoted(&mut self, text: &mut String) -> Option<bool> {
         let mut expands = false;
         loop {
@@ -185,7 +185,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// What follows a `$`; whether it expands. Only shapes whose end every shell finds at the same place.
+    /// Takes an expansion after a `$`; returns true if it expands. Only forms whose end every shell finds at the
+    /// same position are accepted.
     fn expansion(&mut self, text: &mut String, in_quotes: bool) -> Option<bool> {
         match self.peek() {
             Some('{') => {
@@ -213,7 +214,7 @@ impl Scanner<'_> {
         Some(true)
     }
 
-    /// `(…)` after a `$`, with nothing in it that could hide a parenthesis.
+    /// Takes `(…)` after a `$`, with nothing in it that could hide a parenthesis.
     fn substitution(&mut self) -> Option<()> {
         let mut depth = 0_usize;
         let rest = self.rest();

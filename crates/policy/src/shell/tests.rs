@@ -1,4 +1,4 @@
-//! Lines as honest and as hostile callers write them.
+//! Lines of honest and of hostile callers.
 
 mod everyday;
 mod fuzz;
@@ -71,17 +71,18 @@ fn plain_commands_are_taken_apart() {
 #[test]
 fn what_only_the_lexer_reads_is_refused() {
     let table: &[(&str, &[&[&str]], usize)] = &[
-        // A line may be broken between words, not in one, in an operator or after the last.
+        // A line may be broken between words, but not in a word, in an operator or after the last one.
         ("echo a\\\nb", &[&["echo", "ab"]], 5),
         ("echo a\\\n#b", &[&["echo", "a#b"]], 5),
         ("a &\\\n& b", &[&["a"], &["b"]], 5),
         ("echo a \\\n", &[&["echo", "a"]], 6),
-        // It ends a word where an escaped character follows a quote, an escaped tab follows anything.
+        // The parser ends a word early where an escaped character follows a quote, or an escaped tab follows
+        // anything.
         ("echo 'a'\\ b", &[&["echo", "a b"]], 5),
         ("echo \"a\"\\(b", &[&["echo", "a(b"]], 5),
         ("echo a\\\tb", &[&["echo", "a\tb"]], 5),
         ("a\n\\b", &[&["a"], &["b"]], 1),
-        // It knows more operators and fewer names.
+        // The parser knows more operators and fewer names.
         ("echo ==", &[&["echo", "=="]], 5),
         ("[ a=b ]", &[&["[", "a=b", "]"]], 0),
         ("a%", &[&["a%"]], 0),
@@ -257,7 +258,7 @@ fn long_and_hostile_lines_are_bounded() {
         "!",
     ] {
         let line = piece.repeat(MAX_BYTES / piece.len());
-        // Whatever comes of it, it comes at once and without a deep stack.
+        // The result does not matter, only that it comes at once and without a deep stack.
         let _ = analyse(&line);
         let _ = analyse(&format!("a {}", &line[..line.len() - 2]));
     }

@@ -1,15 +1,15 @@
-//! First words that name no program.
+//! First words that are not the name of a program.
 
 use super::Why;
 
-/// Words of the language, when they are not quoted. Sorted.
+/// Reserved words of the shell, when they are not quoted. Sorted.
 const RESERVED: [&str; 21] = [
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "in", "select", "then", "time", "until", "while", "}",
 ];
 
-/// What the shell does itself, and what to do instead. Sorted. What is a program too (`echo`, `test`, `kill`) is not here:
-/// the program is what runs.
+/// Builtins of the shell, each with a remedy. Sorted. A builtin that is a program too (`echo`, `test`, `kill`) is
+/// not here, because the program is executed.
 const BUILTINS: [(&str, &str); 54] = [
     (".", SCRIPT),
     (":", LEAVE_OUT),
@@ -73,10 +73,10 @@ const PROGRAM: &str = "write the program itself";
 const ENVIRONMENT: &str = "pass variables in the environment of the call";
 const TOOL: &str = "leave it out; background commands are a matter of the tool";
 
-/// How much of a name an error repeats.
+/// Maximum length of a name in an error.
 const LONGEST_SHOWN: usize = 64;
 
-/// Why `word` cannot be a command; `quoted` if any of it was quoted.
+/// Returns the reason why `word` cannot be a command; `quoted` if any part of it was quoted.
 pub(super) fn check_command(word: &str, quoted: bool) -> Result<(), Why> {
     if word.is_empty() {
         return Err(Why::EmptyCommand);
@@ -96,7 +96,7 @@ pub(super) fn check_command(word: &str, quoted: bool) -> Result<(), Why> {
     }
 }
 
-/// The name in `NAME=value` or `NAME+=value`.
+/// Returns the name in `NAME=value` or `NAME+=value`.
 fn assigned(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     let name = name.strip_suffix('+').unwrap_or(name);

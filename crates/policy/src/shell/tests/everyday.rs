@@ -1,4 +1,4 @@
-//! What agents run all day. Both readers must understand all of it.
+//! Everyday lines of agents. Both readers must understand all of them.
 
 use super::super::*;
 

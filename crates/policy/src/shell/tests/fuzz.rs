@@ -1,4 +1,4 @@
-//! Whatever is thrown at it, `analyse` ends, and what it accepts reads back from its own rendering.
+//! Random lines: `analyse` always ends, and an accepted line reads back from its own rendering.
 
 use super::super::*;
 use crate::random::Random;
@@ -37,7 +37,7 @@ const PIECES: [&str; 48] = [
     "if", "é", "日", "“", "\r", "\0", "\u{202e}", "''", "-",
 ];
 
-/// What was accepted must be the same after it was written and read again.
+/// Checks that an accepted line is the same after it was rendered and analysed again.
 fn reads_back(line: &str) -> bool {
     let Ok(analysis) = analyse(line) else { return false };
     assert_eq!(analysis.joins().len() + 1, analysis.segments().len(), "{line:?}");

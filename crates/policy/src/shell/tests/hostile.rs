@@ -1,4 +1,4 @@
-//! The parser on the worst that the lexer lets through: it ends, soon, without a deep stack.
+//! The parser with the worst lines that the lexer accepts: it ends soon, without a deep stack.
 
 use super::super::*;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const PIECES: [&str; 59] = [
 const FRAMES: [(&str, &str); 6] =
     [("a ", ""), ("", ""), ("[ ", " ]"), ("a '", "'"), ("a \"", "\""), ("a", " | b && c")];
 
-/// The parser is asked about `piece` many times over, if the lexer lets it pass.
+/// Parses many repetitions of `piece`, if the lexer accepts them.
 fn ends((before, after): (&str, &str), piece: &str, length: usize) -> bool {
     let line =
         format!("{before}{}{after}", piece.repeat((length - before.len() - after.len()) / piece.len()));
@@ -48,7 +48,7 @@ fn the_longest_lines_take_no_longer_than_their_length() {
     ] {
         ends(frame, piece, MAX_BYTES);
     }
-    // It looks for an end after each of them, so a few are read, and thousands are not.
+    // The parser searches for an end after each of them, so a few are accepted, and thousands are not.
     assert!(analyse(&format!("a {}", "== b ".repeat(10))).is_ok());
     assert_eq!(why(&format!("a {}", "== b ".repeat(4000))), Why::TwoReadings);
 }

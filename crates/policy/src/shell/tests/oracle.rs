@@ -1,11 +1,10 @@
-//! Real shells agree: the rendered line gives a program the words that were analysed, and so does the line as it was
-//! written.
+//! Real shells agree: a program gets the analysed words, from the rendered line and from the original.
 
 use super::super::*;
 use crate::random::Random;
 use std::path::{Path, PathBuf};
 
-/// It prints each word with a NUL after it.
+/// A program that prints each word with a NUL after it.
 const PRINTER: &str = "/usr/bin/printf";
 
 const WORDS: [&str; 28] = [
@@ -13,8 +12,9 @@ const WORDS: [&str; 28] = [
     ">", "a", "b", "é", "日本", "“", "\u{a0}", "%", "{a,b}", "\\n",
 ];
 
-/// What `line` prints in `shell`. It starts in an empty directory and finds no program but the printer.
-// The shell is the point of the test; it is waited for, and what it may start is above.
+/// Returns the output of `line` in `shell`, which starts in an empty directory and finds no program but the
+/// printer.
+// The shell is the point of the test; it is waited for, and only the programs above can be started.
 #[expect(clippy::disallowed_methods)]
 fn printed(shell: &str, line: &str, place: &Path) -> String {
     let mut command = std::process::Command::new(shell);
@@ -32,7 +32,8 @@ fn place() -> tempfile::TempDir {
     place
 }
 
-/// What a line of printers prints: of a pipeline the last one is heard; after `||` nothing runs, because all succeed.
+/// Returns the expected output of a line of printers: of a pipeline only the last one is heard; after `||` nothing
+/// runs, because all succeed.
 fn expected(analysis: &Analysis) -> String {
     let mut text = String::new();
     let mut skipped = false;
@@ -102,7 +103,7 @@ fn shells_read_an_accepted_line_as_it_was_analysed() {
     assert_eq!(std::fs::read_dir(place.path().join("cwd")).unwrap().count(), 0, "a redirection was accepted");
 }
 
-/// Pieces of lines. Whatever they are put together to, they only print, and write to files in an empty directory.
+/// Pieces of lines. However they are combined, they only print, and write to files in an empty directory.
 const PIECES: [&str; 40] = [
     "say",
     "say",
@@ -146,8 +147,8 @@ const PIECES: [&str; 40] = [
     "fail",
 ];
 
-/// What came of a line: its exit code, what it printed, and the files that it left.
-// The shell is the point of the test; it is waited for, and what it may start is above.
+/// Returns the outcome of a line: its exit code, its output, and the files that it left.
+// The shell is the point of the test; it is waited for, and only the programs above can be started.
 #[expect(clippy::disallowed_methods)]
 fn outcome(shell: &str, line: &str, bin: &Path) -> (Option<i32>, String, Vec<String>) {
     let cwd = tempfile::tempdir().unwrap();

@@ -1,0 +1,34 @@
+//! ACP agents. A session's adapter is one run that goes on from turn to turn. `adapter_start` finds or starts it, `joining`
+//! opens its conversation, `turn` carries out a turn with it, `silence` ends one that says and does nothing. `host` gives
+//! the protocol's driver (crate `acp`) the run's output and input by their offsets, and the record. `requests` answers the
+//! agent: files, terminals, permission. `adapter_stop` ends adapters at a close, after long idleness and after their end;
+//! `drain_ended` reads the rest of one that ended while nobody listened.
+//!
+//! # One ACP turn's walk
+//!
+//! The adapter is one run in the scope `acp:KEY`: the live one, or a new one that is noted in the registry before it starts. The driver
+//! continues its conversation: output by offset from the run's files, input by offset to the keeper. What the adapter prints becomes one step:
+//! the offset that was read, the requests answered and sent, the lines to write, the entries for the history. A step is one transaction, and
+//! its lines are written only after it. A daemon that is killed anywhere reads the same bytes again, or writes the same lines again at
+//! their offsets, and the keeper takes only what it does not have. The turn waits for the prompt's answer, which is stored with its request.
+
+pub(crate) mod adapter;
+pub(crate) mod adapter_start;
+pub(crate) mod adapter_stop;
+pub(crate) mod drain_ended;
+pub(crate) mod files;
+pub(crate) mod host;
+pub(crate) mod joining;
+pub(crate) mod permission;
+pub(crate) mod query;
+pub(crate) mod requests;
+pub(crate) mod silence;
+pub(crate) mod terminals;
+pub(crate) mod turn;
+pub(crate) mod turn_result;
+pub(crate) mod updates;
+pub(crate) mod write_grants;
+
+pub(crate) use adapter::Adapters;
+pub use adapter_stop::watch_adapters;
+pub use updates::{Followed, Update};

@@ -1,0 +1,226 @@
+//! Having an adapter there for a session: the one that is alive, if it can be gone on with, or a new one. Never two: a new
+//! one is noted before there is one, in the session's scope, and what was there before is gone first.
+
+use super::adapter::Adapter;
+use super::joining::NotJoined;
+use crate::Adapter as Description;
+use crate::Agents;
+use crate::acp::adapter_stop;
+use crate::acp::drain_ended;
+use crate::acp::joining;
+use crate::sessions::dress;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenure_acp::opening::begun_anew;
+use tenure_core::ids::RunId;
+use tenure_core::session::{AgentId, Backend, Permissions, SessionRow};
+use tenure_core::talk::OpenTalk;
+use tenure_os::{clock, random};
+use tenure_store::Session;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::RunHandle;
+use tenure_supervisor::start_request::{self, StartRequest};
+use tenure_supervisor::sync::lock;
+use tokio::time::{Instant, sleep};
+
+/// How long a run of ours may take to be held after this daemon's start.
+const ADOPTION: Duration = Duration::from_secs(30);
+/// How often it is looked whether it is.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The scope in which a session's adapter is.
+fn scope(row: &SessionRow) -> String {
+    format!("acp:{}", row.key)
+}
+
+/// Where a session's agent works.
+pub(crate) fn root_of(row: &SessionRow) -> PathBuf {
+    PathBuf::from(row.work.cwd.clone().unwrap_or_else(start_request::home))
+}
+
+/// How the agent of a session is answered when it asks before it does something.
+pub(crate) fn permissions_of(row: &SessionRow, description: &Description) -> Permissions {
+    row.work.permissions.unwrap_or(description.permissions)
+}
+
+impl Agents {
+    /// Every agent with an adapter, and the bare name of its program.
+    pub fn adapters_described(&self) -> Vec<(AgentId, String)> {
+        let all = self.adapters.described(&self.supervisor.settings).values().flatten();
+        let bare = |command: &str| command.rsplit('/').next().unwrap_or(command).to_owned();
+        all.map(|description| (description.name.clone(), bare(&description.command))).collect()
+    }
+}
+
+/// Whether somebody is asked what the agent of a session may do.
+pub(crate) fn asks_somebody(agents: &Agents, row: &SessionRow) -> bool {
+    description_of(agents, row).is_ok_and(|it| permissions_of(row, &it) == Permissions::Ask)
+}
+
+/// The description of an agent's adapter.
+pub(crate) fn adapter_of(agents: &Agents, name: &AgentId) -> Result<Description, Refusal> {
+    let all = agents.adapters.described(&agents.supervisor.settings);
+    if let Some(described) = all.get(name.as_str()) {
+        return described.clone().map_err(Refusal::invalid);
+    }
+    let known = all.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Err(Refusal::invalid(format!(
+        "there is no agent {name} with an ACP adapter: there are {known}; describe it in config.toml as \
+             [agents.{name}.acp]"
+    )))
+}
+
+/// Whether an agent's adapter is described, well or badly.
+pub(crate) fn has_adapter(agents: &Agents, name: &AgentId) -> bool {
+    agents.adapters.described(&agents.supervisor.settings).contains_key(name.as_str())
+}
+
+/// The adapter of a session, with its conversation open. Whoever stops waiting for it leaves one that the next one uses.
+pub(crate) async fn ensure_adapter(agents: &Arc<Agents>, session: Session) -> Result<Arc<Adapter>, Refusal> {
+    let agents = Arc::clone(agents);
+    let ensuring = tokio::spawn(async move {
+        let _gate = agents.adapters.gates.turn(session.row.key.as_str()).await;
+        find_or_start(&agents, &session).await
+    });
+    ensuring.await.map_err(Refusal::internal)?
+}
+
+async fn find_or_start(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Adapter>, Refusal> {
+    let key = &session.row.key;
+    let known = agents.adapters.get(key).filter(|adapter| !adapter.is_over());
+    if let Some(adapter) = known.as_ref().filter(|it| !it.owes_an_answer.load(Ordering::Relaxed)) {
+        adapter.was_used();
+        return Ok(Arc::clone(adapter));
+    }
+    let Some(open) = agents.supervisor.registry.open_talk(key.clone()).await? else {
+        return start_adapter(agents, session).await;
+    };
+    if is_wedged(agents, &open).await? {
+        adapter_stop::let_go_of(agents, key, &open.talk.run, "it has not answered before").await?;
+        return start_adapter(agents, session).await;
+    }
+    if let Some(adapter) = known.filter(|adapter| adapter.run == open.talk.run) {
+        adapter.owes_an_answer.store(false, Ordering::Relaxed);
+        adapter.was_used();
+        return Ok(adapter);
+    }
+    if let Some(held) = adapter_run(agents, &open.talk.run).await? {
+        let joined = joining::join(agents, session, &open, held).await;
+        return or_begin_anew(agents, session, joined).await;
+    }
+    drain_ended::hear_out(agents, &open).await?;
+    start_adapter(agents, session).await
+}
+
+/// Whether an adapter has left a turn without an answer that nobody waits for any more.
+async fn is_wedged(agents: &Agents, open: &OpenTalk) -> Result<bool, Refusal> {
+    let turns = open.questions.iter().filter_map(|line| line.asks.as_ref()?.turn.as_ref());
+    let active =
+        agents.supervisor.registry.active_turn(open.talk.session.clone()).await?.map(|turn| turn.asked.id);
+    Ok(turns.into_iter().any(|turn| Some(turn) != active.as_ref()))
+}
+
+/// The run of an adapter, if it is alive and ours. One that is not held yet is waited for.
+pub(crate) async fn adapter_run(agents: &Agents, run: &RunId) -> Result<Option<Arc<RunHandle>>, Refusal> {
+    let deadline = Instant::now() + ADOPTION;
+    loop {
+        if let Some(held) = agents.supervisor.runs.get(run).filter(|held| !held.status().is_over()) {
+            return Ok(Some(held));
+        }
+        match agents.supervisor.registry.run(run.clone()).await? {
+            None => return Ok(None),
+            Some(row) if row.ending.is_some() => return Ok(None),
+            Some(row) if row.hold.instance != agents.supervisor.instance => {
+                return Err(Refusal::held_elsewhere(format!("the adapter {run} is another instance's")));
+            }
+            Some(_) if Instant::now() > deadline => {
+                return Err(Refusal::keeper_silent(format!(
+                    "the adapter {run} is alive, but its keeper does not answer: `tenure why {run}` tells more"
+                )));
+            }
+            Some(_) => sleep(LOOK).await,
+        }
+    }
+}
+
+/// Starts an adapter for a session that has none.
+async fn start_adapter(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Adapter>, Refusal> {
+    let joined = start_and_join(agents, session).await;
+    or_begin_anew(agents, session, joined).await
+}
+
+/// Begins a new conversation in another process if the agent died or hung while it loaded the one before.
+async fn or_begin_anew(
+    agents: &Arc<Agents>,
+    session: &Session,
+    joined: Result<Arc<Adapter>, NotJoined>,
+) -> Result<Arc<Adapter>, Refusal> {
+    let why = match joined {
+        Ok(ensured) => return Ok(ensured),
+        Err(NotJoined::Refused(refusal)) => return Err(refusal),
+        Err(NotJoined::NotLoaded(why)) => why,
+    };
+    let anew = Session { resume: None, ..session.clone() };
+    match start_and_join(agents, &anew).await {
+        Ok(adapter) => {
+            adapter.handle.note_bad_load();
+            agents.adapters.note_bad_load(session.row.agent.as_ref());
+            lock(&adapter.notes).insert(0, begun_anew(Some(&why)));
+            Ok(adapter)
+        }
+        Err(NotJoined::Refused(refusal)) => Err(refusal),
+        Err(NotJoined::NotLoaded(why)) => Err(Refusal::wrong_state(why)),
+    }
+}
+
+async fn start_and_join(agents: &Arc<Agents>, session: &Session) -> Result<Arc<Adapter>, NotJoined> {
+    let row = &session.row;
+    let description = description_of(agents, row)?;
+    let run = RunId::from_random(random::bytes().map_err(Refusal::internal)?);
+    let asked = adapter_asked(agents, session, &description, run.clone())?;
+    if !agents.supervisor.registry.begin_talk(run.clone(), row.key.clone(), clock::unix_ms()).await? {
+        let why = format!("session {} has an adapter that is not over", row.key);
+        return Err(Refusal::wrong_state(why).into());
+    }
+    let who = Requester::Operator { about: format!("the adapter of session {}", row.key) };
+    let started = agents.supervisor.start(asked, who.to_string(), None).await;
+    let held = match started {
+        Ok(held) => held,
+        Err(refusal) => {
+            agents.supervisor.registry.end_talk(run, clock::unix_ms()).await?;
+            return Err(refusal.into());
+        }
+    };
+    held.set_tracked(false);
+    let Some(open) = agents.supervisor.registry.open_talk(row.key.clone()).await? else {
+        return Err(Refusal::wrong_state(format!("session {} was closed", row.key)).into());
+    };
+    joining::join(agents, session, &open, held).await
+}
+
+pub(crate) fn description_of(agents: &Agents, row: &SessionRow) -> Result<Description, Refusal> {
+    let Some(name) = &row.agent else {
+        return Err(Refusal::wrong_state(format!("session {} has no agent", row.key)));
+    };
+    adapter_of(agents, name)
+}
+
+fn adapter_asked(
+    agents: &Agents,
+    session: &Session,
+    description: &Description,
+    run: RunId,
+) -> Result<StartRequest, Refusal> {
+    let row = &session.row;
+    let mut spec = agents.supervisor.handed_down();
+    spec.cwd = tenure_os::text::bytes(root_of(row));
+    dress(&mut spec, &description.env, agents.caller_envs.of(&row.key).as_deref())?;
+    spec.argv = description.argv().map_err(Refusal::invalid)?;
+    spec.options.scope = Some(scope(row));
+    spec.options.label.clone_from(&session.label);
+    spec.options.stdin = true;
+    StartRequest::of_session(&row.key, Backend::Acp, run, spec)
+}

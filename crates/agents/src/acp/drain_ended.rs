@@ -1,0 +1,99 @@
+//! What an adapter that has ended had to say: it may have ended while no daemon was there to hear it, even after it had
+//! answered.
+
+use super::host::heard;
+use crate::Agents;
+use crate::acp::host;
+use crate::acp::joining;
+use std::path::Path;
+use std::sync::Arc;
+use tenure_acp::conversation::Asked;
+use tenure_acp::driver;
+use tenure_acp::host::{Host, Output, Over, Reply};
+use tenure_core::ids::RunId;
+use tenure_core::session::SessionKey;
+use tenure_core::talk::{Advance, Advanced, Line, OpenTalk};
+use tenure_os::clock;
+use tenure_output::Reader;
+use tenure_supervisor::Refusal;
+use tokio::sync::Mutex;
+use tokio::task::block_in_place;
+
+/// How much is read at a time.
+const CHUNK: usize = 256 << 10;
+
+/// The output of a run that has ended, and the record of its conversation.
+struct Remains {
+    agents: Arc<Agents>,
+    key: SessionKey,
+    run: RunId,
+    reading: Mutex<(Reader, Vec<u8>)>,
+}
+
+/// Hears what an adapter that has ended said and nobody has heard. Its conversation is over then.
+pub(crate) async fn hear_out(agents: &Arc<Agents>, open: &OpenTalk) -> Result<(), Refusal> {
+    let run = &open.talk.run;
+    if let Some(row) = agents.supervisor.registry.run(run.clone()).await? {
+        let reader = Reader::new(&Path::new(&row.directory).join("output"));
+        let reading = Mutex::new((reader, vec![0; CHUNK]));
+        let (agents, key) = (Arc::clone(agents), open.talk.session.clone());
+        let remains = Remains { agents: agents.clone(), key, run: run.clone(), reading };
+        let (_handle, driving) =
+            driver::go_on(Arc::new(remains), open, joining::history_of(&agents, open).await?);
+        driving.await;
+    }
+    agents.adapters.forget(&open.talk.session, run);
+    agents.supervisor.registry.end_talk(run.clone(), clock::unix_ms()).await?;
+    Ok(())
+}
+
+/// The same, unless somebody has done so.
+pub(crate) async fn hear_out_of(agents: &Arc<Agents>, key: &SessionKey, run: &RunId) -> Result<(), Refusal> {
+    let _gate = agents.adapters.gates.turn(key.as_str()).await;
+    match agents.supervisor.registry.open_talk(key.clone()).await?.filter(|open| open.talk.run == *run) {
+        Some(open) => hear_out(agents, &open).await,
+        None => Ok(()),
+    }
+}
+
+impl Host for Remains {
+    async fn output(&self, from: u64) -> Output {
+        let (reader, buffer) = &mut *self.reading.lock().await;
+        match block_in_place(|| reader.read(from, buffer)) {
+            Ok(piece) => heard(&piece, buffer).unwrap_or(Output::Over),
+            Err(error) => {
+                tracing::warn!(run = %self.run, %error, "what an adapter said at last cannot be read");
+                Output::Over
+            }
+        }
+    }
+
+    async fn input_taken(&self) -> Result<u64, Over> {
+        Err(Over)
+    }
+
+    async fn give(&self, _: u64, _: String) -> Result<(), Over> {
+        Err(Over)
+    }
+
+    async fn lines_from(&self, _: u64) -> Result<Vec<Line>, Over> {
+        Err(Over)
+    }
+
+    async fn record(&self, step: Advance) -> Result<Advanced, Over> {
+        host::record_step(&self.agents, &self.key, &self.run, step).await
+    }
+
+    /// Nobody waits for an answer.
+    async fn answer(&self, _: Asked) -> Reply {
+        std::future::pending().await
+    }
+
+    fn question(&self, _: &Asked) -> Option<RunId> {
+        None
+    }
+
+    fn now_ms(&self) -> u64 {
+        clock::unix_ms()
+    }
+}

@@ -1,0 +1,139 @@
+//! Asking somebody what an agent may do: a question among the approvals, with the answers that the agent offers. The
+//! question and its answer are records, so the next daemon goes on waiting for it, or finds it answered.
+
+use super::host::Hosting;
+use super::requests::Deed;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tenure_acp::details::{WHOLE, details, headline};
+use tenure_acp::permission::offered;
+use tenure_acp::schema::RequestPermissionRequest;
+use tenure_core::api::{PermissionJson, ToolDetails};
+use tenure_core::ids::RunId;
+use tenure_core::visible::cut;
+use tenure_os::clock;
+use tenure_policy::approvals::Permission;
+use tenure_store::{ApprovalRow, ApprovalState, NewApproval, kind};
+use tenure_supervisor::Refusal;
+use tokio::time::{sleep, timeout};
+
+/// The pause before the registry is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Maximum length of a text in an event, in bytes.
+const KEPT: usize = 4 << 10;
+
+/// What somebody is asked.
+pub(crate) struct Question {
+    title: String,
+    details: ToolDetails,
+    /// The working directory; the session's if there is none.
+    cwd: Option<String>,
+    env: BTreeMap<String, String>,
+    options: Vec<PermissionJson>,
+}
+
+impl Question {
+    pub(crate) fn of_request(wanted: &RequestPermissionRequest) -> Self {
+        let fields = &wanted.tool_call.fields;
+        let title = fields.title.as_deref().unwrap_or("do something that it does not name");
+        let details = details(fields, WHOLE);
+        Self {
+            title: headline(title, &details),
+            details,
+            cwd: None,
+            env: BTreeMap::new(),
+            options: offered(wanted),
+        }
+    }
+
+    /// About something that the agent does by us and has not asked for.
+    pub(crate) fn of_deed(deed: &Deed) -> Self {
+        let option = |id: &str, kind: &str| PermissionJson {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            kind: kind.to_owned(),
+        };
+        Self {
+            title: cut(&deed.title, WHOLE).into_owned(),
+            details: deed.details.cut(WHOLE),
+            cwd: deed.cwd.clone(),
+            env: deed.env.clone(),
+            options: vec![option("allow", "allow_once"), option("reject", "reject_once")],
+        }
+    }
+}
+
+/// What somebody answered: one of the options, or none.
+pub(crate) struct Answered {
+    pub(crate) option: Option<String>,
+    pub(crate) by: String,
+}
+
+impl Hosting {
+    /// Asks somebody, unless an earlier daemon did, and waits for the answer or until nobody answers any more.
+    pub(crate) async fn ask_person(&self, id: RunId, question: &Question) -> Answered {
+        let agents = &self.agents;
+        loop {
+            let mut changes = agents.supervisor.events.changes();
+            match self.asked(&id, question).await {
+                Ok(row) if row.state == ApprovalState::Pending => {
+                    let left = row.approval.expires_at_ms.saturating_sub(clock::unix_ms()) + 1;
+                    // It is looked at again when something happens, or when it expires.
+                    let _ = timeout(Duration::from_millis(left), changes.changed()).await;
+                }
+                Ok(row) => {
+                    let option = Permission::read(&row).and_then(|it| it.chosen);
+                    let by = match row.state {
+                        ApprovalState::Expired => "nobody answered in time".to_owned(),
+                        _ => row.answered_by.unwrap_or_else(|| "somebody".to_owned()),
+                    };
+                    return Answered { option, by };
+                }
+                Err(refusal) => {
+                    tracing::warn!(question = %id, why = refusal.detail, "nobody can be asked now");
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The question, asked if it was not.
+    async fn asked(&self, id: &RunId, question: &Question) -> Result<ApprovalRow, Refusal> {
+        let agents = &self.agents;
+        agents.approvals.expire().await?;
+        if let Some(row) = agents.supervisor.registry.approval(id.clone()).await? {
+            return Ok(row);
+        }
+        let now = clock::unix_ms();
+        let permission = Permission {
+            title: question.title.clone(),
+            cwd: question.cwd.clone().unwrap_or_else(|| self.bounds.root.display().to_string()),
+            details: question.details.clone(),
+            env: question.env.clone(),
+            env_names: question.env.keys().cloned().collect(),
+            options: question.options.clone(),
+            chosen: None,
+        };
+        let patience =
+            u64::try_from(agents.supervisor.settings.exec.approval.as_millis()).unwrap_or(u64::MAX / 2);
+        let approval = NewApproval {
+            id: id.clone(),
+            created_at_ms: now,
+            expires_at_ms: now.saturating_add(patience),
+            instance: agents.supervisor.instance.clone(),
+            session: Some(self.key.to_string()),
+            asked: permission.recorded(),
+        };
+        agents.supervisor.registry.ask_person(approval).await?;
+        let detail = json!({
+            "command": cut(&question.title, KEPT),
+            "details": question.details.cut(KEPT),
+            "why": "an agent asks before it does this",
+        });
+        agents.approvals.tell_of(id, Some(self.key.to_string()), kind::APPROVAL_ASKED, detail).await;
+        let row = agents.supervisor.registry.approval(id.clone()).await?;
+        row.ok_or_else(|| Refusal::internal("the question is gone"))
+    }
+}

@@ -1,0 +1,90 @@
+//! How a session's agent is, and having it work otherwise.
+
+use super::adapter::Adapter;
+use super::updates::Followed;
+use crate::Agents;
+use crate::acp::adapter_start;
+use crate::acp::adapter_stop;
+use std::sync::Arc;
+use tenure_acp::opening::{set_mode, set_option};
+use tenure_core::session::{Backend, SessionKey};
+use tenure_core::tools::sessions::{Action, AdapterJson, Named, SessionsRequest};
+use tenure_store::{Session, Side};
+use tenure_supervisor::Refusal;
+
+impl Agents {
+    /// What happens in a session from now on.
+    pub fn follow_session(&self, key: &SessionKey) -> Followed {
+        self.adapters.updates.follow(key)
+    }
+
+    /// The number of the last entry of a session; 0 if there is none.
+    pub async fn newest_entry(&self, key: &SessionKey) -> Result<u64, Refusal> {
+        let page = self.supervisor.registry.entries(key.clone(), Side::Before(u64::MAX), 1, 1).await?;
+        Ok(page.entries.first().map_or(0, |entry| entry.number))
+    }
+}
+
+/// The adapter of a session, if one is there.
+pub(crate) async fn adapter_json(agents: &Agents, key: &SessionKey) -> Option<AdapterJson> {
+    let talk = agents
+        .supervisor
+        .registry
+        .last_talk(key.clone())
+        .await
+        .ok()
+        .flatten()
+        .filter(|talk| talk.over_at_ms.is_none())?;
+    let abilities = adapter_stop::abilities_of(agents, key).await;
+    let modes = abilities.modes.as_ref();
+    let named =
+        |mode: &tenure_acp::schema::SessionMode| Named { id: mode.id.0.to_string(), name: mode.name.clone() };
+    Some(AdapterJson {
+        run_id: talk.run,
+        agent: abilities.name(),
+        agent_session_id: talk.agent_session,
+        resumes: abilities.outlives_its_process(),
+        mode: modes.map(|modes| modes.current_mode_id.0.to_string()),
+        modes: modes.iter().flat_map(|modes| &modes.available_modes).map(named).collect(),
+        options: abilities.options.iter().filter_map(|option| serde_json::to_value(option).ok()).collect(),
+    })
+}
+
+/// Has an agent work in another mode, or with another option.
+pub(crate) async fn adjust_agent(
+    agents: &Arc<Agents>,
+    request: &SessionsRequest,
+    session: Session,
+) -> Result<(), Refusal> {
+    let key = session.row.key.clone();
+    if session.row.backend != Backend::Acp {
+        return Err(Refusal::wrong_state(format!(
+            "session {key} is no ACP agent's: it has no modes or options"
+        )));
+    }
+    let adapter = adapter_start::ensure_adapter(agents, session).await?;
+    let done = adjust_adapter(agents, request, &key, &adapter).await?;
+    done.map_err(|why| Refusal::wrong_state(format!("the agent of session {key} does not do that: {why}")))
+}
+
+async fn adjust_adapter(
+    agents: &Agents,
+    request: &SessionsRequest,
+    key: &SessionKey,
+    adapter: &Adapter,
+) -> Result<Result<(), String>, Refusal> {
+    let abilities = adapter_stop::abilities_of(agents, key).await;
+    let done = match (request.action, &request.agent_mode, &request.option, &request.value) {
+        (Action::SetMode, Some(mode), _, _) => {
+            set_mode(&adapter.handle, &abilities, &adapter.session, mode).await
+        }
+        (Action::SetOption, _, Some(option), Some(value)) => {
+            set_option(&adapter.handle, &abilities, &adapter.session, (option, value)).await
+        }
+        (Action::SetMode, None, _, _) => {
+            return Err(Refusal::invalid("agentMode is missing: say which mode, as `status` lists them"));
+        }
+        _ => return Err(Refusal::invalid("option or value is missing: `status` lists the options")),
+    };
+    done.map_err(|_| Refusal::wrong_state(format!("the adapter of session {key} has just ended: try again")))
+}

@@ -1,0 +1,322 @@
+//! One turn of an ACP agent: its prompt is asked once, whoever goes on with it, and its end is what the agent answers. A
+//! cancel is said to the agent and signals nobody; a time limit is said too, and ends an adapter that does not listen.
+
+use super::adapter::Adapter;
+use super::turn_result::{Early, End, acp_end, after};
+use super::updates::Update;
+use crate::Agents;
+use crate::acp::adapter_start;
+use crate::acp::adapter_stop;
+use crate::acp::drain_ended;
+use crate::acp::silence;
+use crate::acp::turn_result;
+use crate::sessions::Stopped;
+use crate::sessions::cli_turn;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tenure_acp::history::Kind;
+use tenure_acp::host::{Answer, Over, answer_of};
+use tenure_acp::schema::{ContentBlock, PromptRequest};
+use tenure_core::ending::Reason;
+use tenure_core::ids::RunId;
+use tenure_core::problem::Code;
+use tenure_core::session::{AgentId, SessionKey, Stop};
+use tenure_core::talk::{Asks, Line};
+use tenure_os::clock;
+use tenure_store::{Outcome, Session, Turn, TurnEnd};
+use tenure_supervisor::Phase;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::sync::lock;
+use tenure_supervisor::sync::until;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// The pause before the registry is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long an agent may take to confirm that it has ended its turn.
+const CONFIRM: Duration = Duration::from_secs(15);
+/// What became of a prompt.
+enum Came {
+    /// The agent answered.
+    Answer(Answer),
+    /// It did not confirm that it ended the turn.
+    Unconfirmed,
+    /// The adapter has ended.
+    Over,
+}
+
+/// Tells whoever looks on that a turn has begun or ended.
+pub(crate) fn a_turn_changed(agents: &Agents, key: &SessionKey) {
+    agents.adapters.updates.tell(key, Update::Turn);
+}
+
+/// Carries out a turn of an ACP agent, or goes on with one.
+pub(crate) async fn run_acp_turn(
+    agents: &Arc<Agents>,
+    session: Session,
+    turn: &Turn,
+    cancelled: watch::Receiver<bool>,
+) -> Result<TurnEnd, Stopped> {
+    let asks = adapter_start::asks_somebody(agents, &session.row);
+    let end = wait_for_answer(agents, session, turn, cancelled).await?;
+    if asks {
+        agents.approvals.withdraw_permissions(&turn.asked.session).await;
+    }
+    Ok(end)
+}
+
+async fn wait_for_answer(
+    agents: &Arc<Agents>,
+    session: Session,
+    turn: &Turn,
+    mut cancelled: watch::Receiver<bool>,
+) -> Result<TurnEnd, Stopped> {
+    a_turn_changed(agents, &turn.asked.session);
+    let name = session.row.agent.as_ref().map_or("the agent", AgentId::as_str).to_owned();
+    // Its adapter is noted with its prompt.
+    let asked = if turn.run.is_some() { asked(agents, turn).await? } else { None };
+    if let Some(answer) = asked.as_ref().and_then(|asked| asked.answer.as_deref()) {
+        let end = turn_result::own_end(agents, turn, acp_end(&answer_of(answer))).await;
+        return Ok(agents.ended(turn, end, None).await);
+    }
+    let (limit, silence) = turn_limits(agents, &session, turn);
+    let mut leaving = agents.supervisor.lifecycle.phase.subscribe();
+    let ensuring = ensure_asked(agents, session, turn, asked.is_some());
+    let ensured = tokio::select! {
+        biased;
+        () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+        // What the agent was asked it has to be told of.
+        () = until(&mut cancelled, |is| *is), if asked.is_none() => return Ok(not_asked(agents, turn).await),
+        // One that was asked may have answered in time, while nobody listened.
+        () = time_is_up(limit), if asked.is_none() => {
+            let why = format!("{name} was not ready for its turn before that had no time left");
+            return Ok(agents.ended(turn, (Outcome::TimedOut, Stop::TimedOut, Some(why)), None).await);
+        }
+        ensured = ensuring => ensured,
+    };
+    let adapter = match ensured {
+        Ok(Some(adapter)) => adapter,
+        Ok(None) => return end_turn_after_adapter_exit(agents, turn, turn.run.as_ref(), &name).await,
+        Err(refusal) if refusal.code == Code::Draining => return Err(Stopped::Left),
+        Err(refusal) => return Ok(not_ensured(agents, turn, &refusal).await),
+    };
+    if asked.is_none() && *cancelled.borrow() {
+        return Ok(not_asked(agents, turn).await);
+    }
+    let asking = prompt(turn, &adapter, asked.and_then(|line| line.asks));
+    let answer = tokio::select! {
+        biased;
+        () = until(&mut leaving, |phase: &Phase| phase.leaves_runs()) => return Err(Stopped::Left),
+        answer = until_answered(&adapter, asking, &mut cancelled, async {
+            tokio::select! {
+                () = time_is_up(limit) => Early::TimedOut,
+                limit = silence::until_silent(agents, &turn.asked.session, &adapter, silence) => Early::Silent(limit),
+            }
+        }) => answer,
+    };
+    adapter.was_used();
+    match answer {
+        (Came::Over, None) => end_turn_after_adapter_exit(agents, turn, Some(&adapter.run), &name).await,
+        answer => Ok(came(agents, turn, &adapter, answer, &name).await),
+    }
+}
+
+/// The adapter that carries out a turn; none, if the one that was asked has ended: nobody else can answer.
+async fn ensure_asked(
+    agents: &Arc<Agents>,
+    session: Session,
+    turn: &Turn,
+    was_asked: bool,
+) -> Result<Option<Arc<Adapter>>, Refusal> {
+    if was_asked
+        && let Some(run) = &turn.run
+        && adapter_start::adapter_run(agents, run).await?.is_none()
+    {
+        drain_ended::hear_out_of(agents, &session.row.key, run).await?;
+        return Ok(None);
+    }
+    let adapter = loop {
+        match adapter_start::ensure_adapter(agents, session.clone()).await {
+            // The registry does not answer now; what it was asked for has not failed by that.
+            Err(refusal)
+                if refusal.code == Code::RegistryUnavailable
+                    && !agents.supervisor.lifecycle.is_draining() =>
+            {
+                sleep(PAUSE).await;
+            }
+            ensured => break ensured?,
+        }
+    };
+    let is_another = was_asked && turn.run.as_ref() != Some(&adapter.run);
+    Ok((!is_another).then_some(adapter))
+}
+
+/// The end of a turn whose adapter has ended: what it answered before that counts.
+async fn end_turn_after_adapter_exit(
+    agents: &Arc<Agents>,
+    turn: &Turn,
+    run: Option<&RunId>,
+    name: &str,
+) -> Result<TurnEnd, Stopped> {
+    let answer = asked(agents, turn).await?.and_then(|asked| asked.answer);
+    let end = match (answer, run) {
+        (Some(answer), _) => turn_result::own_end(agents, turn, acp_end(&answer_of(&answer))).await,
+        (None, Some(run)) => after_its_end(agents, run, None, name).await,
+        (None, None) => (Outcome::Lost, Stop::Crashed, Some(format!("{name} is gone"))),
+    };
+    Ok(agents.ended(turn, end, None).await)
+}
+
+/// The prompt of a turn as it was asked, if it was.
+async fn asked(agents: &Agents, turn: &Turn) -> Result<Option<Line>, Stopped> {
+    loop {
+        match agents.supervisor.registry.question_of(turn.asked.id.clone()).await {
+            Ok(asked) => return Ok(asked),
+            Err(error) => cli_turn::try_again(agents, turn, &error).await?,
+        }
+    }
+}
+
+/// When a turn is to be ended, and how long its agent may be silent; without a limit, never.
+fn turn_limits(agents: &Agents, session: &Session, turn: &Turn) -> (Option<Instant>, Option<Duration>) {
+    let row = &session.row;
+    let agent = row.agent.as_ref().and_then(|name| adapter_start::adapter_of(agents, name).ok());
+    let of_agent = || agent.as_ref().and_then(|agent| agent.timeout);
+    let limit = row.work.timeout_ms.map(Duration::from_millis).or_else(of_agent);
+    let since = Duration::from_millis(clock::unix_ms().saturating_sub(turn.began_at_ms));
+    let end = limit.map(|limit| Instant::now() + limit.saturating_sub(since));
+    (end, agent.and_then(|agent| agent.no_output(limit)))
+}
+
+/// The end of a turn by what became of its prompt.
+async fn came(
+    agents: &Arc<Agents>,
+    turn: &Turn,
+    adapter: &Adapter,
+    (came, early): (Came, Option<Early>),
+    name: &str,
+) -> TurnEnd {
+    let end = match (came, early) {
+        // Nobody told it to stop: some say that of a turn that they lose because they die.
+        (Came::Answer(answer), None)
+            if acp_end(&answer).1 == Stop::Cancelled && adapter.is_ending().await =>
+        {
+            after_its_end(agents, &adapter.run, None, name).await
+        }
+        (Came::Answer(answer), None) => turn_result::own_end(agents, turn, acp_end(&answer)).await,
+        (Came::Answer(answer), Some(early)) => after(acp_end(&answer), early, name),
+        (Came::Unconfirmed, Some(early @ (Early::TimedOut | Early::Silent(_)))) => {
+            let key = &turn.asked.session;
+            let why = "its turn was over, and it did not stop";
+            if let Err(refusal) = adapter_stop::let_go_of(agents, key, &adapter.run, why).await {
+                tracing::warn!(run = %adapter.run, why = refusal.detail, "an adapter does not end");
+            }
+            let (outcome, stop, why) = early.end(name);
+            (outcome, stop, why.map(|why| format!("{why}; {name} did not stop, so its process was ended")))
+        }
+        (Came::Unconfirmed, _) => {
+            adapter.owes_an_answer.store(true, Ordering::Relaxed);
+            let why = format!(
+                "{name} was told to stop and has not said that it did; its process goes on until the next turn or the close"
+            );
+            (Outcome::Cancelled, Stop::Cancelled, Some(why))
+        }
+        (Came::Over, early) => after_its_end(agents, &adapter.run, early, name).await,
+    };
+    agents.ended(turn, end, Some(adapter.session.0.to_string())).await
+}
+
+/// The end of a turn whose adapter has ended.
+async fn after_its_end(agents: &Arc<Agents>, run: &RunId, early: Option<Early>, name: &str) -> End {
+    let (reason, why) = adapter_stop::how_it_ended(agents, run, name).await;
+    let (outcome, stop) = match (early, reason) {
+        (Some(Early::TimedOut | Early::Silent(_)), _) => (Outcome::TimedOut, Stop::TimedOut),
+        (Some(Early::Cancelled), _) | (None, Some(Reason::ManualCancel)) => {
+            (Outcome::Cancelled, Stop::Cancelled)
+        }
+        (None, None | Some(Reason::OwnerLost | Reason::ReconciledStale)) => (Outcome::Lost, Stop::Crashed),
+        (None, Some(_)) => (Outcome::Failed, Stop::Crashed),
+    };
+    (outcome, stop, Some(why))
+}
+
+/// The end of a turn that the agent has not heard of.
+async fn not_asked(agents: &Agents, turn: &Turn) -> TurnEnd {
+    let why = "it was cancelled before the agent was asked".to_owned();
+    agents.ended(turn, (Outcome::Cancelled, Stop::Cancelled, Some(why)), None).await
+}
+
+async fn not_ensured(agents: &Agents, turn: &Turn, refusal: &Refusal) -> TurnEnd {
+    let outcome = if refusal.code == Code::SessionClosed { Outcome::Cancelled } else { Outcome::Failed };
+    let stop = match failed_start(agents, turn).await {
+        Some(Reason::Exit | Reason::Signal) => Stop::Crashed,
+        Some(_) | None => Stop::Error,
+    };
+    agents.ended(turn, (outcome, stop, Some(refusal.detail.clone())), None).await
+}
+
+/// How the adapter ended that was started for a turn and is of no use. One that could not be executed is noted with
+/// the turn: its run says why.
+async fn failed_start(agents: &Agents, turn: &Turn) -> Option<Reason> {
+    let talk = agents.supervisor.registry.last_talk(turn.asked.session.clone()).await.ok()??;
+    let run = agents.supervisor.registry.run(talk.run).await.ok()??;
+    let reason = run.ending?.termination.reason;
+    if talk.began_at_ms < turn.began_at_ms {
+        return None;
+    }
+    if reason == Reason::SpawnError
+        && let Err(error) =
+            agents.supervisor.registry.set_turn_run(turn.asked.id.clone(), run.ticket.run_id.clone()).await
+    {
+        tracing::warn!(turn = %turn.asked.id, %error, "the adapter of a turn is not noted");
+    }
+    Some(reason)
+}
+
+/// Asks the prompt, unless that was done; and waits for the answer.
+async fn prompt(turn: &Turn, adapter: &Adapter, asked: Option<Asks>) -> Result<Answer, Over> {
+    if let Some(asks) = asked {
+        return adapter.handle.answer_to(asks.id).await;
+    }
+    let text = turn.asked.message.clone();
+    let notes = std::mem::take(&mut *lock(&adapter.notes))
+        .into_iter()
+        .map(|note| (Kind::Note, json!({ "text": note })));
+    let told = notes.chain([(Kind::User, json!({ "text": text }))]).collect();
+    let prompt = PromptRequest::new(adapter.session.clone(), vec![ContentBlock::from(text)]);
+    adapter.handle.prompt(turn.asked.id.clone(), &prompt, told).await
+}
+
+/// Waits until then, if that is ever.
+async fn time_is_up(limit: Option<Instant>) {
+    match limit {
+        Some(limit) => sleep_until(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for an answer. One that is not wanted any more is ended by the agent, which is given some time for that.
+async fn until_answered(
+    adapter: &Adapter,
+    asking: impl Future<Output = Result<Answer, Over>>,
+    cancelled: &mut watch::Receiver<bool>,
+    limits: impl Future<Output = Early>,
+) -> (Came, Option<Early>) {
+    tokio::pin!(asking);
+    let early = tokio::select! {
+        biased;
+        // First, so that a cancel comes after what it cancels.
+        answer = &mut asking => return (answer.map_or(Came::Over, Came::Answer), None),
+        () = until(cancelled, |is| *is) => Early::Cancelled,
+        early = limits => early,
+    };
+    adapter.handle.cancel(adapter.session.clone());
+    let came = match timeout(CONFIRM, asking).await {
+        Ok(Ok(answer)) => Came::Answer(answer),
+        Ok(Err(Over)) => Came::Over,
+        Err(_) => Came::Unconfirmed,
+    };
+    (came, Some(early))
+}

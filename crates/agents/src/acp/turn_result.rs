@@ -1,0 +1,238 @@
+//! How a turn of an ACP agent ended: by what the agent answered, or why it was ended before, and with what it said at last.
+
+use crate::Agents;
+use serde_json::Value;
+use std::time::Duration;
+use tenure_acp::history::Kind;
+use tenure_acp::host::Answer;
+use tenure_acp::turn as acp;
+use tenure_core::duration::show;
+use tenure_core::ids::TurnId;
+use tenure_core::session::{SessionKey, Stop};
+use tenure_core::talk::Entry;
+use tenure_core::task::Progress;
+use tenure_os::clock;
+use tenure_store::{FinalText, Outcome, Side, Turn, TurnEnd};
+
+/// How many of a turn's last entries are looked through for what was said at last.
+const LAST: usize = 200;
+/// How many are read at a time.
+const PAGE: usize = 10;
+/// How much of the last entries is read to say how a turn goes.
+const PROGRESS_BYTES: u64 = 256 << 10;
+
+/// Why a turn is ended before the agent ends it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Early {
+    Cancelled,
+    TimedOut,
+    /// It was silent for so long.
+    Silent(Duration),
+}
+
+impl Early {
+    /// How a turn is recorded that was ended so; a cancel needs no words.
+    pub(crate) fn end(self, name: &str) -> End {
+        let why = match self {
+            Self::Cancelled => return (Outcome::Cancelled, Stop::Cancelled, None),
+            Self::TimedOut => "its turn had no time left".to_owned(),
+            Self::Silent(limit) => format!(
+                "{name} gave no output for {} and used no CPU, so its turn was ended: check that it is logged in and that its \
+                 model answers; agents.{name}.acp.no-output-timeout in config.toml gives it more time",
+                show(limit)
+            ),
+        };
+        (Outcome::TimedOut, Stop::TimedOut, Some(why))
+    }
+}
+
+/// How a turn ended, and what went wrong.
+pub(crate) type End = (Outcome, Stop, Option<String>);
+
+/// How a turn ended by what the agent answered.
+pub(crate) fn acp_end(answer: &Answer) -> End {
+    match acp::over(answer.as_ref().map(AsRef::as_ref)) {
+        acp::Over::Done => (Outcome::Done, Stop::EndTurn, None),
+        acp::Over::Cut(stop, why) => (Outcome::Failed, stop, Some(format!("the agent stopped: {why}"))),
+        acp::Over::Refused => (Outcome::Failed, Stop::Refusal, Some("the agent refuses to do it".to_owned())),
+        acp::Over::Cancelled => (Outcome::Cancelled, Stop::Cancelled, None),
+        acp::Over::Failed(why) => (Outcome::Failed, Stop::Error, Some(why)),
+    }
+}
+
+/// What an answer means of a turn that was to be ended early.
+pub(crate) fn after(end: End, early: Early, name: &str) -> End {
+    let (outcome, stop, why) = early.end(name);
+    // Some agents call it an error that they were told to stop, others the end.
+    (outcome, stop, why.or(end.2))
+}
+
+impl Agents {
+    /// The end of a turn, as it is recorded.
+    pub(crate) async fn ended(
+        &self,
+        turn: &Turn,
+        (outcome, stop, error): (Outcome, Stop, Option<String>),
+        resume: Option<String>,
+    ) -> TurnEnd {
+        let text = said_at_last(self, turn).await;
+        TurnEnd { outcome, stop: Some(stop), at_ms: clock::unix_ms(), text, error, resume }
+    }
+
+    /// How a turn of an agent goes that is under way: what was said or done last, and what was done so far.
+    pub async fn acp_progress(&self, key: &SessionKey, turn: &TurnId) -> Progress {
+        let page =
+            self.supervisor.registry.entries(key.clone(), Side::Before(u64::MAX), LAST, PROGRESS_BYTES).await;
+        let mut entries = page.map(|page| page.entries).unwrap_or_default();
+        entries.retain(|entry| entry.turn.as_ref() == Some(turn));
+        let told = |entry: &Entry| match entry.kind.as_str() {
+            "agent" => text_of(entry),
+            "tool" => body_of(entry)["title"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        let said = entries.iter().find_map(told).unwrap_or_default();
+        let tools: Vec<Value> =
+            entries.iter().filter(|it| it.kind == Kind::Tool.word()).map(body_of).collect();
+        let plan = entries.iter().find(|it| it.kind == Kind::Plan.word()).map(body_of).unwrap_or_default();
+        Progress { said, steps: steps(&tools, &plan) }
+    }
+}
+
+/// The end of a turn that the agent ended by itself. One whose answer is lost did not succeed.
+pub(crate) async fn own_end(agents: &Agents, turn: &Turn, end: End) -> End {
+    if end.1 != Stop::EndTurn {
+        return end;
+    }
+    let newest = Side::Before(u64::MAX);
+    let page = agents.supervisor.registry.entries(turn.asked.session.clone(), newest, LAST, u64::MAX).await;
+    let entries = page.map(|page| page.entries).unwrap_or_default();
+    let of_turn = entries.iter().take_while(|entry| entry.turn.as_ref() == Some(&turn.asked.id));
+    match lost_answer(of_turn) {
+        Some(why) => (Outcome::Failed, Stop::Error, Some(format!("it was not answered: {why}"))),
+        None => end,
+    }
+}
+
+/// What the agent said after the last thing that it did.
+async fn said_at_last(agents: &Agents, turn: &Turn) -> Option<FinalText> {
+    let mut pieces = Vec::new();
+    let mut before = Some(Side::Before(u64::MAX));
+    let mut left = LAST;
+    while let Some(side) = before.filter(|_| left > 0) {
+        let page = agents
+            .supervisor
+            .registry
+            .entries(turn.asked.session.clone(), side, PAGE, u64::MAX)
+            .await
+            .ok()?;
+        left = left.saturating_sub(PAGE);
+        before = page.next;
+        for entry in page.entries {
+            match kind_in(&entry, turn) {
+                Said::Text(text) => pieces.push(text),
+                Said::Beside => {}
+                Said::Other if pieces.is_empty() => {}
+                Said::Other | Said::Earlier => {
+                    before = None;
+                    break;
+                }
+            }
+        }
+    }
+    pieces.reverse();
+    (!pieces.is_empty()).then(|| FinalText::whole(pieces.concat()))
+}
+
+/// What was lost of a turn in which the agent said nothing else.
+fn lost_answer<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let mut lost = None;
+    for entry in entries {
+        if entry.kind == Kind::Agent.word() {
+            return None;
+        }
+        if entry.kind == Kind::Note.word() && body_of(entry)["lost"] == true {
+            lost = text_of(entry);
+        }
+    }
+    lost
+}
+
+/// What an agent has done so far, counted: its tool calls and the steps of its plan.
+fn steps(tools: &[Value], plan: &Value) -> Option<String> {
+    let is = |it: &&Value, status: &str| it["status"] == status;
+    let with = |status: &str| tools.iter().filter(|it| is(it, status)).count();
+    let (done, failed) = (with("completed"), with("failed"));
+    let mut parts = Vec::new();
+    if let Some(steps) = plan["entries"].as_array().filter(|steps| !steps.is_empty()) {
+        let finished = steps.iter().filter(|it| is(it, "completed")).count();
+        parts.push(format!("{finished} of {} steps of its plan are done", steps.len()));
+    }
+    if !tools.is_empty() {
+        let (count, s) = (tools.len(), if tools.len() == 1 { "" } else { "s" });
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        parts.push(format!("{count} tool call{s}, {done} done{failed}"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What an entry is to what was said at last in a turn.
+enum Said {
+    Text(String),
+    /// Nothing that comes between.
+    Beside,
+    Other,
+    /// It is of a turn before.
+    Earlier,
+}
+
+fn kind_in(entry: &Entry, turn: &Turn) -> Said {
+    let beside = [Kind::Usage, Kind::Mode, Kind::Note].map(Kind::word);
+    match text_of(entry) {
+        _ if entry.turn.as_ref() != Some(&turn.asked.id) => Said::Earlier,
+        Some(text) if entry.kind == Kind::Agent.word() => Said::Text(text),
+        _ if beside.contains(&entry.kind.as_str()) => Said::Beside,
+        _ => Said::Other,
+    }
+}
+
+fn text_of(entry: &Entry) -> Option<String> {
+    body_of(entry)["text"].as_str().map(str::to_owned)
+}
+
+fn body_of(entry: &Entry) -> Value {
+    serde_json::from_str(&entry.body).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_steps_of_a_turn_are_counted_and_no_word_of_the_agent_is_in_them() {
+        let tool = |status: &str| json!({"title": "tick", "status": status});
+        let plan = json!({"entries": [{"content": "tick", "status": "completed"}, {"content": "tick", "status": "pending"}]});
+        assert_eq!(steps(&[], &Value::Null), None);
+        assert_eq!(steps(&[tool("in_progress")], &Value::Null).as_deref(), Some("1 tool call, 0 done"));
+        let tools = [tool("completed"), tool("completed"), tool("failed")];
+        let expected = "1 of 2 steps of its plan are done; 3 tool calls, 2 done, 1 failed";
+        assert_eq!(steps(&tools, &plan).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_turn_of_which_everything_that_was_said_is_lost_has_no_answer() {
+        let entry = |kind: &str, body: Value| Entry {
+            number: 1,
+            turn: None,
+            at_ms: 0,
+            kind: kind.to_owned(),
+            body: body.to_string(),
+        };
+        let lost = entry("note", json!({"text": "too long", "lost": true}));
+        let note = entry("note", json!({"text": "other"}));
+        let agent = entry("agent", json!({"text": "end"}));
+        assert_eq!(lost_answer([&note, &lost].into_iter()).as_deref(), Some("too long"));
+        assert_eq!(lost_answer([&agent, &lost].into_iter()), None);
+        assert_eq!(lost_answer([&note].into_iter()), None);
+    }
+}

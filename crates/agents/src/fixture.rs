@@ -1,0 +1,57 @@
+//! Sessions without processes, for unit tests: a supervisor whose keepers the test plays, and the agents on it.
+
+use crate::Agents;
+use serde_json::Value;
+use std::ops::Deref;
+use std::sync::Arc;
+use tenure_core::tools::sessions::SessionsReply;
+use tenure_policy::Approvals;
+use tenure_settings::Settings;
+pub(crate) use tenure_supervisor::fixture::{
+    DEADLINE, FakeKeeper, Test, cancelled, client, command, eventually, exited, operator, soon,
+};
+use tenure_supervisor::{Refusal, Requester};
+
+/// Agents whose keepers the test plays.
+pub(crate) struct TestAgents(Test<Agents>);
+
+impl Deref for TestAgents {
+    type Target = Test<Agents>;
+
+    fn deref(&self) -> &Test<Agents> {
+        &self.0
+    }
+}
+
+impl TestAgents {
+    /// Agents with the default settings.
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// Agents with changed settings.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::over("", change).await
+    }
+
+    async fn over(config: &str, change: impl FnOnce(&mut Settings)) -> Self {
+        Self(
+            Test::over(config, change, |supervisor| {
+                Arc::new(Agents::new(Arc::new(Approvals::new(Arc::clone(supervisor)))))
+            })
+            .await,
+        )
+    }
+
+    /// Asks something about sessions.
+    pub(crate) async fn ask_as(&self, who: &Requester, body: Value) -> Result<SessionsReply, Refusal> {
+        let request = serde_json::from_value(body).expect("a request");
+        let answered = soon(self.sessions(request, (None, who))).await?;
+        Ok(answered.reply)
+    }
+
+    /// Asks something about sessions as an operator.
+    pub(crate) async fn ask(&self, body: Value) -> Result<SessionsReply, Refusal> {
+        self.ask_as(&operator(), body).await
+    }
+}

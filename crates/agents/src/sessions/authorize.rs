@@ -1,0 +1,212 @@
+//! Who asks for something to be done with sessions, and what they may see. Somebody outside of all sessions may see all
+//! of them; a session sees what `can_see` lets it. Whoever is bound to a session asks as that one and no other, and can
+//! ask to see less than the settings allow, never more.
+
+use super::key;
+use crate::Agents;
+use tenure_core::session::{
+    self as core, Access, Action, AgentId, AgentToAgent, Narrowing, SessionKey, SessionRow, Visibility,
+    can_see, narrow,
+};
+use tenure_core::tools::sessions::SessionsRequest;
+use tenure_core::tools::tasks::TasksRequest;
+use tenure_supervisor::Refusal;
+use tenure_supervisor::Requester;
+use tenure_supervisor::start_request::CallerProcess;
+
+/// As whom somebody wants to ask.
+pub struct Acting<'a> {
+    requester: Option<&'a str>,
+    visibility: Option<Visibility>,
+    sandboxed: Option<bool>,
+}
+
+impl<'a> From<&'a SessionsRequest> for Acting<'a> {
+    fn from(request: &'a SessionsRequest) -> Self {
+        let SessionsRequest { requester, visibility, sandboxed, .. } = request;
+        Self { requester: requester.as_deref(), visibility: *visibility, sandboxed: *sandboxed }
+    }
+}
+
+impl<'a> From<&'a TasksRequest> for Acting<'a> {
+    fn from(request: &'a TasksRequest) -> Self {
+        let TasksRequest { requester, visibility, sandboxed, .. } = request;
+        Self { requester: requester.as_deref(), visibility: *visibility, sandboxed: *sandboxed }
+    }
+}
+
+/// Who asks.
+pub struct Asker {
+    /// In a person's words.
+    pub about: String,
+    /// As which session; none for somebody outside of all.
+    session: Option<AsSession>,
+    /// The session that made that one for itself.
+    pub(crate) maker: Option<SessionKey>,
+    /// The process that asks; a session's, or that of somebody who acts as one, does not count.
+    pub(crate) process: Option<CallerProcess>,
+}
+
+struct AsSession {
+    requester: core::Requester,
+    visibility: Visibility,
+    a2a: AgentToAgent,
+    /// Whether whoever asks is that session, and not somebody outside who acts as it.
+    bound: bool,
+}
+
+impl Agents {
+    /// Who asks, as far as they may be who they say.
+    pub async fn asker(&self, request: impl Into<Acting<'_>>, who: &Requester) -> Result<Asker, Refusal> {
+        let request = request.into();
+        let acting = who.acting_as(request.requester)?;
+        let about = acting.to_string();
+        let Some(text) = acting.only_session() else {
+            return match (request.visibility, request.sandboxed) {
+                (None, None) => Ok(Asker { about, session: None, maker: None, process: None }),
+                _ => Err(Refusal::invalid(
+                    "visibility and sandboxed are a session's: say which session asks, with as",
+                )),
+            };
+        };
+        let key = key(text)?;
+        let set = self.supervisor.settings.sessions.visibility;
+        let visibility = request.visibility.unwrap_or(set);
+        if who.only_session().is_some() && !is_within(visibility, set) {
+            return Err(Refusal::forbidden(format!(
+                "session {key} may see {set}, and asks for {visibility}: the operator sets sessions.visibility"
+            )));
+        }
+        let shut_in = request.sandboxed.unwrap_or(false);
+        let maker = acting.maker().cloned();
+        let requester = match self.supervisor.registry.session(key.clone()).await? {
+            Some(session) => core::Requester::of(&session.row, shut_in),
+            None => new_requester(self, key, maker.as_ref(), shut_in).await?,
+        };
+        let a2a = self.supervisor.settings.agent_to_agent();
+        let bound = who.only_session().is_some();
+        let session = Some(AsSession { requester, visibility, a2a, bound });
+        Ok(Asker { about, session, maker, process: None })
+    }
+}
+
+/// A session that has no row yet: it is what its row will say.
+async fn new_requester(
+    agents: &Agents,
+    key: SessionKey,
+    maker: Option<&SessionKey>,
+    shut_in: bool,
+) -> Result<core::Requester, Refusal> {
+    let above = match maker {
+        Some(maker) => agents.supervisor.registry.session(maker.clone()).await?,
+        None => None,
+    };
+    let new = core::Requester::without_row(key, shut_in);
+    Ok(match above {
+        Some(above) => core::Requester {
+            agent: new.agent.or(above.row.agent),
+            sandboxed: new.sandboxed || above.row.sandboxed,
+            key: new.key,
+        },
+        None => new,
+    })
+}
+
+/// Whether whatever one visibility shows, the other does.
+fn is_within(less: Visibility, more: Visibility) -> bool {
+    less == more || less == Visibility::SelfOnly || more == Visibility::All
+}
+
+impl Asker {
+    /// The same with its process, if it asks outside of all sessions.
+    pub(crate) fn with_process(self, process: Option<CallerProcess>) -> Self {
+        let process = process.filter(|_| self.session.is_none());
+        Self { process, ..self }
+    }
+
+    /// The session that asks.
+    pub fn key(&self) -> Option<&SessionKey> {
+        self.session.as_ref().map(|it| &it.requester.key)
+    }
+
+    /// Whether it is shut in.
+    pub(crate) fn is_sandboxed(&self) -> bool {
+        self.session.as_ref().is_some_and(|it| it.requester.sandboxed)
+    }
+
+    /// What a list may be narrowed to before each row is asked for.
+    pub(crate) fn narrowing(&self) -> Option<Narrowing> {
+        self.session.as_ref().map(|it| narrow(&it.requester, it.visibility, &it.a2a))
+    }
+
+    fn access(&self, row: &SessionRow) -> Access {
+        match &self.session {
+            None => Access::Allow,
+            Some(it) => can_see(row, &it.requester, it.visibility, &it.a2a),
+        }
+    }
+
+    /// Whether a row is shown in a list.
+    pub(crate) fn lists(&self, row: &SessionRow) -> bool {
+        self.access(row).is_allowed()
+    }
+
+    /// Lets the asker do this with a session, or says why not.
+    pub fn see(&self, row: &SessionRow, action: Action) -> Result<(), Refusal> {
+        match self.access(row) {
+            Access::Allow => Ok(()),
+            Access::Deny(reason) => Err(Refusal::forbidden(reason.sentence(action))),
+        }
+    }
+
+    /// Lets the asker have commands executed as an agent: what that one may execute is not for others to use.
+    pub(crate) fn execute_as(&self, agent: Option<&AgentId>) -> Result<(), Refusal> {
+        let (Some(it), Some(agent)) = (&self.session, agent) else { return Ok(()) };
+        let own = it.requester.agent.as_ref();
+        if !it.bound || own == Some(agent) || own.is_some_and(|own| it.a2a.allows(own, agent)) {
+            return Ok(());
+        }
+        Err(Refusal::forbidden(format!(
+            "session {} cannot have commands executed as agent {agent}: leave the agent out, or have the operator allow \
+             agent-to-agent access",
+            it.requester.key
+        )))
+    }
+
+    /// Lets the asker end a session, or what it does: to see it is not enough, it must be its own or have come from it.
+    pub fn own(&self, row: &SessionRow) -> Result<(), Refusal> {
+        match self.key() {
+            Some(key) if row.key != *key && !row.came_from(key) => Err(Refusal::forbidden(format!(
+                "session {} did not come from session {key}, which can end only itself and what it spawned",
+                row.key
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Visibility::{Agent, All, SelfOnly, Tree};
+
+    #[test]
+    fn a_session_can_ask_to_see_less_and_never_more() {
+        let within = [
+            (SelfOnly, SelfOnly),
+            (SelfOnly, Tree),
+            (SelfOnly, Agent),
+            (SelfOnly, All),
+            (Tree, Tree),
+            (Tree, All),
+            (Agent, Agent),
+            (Agent, All),
+            (All, All),
+        ];
+        for less in Visibility::ALL {
+            for more in Visibility::ALL {
+                assert_eq!(is_within(*less, *more), within.contains(&(*less, *more)), "{less} in {more}");
+            }
+        }
+    }
+}

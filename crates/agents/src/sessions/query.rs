@@ -1,0 +1,286 @@
+//! Looking at sessions: which there are, how one is, and what was said in it.
+
+use super::authorize::Asker;
+use super::key;
+use crate::Agents;
+use crate::acp::query;
+use std::sync::Arc;
+use tenure_core::ids::RunId;
+use tenure_core::receipt::{Receipt, ToolReply};
+use tenure_core::session::{Action, AgentId, SessionKey};
+use tenure_core::talk::Entry;
+use tenure_core::task::Notice;
+use tenure_core::tools::sessions::{EntryJson, SessionJson, SessionsReply, SessionsRequest, TurnJson};
+use tenure_os::{clock, pause};
+use tenure_store::{Query, Session, SessionCursor, SessionQuery, Side, Turn};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::runs::LIVE;
+
+/// How many sessions or turns are shown at once, if nothing is said, and at most.
+const PAGE: (u64, u64) = (50, 500);
+/// How many bytes of a turn's texts stand beside its entries, which have them.
+const TURN_SHOWN: u64 = 200;
+/// How many bytes of text a history has, if nothing is said, and at most.
+const TEXT: (u64, u64) = (64 << 10, 4 << 20);
+/// How many runs are shown with a session.
+const RUNS: usize = 100;
+/// How many notices are shown with a history.
+const NOTICES: usize = 100;
+
+/// The sessions that there are for whoever asks.
+pub(crate) async fn list_sessions(
+    agents: &Agents,
+    request: &SessionsRequest,
+    asker: &Asker,
+) -> Result<SessionsReply, Refusal> {
+    let limit = page(request.limit)?;
+    let mut query = SessionQuery {
+        narrowing: asker.narrowing(),
+        agent: request.agent.as_deref().map(agent).transpose()?,
+        kind: request.kind,
+        backend: request.backend,
+        states: request.states.clone(),
+        parent: request.parent.as_deref().map(key).transpose()?,
+        prefix: request.prefix.clone(),
+        after: request.after.as_deref().map(cursor).transpose()?,
+        limit,
+    };
+    let mut shown = Vec::new();
+    loop {
+        let page = agents.supervisor.registry.sessions(query.clone()).await?;
+        shown.extend(page.sessions.into_iter().filter(|session| asker.lists(&session.row)));
+        match page.next {
+            // What was narrowed to is more than what is shown: the page is filled up.
+            Some(next) if shown.len() < limit => {
+                (query.after, query.limit) = (Some(next), limit - shown.len());
+            }
+            next => {
+                return Ok(SessionsReply {
+                    sessions: Some(shown.into_iter().map(view).collect()),
+                    next: next.map(|at| format!("{}:{}", at.created_at_ms, at.key)),
+                    ..SessionsReply::default()
+                });
+            }
+        }
+    }
+}
+
+/// How one is.
+pub(crate) async fn session_status(
+    agents: &Agents,
+    request: &SessionsRequest,
+    asker: &Asker,
+) -> Result<SessionsReply, Refusal> {
+    let session = agents.seen(request, asker, Action::Status).await?;
+    let key = session.row.key.clone();
+    let active = agents.supervisor.registry.active_turn(key.clone()).await?;
+    let runs = live_runs_of(agents, &key, RUNS).await?;
+    let session = SessionJson {
+        active_turn: active.map(|turn| shown(turn, TEXT.0)),
+        live_runs: Some(runs),
+        questions: agents.approvals.questions_of(&key).await?,
+        adapter: query::adapter_json(agents, &key).await,
+        ..view(session)
+    };
+    Ok(SessionsReply { session: Some(session), ..SessionsReply::default() })
+}
+
+/// The runs of a session that have not ended: at most so many.
+pub(crate) async fn live_runs_of(
+    agents: &Agents,
+    key: &SessionKey,
+    limit: usize,
+) -> Result<Vec<RunId>, Refusal> {
+    let query = Query {
+        states: LIVE.to_vec(),
+        session: Some(key.to_string()),
+        scope: None,
+        agent: None,
+        after: None,
+        limit,
+    };
+    let page = agents.supervisor.registry.runs(query).await?;
+    Ok(page.runs.into_iter().map(|row| row.ticket.run_id).collect())
+}
+
+/// What was said in one, and what waits to be told to it. The session itself has been told once it has the answer.
+pub(crate) async fn history(
+    agents: &Arc<Agents>,
+    request: &SessionsRequest,
+    asker: &Asker,
+) -> Result<ToolReply<SessionsReply>, Refusal> {
+    let session = agents.seen(request, asker, Action::History).await?;
+    let (side, bytes) = part(request)?;
+    let key = session.row.key;
+    let page = agents.supervisor.registry.turns(key.clone(), side, page(request.limit)?, bytes).await?;
+    let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
+    let turns = page.turns.into_iter().map(|turn| shown(turn, bytes)).collect();
+    let waiting = agents.supervisor.registry.queued_notices(key.clone(), NOTICES).await?;
+    let notices: Vec<Notice> = waiting.into_iter().map(|queued| queued.notice).collect();
+    let receipt = match asker.key() {
+        Some(own) if *own == key && !notices.is_empty() => taken_by(agents, key, &notices),
+        Some(_) | None => Receipt::default(),
+    };
+    let notices = Some(notices).filter(|notices| !notices.is_empty());
+    let reply = SessionsReply { turns: Some(turns), notices, next, ..SessionsReply::default() };
+    Ok(ToolReply { reply, receipt })
+}
+
+/// What happened in one, message by message and tool by tool.
+pub(crate) async fn entries(
+    agents: &Agents,
+    request: &SessionsRequest,
+    asker: &Asker,
+) -> Result<SessionsReply, Refusal> {
+    let session = agents.seen(request, asker, Action::History).await?;
+    let (side, bytes) = part(request)?;
+    let key = session.row.key;
+    let page = agents.supervisor.registry.entries(key.clone(), side, page(request.limit)?, bytes).await?;
+    let (is_first, is_last) = (request.after.is_none(), page.next.is_none());
+    let (from_oldest, to_newest) = match side {
+        Side::After(_) => (is_first, is_last),
+        Side::Before(_) => (is_last, is_first),
+    };
+    let turns = turns_of_page(agents, &key, &page.entries, (from_oldest, to_newest)).await?;
+    let next = page.next.map(|(Side::After(at) | Side::Before(at))| at.to_string());
+    let entries = page.entries.into_iter().map(entry).collect();
+    let turns = Some(turns).filter(|turns| !turns.is_empty());
+    Ok(SessionsReply { entries: Some(entries), turns, next, ..SessionsReply::default() })
+}
+
+/// The turns of a page of entries, the oldest first, and those between them that have no entries. At either end of
+/// the history, those before or after them, too. They say how they ended; of their texts they have the beginning.
+async fn turns_of_page(
+    agents: &Agents,
+    key: &SessionKey,
+    entries: &[Entry],
+    (from_oldest, to_newest): (bool, bool),
+) -> Result<Vec<TurnJson>, Refusal> {
+    let (mut least, mut most) = (u64::MAX, 0);
+    for id in [entries.first(), entries.last()].into_iter().flatten().filter_map(|it| it.turn.clone()) {
+        if let Some(turn) = agents.supervisor.registry.turn(id).await? {
+            (least, most) = (least.min(turn.number), most.max(turn.number));
+        }
+    }
+    let least = if from_oldest { 1 } else { least };
+    let most = if to_newest { u64::MAX } else { most };
+    if least > most {
+        return Ok(Vec::new());
+    }
+    let limit = usize::try_from(PAGE.1).unwrap_or(usize::MAX);
+    let page = agents.supervisor.registry.turns(key.clone(), Side::After(least - 1), limit, u64::MAX).await?;
+    let turns = page.turns.into_iter().filter(|turn| turn.number <= most);
+    Ok(turns.map(|turn| shown(turn, TURN_SHOWN)).collect())
+}
+
+/// What is done once a session has got these of its notices.
+fn taken_by(agents: &Arc<Agents>, key: SessionKey, notices: &[Notice]) -> Receipt {
+    let keys = notices.iter().map(|notice| notice.key.clone()).collect();
+    let agents = Arc::clone(agents);
+    Receipt::new(move || {
+        pause::point("daemon-before-seen");
+        let taking = agents.supervisor.registry.take_notices(key, keys, clock::unix_ms());
+        tokio::spawn(async move {
+            if let Err(error) = taking.await {
+                tracing::error!(%error, "that a session was told is not recorded: it is told again");
+            }
+            pause::point("daemon-after-seen");
+        });
+    })
+}
+
+pub(crate) fn agent(name: &str) -> Result<AgentId, Refusal> {
+    name.parse().map_err(Refusal::invalid)
+}
+
+fn page(limit: Option<u64>) -> Result<usize, Refusal> {
+    match limit.unwrap_or(PAGE.0) {
+        0 => Err(Refusal::invalid(format!("limit is 1 to {}", PAGE.1))),
+        limit => Ok(usize::try_from(limit.min(PAGE.1)).unwrap_or(1)),
+    }
+}
+
+/// From where a history is read, and how many bytes of it.
+fn part(request: &SessionsRequest) -> Result<(Side, u64), Refusal> {
+    let after = request.after.as_deref().map(number).transpose()?;
+    let side = match request.newest_first {
+        Some(true) => Side::Before(after.unwrap_or(u64::MAX)),
+        Some(false) | None => Side::After(after.unwrap_or(0)),
+    };
+    Ok((side, request.max_bytes.unwrap_or(TEXT.0).min(TEXT.1)))
+}
+
+fn cursor(text: &str) -> Result<SessionCursor, Refusal> {
+    let parts = text.split_once(':').and_then(|(at, key)| Some((at.parse().ok()?, key.parse().ok()?)));
+    let (created_at_ms, key) =
+        parts.ok_or_else(|| Refusal::invalid("after is what next said on the page before"))?;
+    Ok(SessionCursor { created_at_ms, key })
+}
+
+fn number(text: &str) -> Result<u64, Refusal> {
+    text.parse().map_err(|_| Refusal::invalid("after is a number: what next said on the page before"))
+}
+
+/// A session as every face shows it.
+pub(crate) fn view(session: Session) -> SessionJson {
+    let Session { mut row, label, resume, turns, queued } = session;
+    // One that belongs to nobody else is its own.
+    row.owner.get_or_insert_with(|| row.key.clone());
+    row.legacy = None;
+    SessionJson {
+        row,
+        label,
+        agent_session_id: resume,
+        turns,
+        queued,
+        active_turn: None,
+        live_runs: None,
+        questions: Vec::new(),
+        adapter: None,
+    }
+}
+
+/// A turn as every face shows it, with at most so many bytes of each text.
+pub fn shown(turn: Turn, most: u64) -> TurnJson {
+    let Turn { asked, number, state, stop, run, began_at_ms, ended_at_ms, text, error, instance: _ } = turn;
+    let (message, message_cut_bytes) = cut(asked.message, most);
+    let (text, text_cut_bytes) = match text {
+        Some(it) => {
+            let (text, cut) = cut(it.text, most);
+            (Some(text), cut + it.cut_bytes)
+        }
+        None => (None, 0),
+    };
+    TurnJson {
+        turn_id: asked.id,
+        number,
+        state,
+        stop,
+        asked_by: asked.asked_by,
+        message,
+        message_cut_bytes,
+        text,
+        text_cut_bytes,
+        error,
+        run_id: run,
+        sent_at_ms: asked.sent_at_ms,
+        began_at_ms,
+        ended_at_ms,
+    }
+}
+
+/// An entry as every face shows it.
+pub fn entry(entry: Entry) -> EntryJson {
+    let Entry { number, turn, at_ms, kind, body } = entry;
+    // The registry takes nothing but JSON.
+    let body = serde_json::from_str(&body).unwrap_or_default();
+    EntryJson { number, turn_id: turn, at_ms, kind, body }
+}
+
+/// A text, cut between two characters, and how many bytes are left out.
+fn cut(mut text: String, most: u64) -> (String, u64) {
+    let end = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX).min(text.len()));
+    let left = text.len() - end;
+    text.truncate(end);
+    (text, left as u64)
+}

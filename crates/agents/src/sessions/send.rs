@@ -1,0 +1,254 @@
+//! Saying something to a session, waiting for what comes of it, and ending that.
+
+use super::authorize::Asker;
+use super::query;
+use super::turn_spec;
+use crate::Agents;
+use crate::sessions::caller_env;
+use crate::sessions::turn_loop;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::ids::TurnId;
+use tenure_core::receipt::{Receipt, ToolReply};
+use tenure_core::session::{Action, Backend, SessionRow};
+use tenure_core::task::NotifyPolicy;
+use tenure_core::tools::TURN_WAIT_MS;
+use tenure_core::tools::sessions::{Delivery, Sent, SessionsReply, SessionsRequest, WhenBusy};
+use tenure_os::{clock, random};
+use tenure_store::{Failed, NewTask, NewTurn, Side, Turn, TurnState};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::task::new_task;
+use tokio::time::{Instant, timeout_at};
+
+/// How long a message may be.
+const MESSAGE_BYTES: usize = 1 << 20;
+/// How many bytes of a turn's texts are shown.
+const SHOWN: u64 = 1 << 20;
+
+/// A message says something, and not too much, and can be given to a program.
+pub(crate) fn check_message(text: &str) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::invalid("the message is empty: say what is to be done"));
+    }
+    if text.contains('\0') {
+        return Err(Refusal::invalid(
+            "the message holds a NUL byte, which no program can be given: leave it out",
+        ));
+    }
+    if text.len() > MESSAGE_BYTES {
+        return Err(Refusal::too_large(format!(
+            "the message has {} bytes, and {MESSAGE_BYTES} is the most: write it to a file and name that",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Says something to a session.
+pub(crate) async fn send(
+    agents: &Arc<Agents>,
+    request: SessionsRequest,
+    asker: &Asker,
+) -> Result<SessionsReply, Refusal> {
+    let session = agents.seen(&request, asker, Action::Send).await?;
+    let Some(text) = request.text else {
+        return Err(Refusal::invalid("text is missing: say what is to be done"));
+    };
+    check_message(&text)?;
+    let sent = say(agents, &session.row, text, request.when_busy, asker).await?;
+    Ok(SessionsReply { sent: Some(sent), ..SessionsReply::default() })
+}
+
+/// Begins a turn with a message, or has it wait, or reaches the turn that is under way.
+pub(crate) async fn say(
+    agents: &Arc<Agents>,
+    row: &SessionRow,
+    text: String,
+    when_busy: Option<WhenBusy>,
+    asker: &Asker,
+) -> Result<Sent, Refusal> {
+    turn_spec::check_takes_messages(&row.key, row.backend)?;
+    if agents.supervisor.lifecycle.is_draining() {
+        return Err(Refusal::draining("the daemon is leaving: try again in a moment"));
+    }
+    let id = TurnId::from_random(random::bytes().map_err(Refusal::internal)?);
+    let (asked_by, sent_at_ms) = (asker.about.clone(), clock::unix_ms());
+    let new = NewTurn { id: id.clone(), session: row.key.clone(), message: text, asked_by, sent_at_ms };
+    // Before there is a turn: whoever carries it out looks for them.
+    if let Some(env) = caller_env::caller_env(agents, row, asker) {
+        agents.caller_envs.put(&id, &row.key, env);
+    }
+    let sent = begin_or_queue(agents, row, new, when_busy).await;
+    let has_turn =
+        sent.as_ref().is_ok_and(|sent| matches!(sent.delivery, Delivery::Started | Delivery::Queued));
+    if !has_turn {
+        agents.caller_envs.forget_message(&id);
+    }
+    sent
+}
+
+async fn begin_or_queue(
+    agents: &Arc<Agents>,
+    row: &SessionRow,
+    new: NewTurn,
+    when_busy: Option<WhenBusy>,
+) -> Result<Sent, Refusal> {
+    let (id, sent_at_ms) = (new.id.clone(), new.sent_at_ms);
+    let task = new_task(NotifyPolicy::DoneOnly, true)?;
+    let begun = agents.supervisor.registry.begin_turn(
+        new.clone(),
+        Some(task.clone()),
+        agents.supervisor.instance.clone(),
+        sent_at_ms,
+    );
+    match begun.await {
+        Ok(turn) => {
+            agents.supervisor.events.notify_followers();
+            turn_loop::carry_on(agents, turn);
+            return Ok(Sent { delivery: Delivery::Started, turn_id: id, ahead: 0, note: None });
+        }
+        Err(Failed::SessionBusy { .. } | Failed::MessagesWait { .. }) => {}
+        Err(failed) => return Err(failed.into()),
+    }
+    match when_busy.unwrap_or_default() {
+        WhenBusy::Refuse => Err(Refusal::wrong_state(format!(
+            "session {} is busy: wait for its turn to end, cancel it, or let the message wait with queue",
+            row.key
+        ))),
+        WhenBusy::Queue => enqueue(agents, new, task, None).await,
+        WhenBusy::Steer => steer(agents, row, new, task).await,
+    }
+}
+
+/// Has a message wait until the session is idle.
+async fn enqueue(
+    agents: &Arc<Agents>,
+    new: NewTurn,
+    task: NewTask,
+    note: Option<String>,
+) -> Result<Sent, Refusal> {
+    let (key, turn_id) = (new.session.clone(), new.id.clone());
+    let depth = usize::try_from(agents.supervisor.settings.sessions.queue).unwrap_or(usize::MAX);
+    let ahead = agents.supervisor.registry.queue_message(new, Some(task), depth).await?;
+    agents.supervisor.events.notify_followers();
+    // The turn may have ended before the message was there to be taken.
+    turn_loop::take_up(agents, &key).await;
+    Ok(Sent { delivery: Delivery::Queued, turn_id, ahead, note })
+}
+
+/// Gives a message to the turn that is under way, if that takes input.
+async fn steer(agents: &Arc<Agents>, row: &SessionRow, new: NewTurn, task: NewTask) -> Result<Sent, Refusal> {
+    if row.backend == Backend::Exec
+        && let Some(turn) = agents.supervisor.registry.active_turn(row.key.clone()).await?
+        && let Some(run) = &turn.run
+        && let Some(run) = agents.supervisor.registry.run(run.clone()).await?
+    {
+        let line = format!("{}\n", new.message);
+        agents.supervisor.type_into(&run, line.as_bytes(), None, false).await?;
+        let turn_id = turn.asked.id;
+        return Ok(Sent { delivery: Delivery::Steered, turn_id, ahead: 0, note: None });
+    }
+    let note = match row.backend {
+        Backend::Exec => {
+            "the command of the turn has not begun and takes no input, so the message waits for the next"
+        }
+        Backend::Run | Backend::Cli | Backend::Acp => {
+            "an agent's command takes no input in the middle of a turn, so the message waits for the next"
+        }
+    };
+    enqueue(agents, new, task, Some(note.to_owned())).await
+}
+
+/// Waits for the end of a turn, for as long as is asked. The owner of the session and the caller of the turn have
+/// been told by that.
+pub(crate) async fn await_turn(
+    agents: &Arc<Agents>,
+    request: &SessionsRequest,
+    asker: &Asker,
+) -> Result<ToolReply<SessionsReply>, Refusal> {
+    let is_caller = request.foreground.unwrap_or(false);
+    let action = if is_caller { Action::Send } else { Action::History };
+    let session = agents.seen(request, asker, action).await?;
+    let is_owner = asker.key().is_some_and(|own| session.row.owner.as_ref() == Some(own));
+    let wait = request.timeout_ms.unwrap_or(TURN_WAIT_MS).min(TURN_WAIT_MS);
+    let deadline = Instant::now() + Duration::from_millis(wait);
+    let turn_id: Option<TurnId> =
+        request.turn_id.as_deref().map(str::parse).transpose().map_err(Refusal::invalid)?;
+    let mut changed = agents.turns.watch();
+    let mut sight = None;
+    loop {
+        changed.borrow_and_update();
+        let turn = turn_meant(agents, &session.row, turn_id.as_ref()).await?;
+        if let (None, Some(turn)) = (&sight, &turn) {
+            // A session that sent the message need not say so.
+            let is_sender = asker.key().is_some() && turn.asked.asked_by == asker.about;
+            let counts = is_owner || is_caller || is_sender;
+            sight = Some(agents.supervisor.about_to_see_turn(counts, &turn.asked.id).await);
+        }
+        let ended = turn.as_ref().is_some_and(|turn| turn.state != TurnState::Running);
+        if ended || timeout_at(deadline, changed.changed()).await.is_err() {
+            let receipt = sight.map_or(Receipt::default(), |sight| sight.of(ended));
+            let turn = turn.map(|turn| query::shown(turn, SHOWN));
+            return Ok(ToolReply { reply: SessionsReply { turn, ..SessionsReply::default() }, receipt });
+        }
+    }
+}
+
+/// The turn that is meant: this one, or the last that has begun. `None` while it waits.
+async fn turn_meant(
+    agents: &Agents,
+    row: &SessionRow,
+    asked: Option<&TurnId>,
+) -> Result<Option<Turn>, Refusal> {
+    let Some(id) = asked else {
+        let newest = Side::Before(u64::MAX);
+        let mut page = agents.supervisor.registry.turns(row.key.clone(), newest, 1, SHOWN).await?;
+        if page.turns.is_empty() {
+            let why = format!("session {} has had no turn: send it something", row.key);
+            return Err(Refusal::wrong_state(why));
+        }
+        return Ok(page.turns.pop());
+    };
+    match agents.supervisor.registry.turn(id.clone()).await? {
+        Some(turn) if turn.asked.session == row.key => Ok(Some(turn)),
+        Some(_) => Err(Refusal::invalid(format!("session {} has no turn {id}", row.key))),
+        None => {
+            let waits = agents.supervisor.registry.messages(row.key.clone()).await?;
+            if waits.iter().any(|message| message.turn.id == *id) {
+                return Ok(None);
+            }
+            // It may have been taken between the two looks.
+            let turn = agents
+                .supervisor
+                .registry
+                .turn(id.clone())
+                .await?
+                .filter(|turn| turn.asked.session == row.key);
+            let gone = || {
+                let why = format!("session {} has no turn {id}, or it was withdrawn", row.key);
+                Refusal::invalid(why)
+            };
+            turn.map(Some).ok_or_else(gone)
+        }
+    }
+}
+
+/// Ends the turn that is under way. What waits comes next.
+pub(crate) async fn cancel_turn(
+    agents: &Arc<Agents>,
+    request: &SessionsRequest,
+    asker: &Asker,
+) -> Result<SessionsReply, Refusal> {
+    let session = agents.owned(request, asker).await?;
+    let key = &session.row.key;
+    let Some(turn) = agents.supervisor.registry.active_turn(key.clone()).await? else {
+        return Err(Refusal::wrong_state(format!(
+            "session {key} has no turn under way: there is nothing to cancel"
+        )));
+    };
+    if turn.instance != agents.supervisor.instance {
+        return Err(Refusal::held_elsewhere(format!("the turn of session {key} is another instance's")));
+    }
+    agents.turns.cancel(&turn.asked.id);
+    Ok(SessionsReply { turn: Some(query::shown(turn, SHOWN)), ..SessionsReply::default() })
+}

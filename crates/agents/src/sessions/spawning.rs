@@ -1,0 +1,230 @@
+//! Making sessions. To whom one belongs is settled by who asks, not by what they say.
+
+use super::authorize::Asker;
+use super::closing::Why;
+use super::query::{agent, view};
+use super::{key, turn_spec};
+use crate::Agents;
+use crate::acp::adapter_start;
+use crate::sessions::granting;
+use crate::sessions::send;
+use std::sync::Arc;
+use tenure_core::problem::Code;
+use tenure_core::session::{
+    AgentId, Backend, Kind, Mode, Refused, SessionKey, SpawnLimits, SpawnRequest, Work,
+};
+use tenure_core::tools::sessions::{SessionsReply, SessionsRequest};
+use tenure_os::{clock, random};
+use tenure_store::{Failed, NewSession, Session};
+use tenure_supervisor::Refusal;
+use tenure_supervisor::start_request::named;
+
+/// Makes a session and, if it has a task, begins its first turn.
+pub(crate) async fn spawn_for(
+    agents: &Arc<Agents>,
+    request: SessionsRequest,
+    asker: &Asker,
+) -> Result<SessionsReply, Refusal> {
+    if let Some(task) = &request.task {
+        super::send::check_message(task)?;
+    }
+    let task = request.task.clone();
+    let new = new_session(agents, request, asker).await?;
+    if task.is_some() {
+        turn_spec::check_takes_messages(&new.request.key, new.request.backend)?;
+    }
+    ensure_asker(agents, asker).await?;
+    let session = agents.supervisor.registry.spawn_session(new).await.map_err(not_spawned)?;
+    agents.supervisor.events.notify_followers();
+    settle_model(agents, &session).await?;
+    let mut reply = SessionsReply::default();
+    if let Some(text) = task {
+        reply.sent = Some(send::say(agents, &session.row, text, None, asker).await?);
+    }
+    let session = agents.session_called(&session.row.key).await?;
+    reply.session = Some(view(session));
+    Ok(reply)
+}
+
+async fn new_session(
+    agents: &Agents,
+    request: SessionsRequest,
+    asker: &Asker,
+) -> Result<NewSession, Refusal> {
+    let asked_key = request.session_key.as_deref().map(key).transpose()?;
+    let named_agent = request.agent.as_deref().map(agent).transpose()?;
+    let of_key = asked_key.as_ref().and_then(SessionKey::agent);
+    let whose = named_agent.clone().or(of_key);
+    let backend = backend(agents, request.backend, whose.as_ref())?;
+    if matches!(backend, Backend::Exec | Backend::Run) {
+        asker.execute_as(whose.as_ref())?;
+    }
+    if let Some(model) = &request.model {
+        check_takes_model(agents, model, backend, whose.as_ref())?;
+    }
+    let permissions =
+        granting::granted(agents, asker, request.permissions, (backend, whose.as_ref())).await?;
+    let parent = match &request.parent {
+        Some(parent) => Some(key(parent)?),
+        None => asker.key().cloned(),
+    };
+    let kind = request.kind.unwrap_or(match (&parent, backend) {
+        (Some(_), _) => Kind::Subagent,
+        (None, Backend::Cli) => Kind::Cli,
+        (None, Backend::Acp) => Kind::Acp,
+        (None, Backend::Run | Backend::Exec) => Kind::Exec,
+    });
+    let key = match asked_key {
+        Some(key) => key,
+        None => made_key(whose.as_ref(), kind)?,
+    };
+    let cwd = request.cwd.map(absolute).transpose()?;
+    let spawn = SpawnRequest {
+        key,
+        agent: named_agent,
+        kind,
+        mode: request.mode.unwrap_or(Mode::Persistent),
+        backend,
+        by: asker.key().cloned(),
+        instance: agents.supervisor.instance.clone(),
+        origin: request.origin,
+        interaction: request.interaction,
+        sandboxed: request.sandbox.unwrap_or(false) || asker.is_sandboxed(),
+        work: Work {
+            cwd,
+            model: request.model,
+            timeout_ms: request.timeout_ms.filter(|&ms| ms > 0),
+            permissions,
+        },
+        now_ms: clock::unix_ms(),
+    };
+    let label = named("label", request.label.as_ref())?;
+    Ok(NewSession { request: spawn, parent, limits: agents.supervisor.settings.sessions.limits(), label })
+}
+
+/// Refuses a model for what has none. Which models an ACP agent has it says itself.
+fn check_takes_model(
+    agents: &Agents,
+    model: &str,
+    backend: Backend,
+    agent: Option<&AgentId>,
+) -> Result<(), Refusal> {
+    let why = match (backend, agent) {
+        (Backend::Acp, _) => return Ok(()),
+        (Backend::Cli, Some(agent)) if turn_spec::described(agents, agent)?.takes_model() => return Ok(()),
+        (Backend::Cli, Some(agent)) => {
+            format!("the command of agent {agent} takes none: put {{model}} into its fresh")
+        }
+        (Backend::Cli, None) => "no agent is named".to_owned(),
+        (Backend::Exec | Backend::Run, _) => format!("backend {backend} has no models"),
+    };
+    Err(Refusal::unknown_model(format!("the model {model:?} cannot be set: {why}; or leave it out")))
+}
+
+/// Has an ACP agent use the model that its new session is for. If it cannot, there is no such session.
+async fn settle_model(agents: &Arc<Agents>, session: &Session) -> Result<(), Refusal> {
+    if session.row.backend != Backend::Acp || session.row.work.model.is_none() {
+        return Ok(());
+    }
+    match adapter_start::ensure_adapter(agents, session.clone()).await {
+        Err(refusal) if refusal.code == Code::UnknownModel => {
+            let why = Why { reason: Some(refusal.detail.clone()), discard: true };
+            agents.close_session(&session.row.key, &why).await?;
+            Err(refusal)
+        }
+        // What else is wrong the first turn tells.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// What carries out the turns: the agent's command, if there is a description of it.
+fn backend(agents: &Agents, asked: Option<Backend>, agent: Option<&AgentId>) -> Result<Backend, Refusal> {
+    match (asked, agent) {
+        (Some(Backend::Acp), Some(agent)) => adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp),
+        (Some(Backend::Acp), None) => {
+            Err(Refusal::invalid("agent is missing: say which agent's adapter carries out the turns"))
+        }
+        (Some(Backend::Cli), Some(agent)) => turn_spec::described(agents, agent).map(|_| Backend::Cli),
+        // Its command, if it has one; else its adapter.
+        (None, Some(agent)) => match turn_spec::find_described(agents, agent)? {
+            None if adapter_start::has_adapter(agents, agent) => {
+                adapter_start::adapter_of(agents, agent).map(|_| Backend::Acp)
+            }
+            Some(_) => Ok(Backend::Cli),
+            None => turn_spec::described(agents, agent).map(|_| Backend::Cli),
+        },
+        (Some(Backend::Cli), None) => {
+            Err(Refusal::invalid("agent is missing: say which agent's command carries out the turns"))
+        }
+        (Some(backend @ (Backend::Run | Backend::Exec)), _) => Ok(backend),
+        (None, None) => Ok(Backend::Exec),
+    }
+}
+
+/// A session that asks is known from then on: what it spawns is below it.
+async fn ensure_asker(agents: &Agents, asker: &Asker) -> Result<(), Refusal> {
+    match asker.key() {
+        Some(key) => ensure_session(agents, key, asker.maker.clone()).await.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The row of a session that others carry on; it is made if there is none.
+async fn ensure_session(
+    agents: &Agents,
+    key: &SessionKey,
+    parent: Option<SessionKey>,
+) -> Result<Session, Refusal> {
+    if let Some(session) = agents.supervisor.registry.session(key.clone()).await? {
+        return Ok(session);
+    }
+    let request = SpawnRequest {
+        key: key.clone(),
+        agent: None,
+        kind: if parent.is_some() { Kind::Subagent } else { Kind::Main },
+        mode: Mode::Persistent,
+        backend: Backend::Run,
+        by: parent.clone(),
+        instance: agents.supervisor.instance.clone(),
+        origin: None,
+        interaction: None,
+        sandboxed: false,
+        work: Work::default(),
+        now_ms: clock::unix_ms(),
+    };
+    // It is there already; only its row is new.
+    let limits = SpawnLimits { depth: usize::MAX, children: usize::MAX };
+    let new = NewSession { request, parent, limits, label: None };
+    match agents.supervisor.registry.spawn_session(new).await {
+        Ok(session) => Ok(session),
+        // Somebody was faster.
+        Err(Failed::NotSpawned(_) | Failed::SessionTaken { .. }) => agents.session_called(key).await,
+        Err(failed) => Err(failed.into()),
+    }
+}
+
+/// A parent that is over is told by the same word as a session in which nothing is run any more.
+fn not_spawned(failed: Failed) -> Refusal {
+    match failed {
+        Failed::NotSpawned(refused @ Refused::ParentClosed { .. }) => Refusal::session_closed(refused),
+        other => other.into(),
+    }
+}
+
+/// A key that no other session has.
+fn made_key(agent: Option<&AgentId>, kind: Kind) -> Result<SessionKey, Refusal> {
+    let bytes: [u8; 8] = random::bytes().map_err(Refusal::internal)?;
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    match agent {
+        Some(agent) => key(&format!("agent:{agent}:{kind}:{digits}")),
+        None => key(&format!("{kind}:{digits}")),
+    }
+}
+
+fn absolute(cwd: String) -> Result<String, Refusal> {
+    if std::path::Path::new(&cwd).is_absolute() && !cwd.contains('\0') {
+        Ok(cwd)
+    } else {
+        Err(Refusal::invalid(format!("cwd is to be absolute, not {cwd:?}")))
+    }
+}

@@ -1,0 +1,248 @@
+//! Sessions that others recorded before there were leases: their files are read, their processes looked at, and rows
+//! made of them. Nothing here signals anything, whatever the evidence says; closing such a session may (`legacy_close`).
+#![forbid(unsafe_code)]
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use tenure_agents::Agents;
+use tenure_agents::sessions::legacy_close::look;
+use tenure_core::api::{FailedRecord, ImportOutcome, ImportReport, ImportRequest, ImportedRecord};
+use tenure_core::session::legacy::{self, Finding, LegacyClaim, LegacyRecord, Seen};
+use tenure_core::session::{AgentId, Backend, SessionKey, SessionRow};
+use tenure_os::clock;
+use tenure_os::file::{Dir, Regular};
+use tenure_store::Failed;
+use tenure_supervisor::Refusal;
+
+/// How large a record's file may be; conversations are in it.
+const FILE_BYTES: u64 = 16 << 20;
+/// How many entries the directory may have, and how many records there may be.
+const MOST: usize = 10_000;
+/// A list that acpx keeps beside its records.
+const INDEX: &str = "index.json";
+
+/// Takes in the sessions whose records lie in a directory.
+pub async fn import(agents: &Agents, request: ImportRequest) -> Result<ImportReport, Refusal> {
+    let dir = absolute("dir", &request.dir)?;
+    if let Some(root) = &request.wrapper_root {
+        absolute("wrapperRoot", root)?;
+    }
+    let wrapper_root = request.wrapper_root.clone();
+    let gathering = move || gather(&dir, request.wrapper_root.as_deref());
+    let gathered = tokio::task::spawn_blocking(gathering).await.map_err(Refusal::internal)??;
+    let mut importing = Importing {
+        agents,
+        dry_run: request.dry_run,
+        wrapper_root,
+        known: HashMap::new(),
+        settled: Vec::new(),
+        failed: gathered.failed,
+    };
+    importing.settle_all(gathered.found).await?;
+    let Importing { mut settled, failed, .. } = importing;
+    settled.sort_by_key(|(at, _)| *at);
+    let records = settled.into_iter().map(|(_, record)| record).collect();
+    Ok(ImportReport { dry_run: request.dry_run, records, skipped: gathered.skipped, failed })
+}
+
+fn absolute(what: &str, path: &str) -> Result<PathBuf, Refusal> {
+    if std::path::Path::new(path).is_absolute() && !path.contains('\0') {
+        Ok(PathBuf::from(path))
+    } else {
+        Err(Refusal::invalid(format!("{what} is to be an absolute path")))
+    }
+}
+
+/// What a directory holds.
+#[derive(Default)]
+struct Gathered {
+    found: Vec<Found>,
+    skipped: u64,
+    failed: Vec<FailedRecord>,
+}
+
+/// A record that was understood, and what is known of its process.
+struct Found {
+    /// Its place among all of them.
+    at: usize,
+    file: String,
+    record: LegacyRecord,
+    finding: Finding,
+}
+
+fn gather(path: &Path, wrapper_root: Option<&str>) -> Result<Gathered, Refusal> {
+    let unreadable = |error| Refusal::invalid(format!("{} cannot be read: {error}", path.display()));
+    let dir = Dir::open(path).map_err(unreadable)?;
+    let (names, unnamed) = dir.names(MOST).map_err(unreadable)?;
+    let mut gathered = Gathered { skipped: unnamed, ..Gathered::default() };
+    for name in names {
+        let stem = name.strip_suffix(".json").filter(|stem| !stem.is_empty() && name != INDEX);
+        let Some(stem) = stem else {
+            gathered.skipped += 1;
+            continue;
+        };
+        match dir.read_regular(&name, FILE_BYTES) {
+            Ok(Regular::Bytes(bytes)) => gathered.take(&name, stem, &bytes, wrapper_root),
+            Ok(Regular::Other) => gathered.skipped += 1,
+            Ok(Regular::TooLarge) => {
+                gathered.fail(&name, format!("it is larger than {} MiB", FILE_BYTES >> 20));
+            }
+            Err(error) => gathered.fail(&name, format!("it cannot be read: {error}")),
+        }
+        if gathered.found.len() > MOST {
+            return Err(Refusal::invalid(format!(
+                "{} has more than {MOST} records: import it in parts",
+                path.display()
+            )));
+        }
+    }
+    Ok(gathered)
+}
+
+impl Gathered {
+    fn fail(&mut self, file: &str, why: String) {
+        self.failed.push(FailedRecord { file: file.to_owned(), key: None, why });
+    }
+
+    fn take(&mut self, file: &str, stem: &str, bytes: &[u8], wrapper_root: Option<&str>) {
+        let records = match legacy::read(stem, bytes) {
+            Ok(records) => records,
+            Err(error) => return self.fail(file, error.to_string()),
+        };
+        let many = records.len() > 1;
+        for (n, record) in records.into_iter().enumerate() {
+            match record {
+                Ok(record) => {
+                    let root = record.root.as_ref();
+                    let seen = root.map_or(Seen::Gone, |root| look(root.pid));
+                    let finding = legacy::judge(root, &seen, wrapper_root);
+                    let at = self.found.len();
+                    self.found.push(Found { at, file: file.to_owned(), record, finding });
+                }
+                Err(error) if many => self.fail(file, format!("record {}: {error}", n + 1)),
+                Err(error) => self.fail(file, error.to_string()),
+            }
+        }
+    }
+}
+
+/// An import under way.
+struct Importing<'a> {
+    agents: &'a Agents,
+    dry_run: bool,
+    wrapper_root: Option<String>,
+    /// The rows that were made, or would be.
+    known: HashMap<SessionKey, SessionRow>,
+    settled: Vec<(usize, ImportedRecord)>,
+    failed: Vec<FailedRecord>,
+}
+
+impl Importing<'_> {
+    /// Parents first: a child's row says all of its parent's.
+    async fn settle_all(&mut self, found: Vec<Found>) -> Result<(), Refusal> {
+        let keys: HashSet<SessionKey> = found.iter().map(|found| found.record.key.clone()).collect();
+        let mut ready = VecDeque::new();
+        let mut below: HashMap<SessionKey, Vec<Found>> = HashMap::new();
+        for found in found {
+            match found.record.parent.clone().filter(|parent| keys.contains(parent)) {
+                Some(parent) => below.entry(parent).or_default().push(found),
+                None => ready.push_back(found),
+            }
+        }
+        while let Some(found) = ready.pop_front() {
+            ready.extend(below.remove(&found.record.key).unwrap_or_default());
+            self.settle(found).await?;
+        }
+        let mut circle: Vec<Found> = below.into_values().flatten().collect();
+        circle.sort_by_key(|found| found.at);
+        for found in circle {
+            self.fail(&found, "it is its own ancestor: correct the parents".to_owned());
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, found: &Found, why: String) {
+        let key = Some(found.record.key.to_string());
+        self.failed.push(FailedRecord { file: found.file.clone(), key, why });
+    }
+
+    async fn settle(&mut self, found: Found) -> Result<(), Refusal> {
+        match self.find(&found.record.key).await {
+            Ok(Some(_)) => self.tell(found, ImportOutcome::Exists),
+            Ok(None) => match self.row(&found.record).await {
+                Ok(row) => return self.adopt(found, row).await,
+                Err(why) => self.fail(&found, why),
+            },
+            Err(why) => self.fail(&found, why),
+        }
+        Ok(())
+    }
+
+    /// A session's row, also one that would be there by now.
+    async fn find(&self, key: &SessionKey) -> Result<Option<SessionRow>, String> {
+        if let Some(row) = self.known.get(key) {
+            return Ok(Some(row.clone()));
+        }
+        let session =
+            self.agents.supervisor.registry.session(key.clone()).await.map_err(|error| error.to_string())?;
+        Ok(session.map(|session| session.row))
+    }
+
+    /// The agent whose adapter a record's command is, if there is one such agent.
+    fn agent_of(&self, record: &LegacyRecord) -> Option<AgentId> {
+        if record.backend != Backend::Acp {
+            return None;
+        }
+        let named = |text: &str| record.programs.iter().any(|program| program == text);
+        let all = self.agents.adapters_described();
+        let mut meant = all.into_iter().filter(|(_, command)| named(command));
+        match (meant.next(), meant.next()) {
+            (Some((name, _)), None) => Some(name),
+            _ => None,
+        }
+    }
+
+    async fn row(&self, record: &LegacyRecord) -> Result<SessionRow, String> {
+        let parent = match &record.parent {
+            None => None,
+            Some(parent) => match self.find(parent).await? {
+                Some(row) => Some(row),
+                None => {
+                    return Err(format!("there is no session {parent}, its parent: import that one first"));
+                }
+            },
+        };
+        let instance = self.agents.supervisor.instance.clone();
+        let record =
+            LegacyRecord { agent: record.agent.clone().or_else(|| self.agent_of(record)), ..record.clone() };
+        let row =
+            record.row(parent.as_ref(), instance, clock::unix_ms()).map_err(|refused| refused.to_string())?;
+        // Whoever closes the session asks again whether it is that process.
+        let claim = |root| Box::new(LegacyClaim { root, wrapper_root: self.wrapper_root.clone() });
+        Ok(SessionRow { legacy: record.root.map(claim), ..row })
+    }
+
+    async fn adopt(&mut self, found: Found, row: SessionRow) -> Result<(), Refusal> {
+        if !self.dry_run {
+            let (label, resume) = (found.record.label.clone(), found.record.resume.clone());
+            match self.agents.supervisor.registry.adopt_session(row.clone(), label, resume).await {
+                Ok(_) => self.agents.supervisor.events.notify_followers(),
+                Err(Failed::SessionTaken { .. }) => {
+                    self.tell(found, ImportOutcome::Exists);
+                    return Ok(());
+                }
+                Err(failed) => return Err(failed.into()),
+            }
+        }
+        self.known.insert(row.key.clone(), row);
+        self.tell(found, ImportOutcome::Imported);
+        Ok(())
+    }
+
+    fn tell(&mut self, found: Found, outcome: ImportOutcome) {
+        let Found { at, file, record, finding } = found;
+        let (key, pid) = (record.key.to_string(), record.root.map(|root| root.pid));
+        let Finding { process, why, proof: _ } = finding;
+        self.settled.push((at, ImportedRecord { file, key, outcome, process, pid, why }));
+    }
+}

@@ -1,0 +1,33 @@
+//! Reading of a run's output files, and its command line for people.
+
+use crate::refusal::Refusal;
+use std::path::{Path, PathBuf};
+use tenure_store::RunRow;
+
+/// Where a run's output is.
+pub fn output_of(row: &RunRow) -> PathBuf {
+    Path::new(&row.directory).join("output")
+}
+
+/// Reads from a run's files beside the runtime's own threads: a long log takes long.
+pub async fn reading<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, tenure_output::Error> + Send + 'static,
+) -> Result<T, Refusal> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(read) => read.map_err(Refusal::internal),
+        Err(error) => Err(Refusal::internal(error)),
+    }
+}
+
+/// The last of a run's output, as text; nothing, if it cannot be read.
+pub async fn last_output(dir: PathBuf, chars: usize) -> String {
+    reading(move || tenure_output::text::last(&dir, chars, true)).await.unwrap_or_default()
+}
+
+/// What was asked to run: for exec, the command line as it was given.
+pub fn command_of(row: &RunRow) -> String {
+    match (row.ticket.backend_id.as_str(), row.ticket.command.last()) {
+        ("exec", Some(line)) => line.clone(),
+        _ => row.ticket.command.join(" "),
+    }
+}

@@ -1,0 +1,219 @@
+//! A run's whole story, in order: what the registry recorded and what its keeper noted.
+
+use crate::refusal::Refusal;
+use crate::supervisor::Supervisor;
+use serde::Deserialize;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use tenure_core::api::StoryLine;
+use tenure_core::ending::{Exit, ProcessNote, Reason};
+use tenure_core::journal::{Entry, Proof, Target, What};
+use tenure_core::record::Boundary;
+use tenure_core::session::SessionKey;
+use tenure_core::signal;
+use tenure_keeper::rundir::RunDir;
+use tenure_store::{EventRow, RunRow, kind};
+
+/// The most lines of a story.
+const MOST: usize = 2000;
+
+/// The story, the oldest line first.
+pub async fn story(supervisor: &Supervisor, row: &RunRow) -> Result<Vec<StoryLine>, Refusal> {
+    let events = supervisor.registry.events(0, Some(row.ticket.run_id.clone()), MOST).await?;
+    // Without a directory, or a journal, the registry's part is the story.
+    let journal = RunDir::open(Path::new(&row.directory)).and_then(|dir| dir.journal()).unwrap_or_default();
+    let is_in_journal = |row: &EventRow| {
+        !journal.is_empty() && [kind::RUN_SIGNALLED, kind::RUN_ESCAPED].contains(&row.event.kind.as_str())
+    };
+    let mut lines: Vec<StoryLine> = events.into_iter().filter(|row| !is_in_journal(row)).map(told).collect();
+    lines.extend(journal.into_iter().map(noted));
+    lines.sort_by_key(|line| (line.at_ms, turn(line)));
+    Ok(lines)
+}
+
+/// The story of a session, as the registry has it.
+pub async fn session_story(supervisor: &Supervisor, key: SessionKey) -> Result<Vec<StoryLine>, Refusal> {
+    let events = supervisor.registry.session_events(key, MOST).await?;
+    Ok(events.into_iter().map(told).collect())
+}
+
+/// Of what happened in one millisecond, what comes first: who asked, then what the keeper did, then that it was
+/// recorded, and the end at the end.
+fn turn(line: &StoryLine) -> u8 {
+    match (line.source.as_str(), line.what.as_str()) {
+        (_, "run-created" | "cancel-asked") => 0,
+        ("keeper", _) => 1,
+        (_, "run-ended") => 3,
+        _ => 2,
+    }
+}
+
+/// One entry of the keeper's journal, for people.
+fn noted(entry: Entry) -> StoryLine {
+    let (what, text) = match entry.what {
+        What::Started { pid, exe, boundary } => {
+            let around = match boundary {
+                Boundary::Cgroup { path } => format!("keeper and cgroup {path}"),
+                Boundary::Subreaper { why: Some(why) } => format!("keeper alone: {why}"),
+                Boundary::Subreaper { why: None } => "keeper alone".to_owned(),
+                Boundary::Group => "keeper, session and group".to_owned(),
+                Boundary::Job { name } => format!("job {name}"),
+            };
+            (
+                "started",
+                format!("pid {pid}, {}; held by {around}", exe.unwrap_or_else(|| "unknown".to_owned())),
+            )
+        }
+        What::FirstOutput => ("first-output", "the command wrote something for the first time".to_owned()),
+        What::Exiting { cause: Some(cause), detail, .. } => {
+            let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+            ("exiting", format!("it is being ended, {}{detail}", Reason::from(cause)))
+        }
+        What::Exiting { exit: Some(Exit::Code(code)), .. } => {
+            ("exiting", format!("the command exited with {code}"))
+        }
+        What::Exiting { exit: Some(Exit::Signal(number)), .. } => {
+            ("exiting", format!("{} ended the command", signal::name(number)))
+        }
+        What::Exiting { .. } => ("exiting", "the command has ended".to_owned()),
+        What::Signalled { signal, target, proof } => {
+            ("signalled", format!("{signal} to {}, because {}", whom(&target), because(proof)))
+        }
+        What::Leftovers { count, processes } => {
+            let named = if processes.is_empty() { String::new() } else { format!(": {}", names(&processes)) };
+            let more = if count as usize > processes.len() && !processes.is_empty() { ", …" } else { "" };
+            ("leftovers", format!("{count} of its session outlived the command{named}{more}"))
+        }
+        What::Escapees { processes } => ("escapees", format!("left the session: {}", names(&processes))),
+        What::GivenUp => ("given-up", "the stop was given up".to_owned()),
+        What::Survivors { processes } => ("survivors", format!("still alive: {}", names(&processes))),
+        What::HolderLost => ("holder-lost", "the daemon's connection ended".to_owned()),
+        What::HolderBack { epoch } => ("holder-back", format!("a daemon holds it at epoch {epoch}")),
+        What::HolderReleased => ("holder-released", "the daemon left on purpose".to_owned()),
+        What::EpochRefused { epoch, current } => {
+            ("epoch-refused", format!("a holder of epoch {epoch} was turned away, {current} holds"))
+        }
+        What::HolderAsked { epoch } => {
+            ("holder-asked", format!("another daemon asked for the run at epoch {epoch}"))
+        }
+        What::HolderRefused { epoch } => {
+            ("holder-refused", format!("a daemon of another installation was turned away at epoch {epoch}"))
+        }
+        What::MoreNotWritten => ("more", "there was more, which was not written down".to_owned()),
+    };
+    StoryLine { at_ms: entry.at_ms, source: "keeper".to_owned(), what: what.to_owned(), text }
+}
+
+fn whom(target: &Target) -> String {
+    match target {
+        Target::Group { pgid } => format!("the group {pgid}"),
+        Target::Cgroup { path } => format!("everybody in {path}"),
+        Target::Job { name } => format!("everybody in job {name}"),
+        Target::Process { pid, start_time } => format!("pid {pid} (started {start_time})"),
+    }
+}
+
+fn because(proof: Proof) -> &'static str {
+    match proof {
+        Proof::UnreapedRoot => "its unreaped root pins the group's number",
+        Proof::RunCgroup => "the cgroup was made for the run",
+        Proof::RunJob => "the job was made for the run",
+        Proof::Child => "it descends from the root by living parents",
+        Proof::Adopted => "it came back to the keeper as an orphan of the run",
+        Proof::InSession => "it is in the session of the root",
+        Proof::InCgroup => "it is in the run's cgroup",
+        Proof::InJob => "it is in the run's job",
+        Proof::LeaseMark => "it carries the run's lease in its environment",
+    }
+}
+
+fn names(processes: &[ProcessNote]) -> String {
+    processes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// One event for people: its word, and what it says of itself.
+fn told(row: EventRow) -> StoryLine {
+    let text = match &row.event.detail {
+        detail if row.event.kind == kind::RUN_SIGNALLED => signal_text(detail),
+        detail if row.event.kind == kind::RUN_ESCAPED => escape_text(detail),
+        Value::Object(fields) => {
+            let mut text = String::new();
+            for (name, value) in fields.iter().filter(|(name, value)| !is_nothing(name, value)) {
+                let shown = match value {
+                    Value::String(text) => text.clone(),
+                    Value::Array(words) if words.iter().all(Value::is_string) => {
+                        words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+                    }
+                    other => other.to_string(),
+                };
+                let separator = if text.is_empty() { "" } else { "; " };
+                // A String takes everything.
+                let _ = write!(text, "{separator}{}: {shown}", spaced(name));
+            }
+            text
+        }
+        other => other.to_string(),
+    };
+    StoryLine { at_ms: row.event.at_ms, source: "registry".to_owned(), what: row.event.kind, text }
+}
+
+/// A `run-signalled` event for people. The keeper's line beside it says what the proof means.
+fn signal_text(detail: &Value) -> String {
+    let target = Target::deserialize(&detail["target"]).ok();
+    match (detail["signalName"].as_str(), target, detail["proof"].as_str()) {
+        (Some(signal), Some(target), Some(proof)) => format!("{signal} to {} ({proof})", whom(&target)),
+        _ => detail["detail"].as_str().unwrap_or("more signals were sent").to_owned(),
+    }
+}
+
+/// A `run-escaped` event for people.
+fn escape_text(detail: &Value) -> String {
+    let which = detail["which"].as_str().unwrap_or("process");
+    match (ProcessNote::deserialize(detail), detail["more"].as_u64()) {
+        (Ok(process), _) => format!("{which} {process}"),
+        (Err(_), more) => format!("{} more, each a {which}", more.unwrap_or_default()),
+    }
+}
+
+/// What a person does not miss: nothing, no, none, and the moments that the line itself begins with.
+fn is_nothing(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => name != "confirmed",
+        Value::Array(items) => items.is_empty(),
+        Value::Number(number) => {
+            name.ends_with("AtMs") || (name == "leftovers" && number.as_u64() == Some(0))
+        }
+        Value::Bool(true) | Value::String(_) | Value::Object(_) => false,
+    }
+}
+
+/// `exitCode` as `exit code`.
+fn spaced(name: &str) -> String {
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_of_the_journal_are_told_in_words() {
+        let target = json!({ "kind": "group", "pgid": 7 });
+        let signal =
+            json!({ "signal": 15, "signalName": "SIGTERM", "target": target, "proof": "unreaped-root" });
+        assert_eq!(signal_text(&signal), "SIGTERM to the group 7 (unreaped-root)");
+        assert_eq!(signal_text(&json!({ "more": true, "detail": "there are more" })), "there are more");
+        let escaped = json!({ "which": "escapee", "pid": 9, "exe": "/bin/sleep", "entry": 3 });
+        assert_eq!(escape_text(&escaped), "escapee /bin/sleep (9)");
+        assert_eq!(escape_text(&json!({ "which": "leftover", "more": 12 })), "12 more, each a leftover");
+    }
+}
