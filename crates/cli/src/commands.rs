@@ -30,6 +30,7 @@ pub(crate) mod reap;
 pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod run;
+mod runs;
 pub(crate) mod screen;
 pub(crate) mod send_keys;
 pub(crate) mod sessions;
@@ -47,10 +48,10 @@ use crate::reach;
 use std::path::Path;
 use std::time::Duration;
 use tenure_client::Client;
-use tenure_core::ids;
+use tenure_core::ids::find_by_prefix;
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
-use tenure_core::wire::{Ask, Role, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
 use tenure_keeper::frames::{Broken, Frames};
 use tenure_keeper::rundir::{RunDir, Unread};
 use tenure_keeper::state_root::{self, StateRoot};
@@ -64,28 +65,11 @@ const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 /// The run that an id or a unique beginning of one means.
 pub(crate) fn find(state: &StateRoot, text: &str) -> Result<RunDir, Failure> {
     let runs = state.runs().map_err(Failure::refused)?;
-    let matching: Vec<_> = runs.iter().filter(|id| id.as_str().starts_with(text)).collect();
-    match matching[..] {
-        // A script's empty variable means no run, also where there is only one.
-        _ if text.is_empty() => Err(Failure::no_such_run(text)),
-        [id] => state.run(id).map_err(Failure::refused),
-        [] => find_elsewhere(state, text),
-        _ => Err(Failure::refused(format!(
-            "{} runs have ids that begin with {text}: write more of it",
-            matching.len()
-        ))),
+    match find_by_prefix(text, "runs", &runs, |id| id.as_str()).map_err(Failure::refused)? {
+        Some(id) => state.run(id).map_err(Failure::refused),
+        None if text.is_empty() => Err(Failure::no_such_run(text)),
+        None => find_elsewhere(state, text),
     }
-}
-
-/// Finds all runs to end or remove, before any of them is touched.
-pub(crate) fn find_to_end(state: &StateRoot, ids: &[String]) -> Result<Vec<RunDir>, Failure> {
-    check_prefixes(ids)?;
-    ids.iter().map(|id| find(state, id)).collect()
-}
-
-/// Refuses id prefixes that are too short for ending or removing a run.
-pub(crate) fn check_prefixes(ids: &[String]) -> Result<(), Failure> {
-    ids.iter().try_for_each(|id| ids::check_prefix(id)).map_err(Failure::refused)
 }
 
 /// A run that the daemon knows of and another instance started, in its own state root.
@@ -132,8 +116,8 @@ pub(crate) fn dial(dir: &RunDir) -> Result<Option<Frames>, Failure> {
         }
     };
     match understood(frames.hello(Role::Viewer, PATIENCE)) {
-        Ok(Tell::Welcome { .. }) => Ok(Some(frames)),
-        Ok(Tell::Ended { .. }) => Ok(None),
+        Ok(KeeperMessage::Welcome { .. }) => Ok(Some(frames)),
+        Ok(KeeperMessage::Ended { .. }) => Ok(None),
         Ok(other) => Err(unexpected(&other)),
         Err(_) if gone()? => Ok(None),
         Err(failure) => Err(failure),
@@ -153,8 +137,8 @@ pub(crate) fn refresh(dir: &RunDir, view: &mut RunView) {
     if view.kept
         && view.ending.is_none()
         && let Ok(Some(mut keeper)) = dial(dir)
-        && let Ok(Tell::Status { state, output, last_output_at_ms, cause, .. }) =
-            ask(&mut keeper, &Ask::Status, &[])
+        && let Ok(KeeperMessage::Status { state, output, last_output_at_ms, cause, .. }) =
+            ask(&mut keeper, &KeeperRequest::Status, &[])
     {
         view.output = output;
         view.last_output_at_ms = last_output_at_ms;
@@ -187,21 +171,23 @@ pub(crate) fn listed(
 }
 
 /// Asks a keeper one thing.
-pub(crate) fn ask(frames: &mut Frames, ask: &Ask, body: &[u8]) -> Result<Tell, Failure> {
+pub(crate) fn ask(frames: &mut Frames, ask: &KeeperRequest, body: &[u8]) -> Result<KeeperMessage, Failure> {
     frames.send(ask, body);
-    understood(frames.receive::<Tell>(PATIENCE).map(|(tell, _)| tell))
+    understood(frames.receive::<KeeperMessage>(PATIENCE).map(|(tell, _)| tell))
 }
 
 /// What a keeper answered, unless it refuses.
-fn understood(answer: Result<Tell, Broken>) -> Result<Tell, Failure> {
+fn understood(answer: Result<KeeperMessage, Broken>) -> Result<KeeperMessage, Failure> {
     match answer {
-        Ok(Tell::Refused { why } | Tell::StdinRefused { why }) => Err(Failure::refused(why)),
+        Ok(KeeperMessage::Refused { why } | KeeperMessage::StdinRefused { why }) => {
+            Err(Failure::refused(why))
+        }
         Ok(tell) => Ok(tell),
         Err(error) => Err(Failure::refused(error)),
     }
 }
 
-pub(crate) fn unexpected(tell: &Tell) -> Failure {
+pub(crate) fn unexpected(tell: &KeeperMessage) -> Failure {
     Failure::refused(format!("the keeper answered something else: {tell:?}"))
 }
 

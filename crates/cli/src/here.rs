@@ -6,6 +6,8 @@ use base64::prelude::BASE64_STANDARD;
 use std::env;
 use tenure_core::api::Exact;
 use tenure_core::output::Keep;
+use tenure_core::spec::Spec;
+use tenure_core::wire;
 use tenure_os::{descriptors, environment, file, text};
 use tenure_settings::{Origin, Settings};
 
@@ -13,9 +15,9 @@ use tenure_settings::{Origin, Settings};
 pub(crate) fn process(settings: &Settings) -> Result<Exact, Failure> {
     let here = env::current_dir()
         .map_err(|error| Failure::refused(format!("there is no current directory: {error}")))?;
-    let (cwd, env) = (text::bytes(here), environment(settings));
+    let spec = Spec { cwd: text::bytes(here), env: environment(settings), ..Spec::default() };
     Ok(Exact {
-        words: packed([&cwd].into_iter().chain(&env)),
+        words: packed(&spec),
         argc: 0,
         umask: file::umask(),
         nofile: descriptors::limit(),
@@ -52,12 +54,7 @@ pub(crate) fn is_of(entry: &[u8], name: &[u8]) -> bool {
     entry.get(..name.len()).is_some_and(|its| environment::same_name(its, name))
 }
 
-/// Words as one text, each ended by a NUL.
-pub(crate) fn packed<'a>(words: impl IntoIterator<Item = &'a Vec<u8>>) -> String {
-    let mut bytes = Vec::new();
-    for word in words {
-        bytes.extend_from_slice(word);
-        bytes.push(0);
-    }
-    BASE64_STANDARD.encode(bytes)
+/// The bytes of a spec as text: its directory, command and environment.
+pub(crate) fn packed(spec: &Spec) -> String {
+    BASE64_STANDARD.encode(wire::pack(&spec.cwd, spec.argv.words(), &spec.env))
 }

@@ -3,6 +3,8 @@
 
 mod args;
 mod commands;
+#[cfg(test)]
+mod docs_tables;
 mod doctor;
 // The texts are frozen on one system; paths differ on others.
 #[cfg(test)]

@@ -12,7 +12,6 @@ use tenure_client::{Client, Failed, SOCKET};
 use tenure_core::daemon_lock::LockHolder;
 use tenure_core::defaults::REBIND_MARGIN;
 use tenure_daemon::CannotServe;
-use tenure_os::complaint::complain;
 use tenure_os::poll::{self, Interest};
 use tenure_os::socket::{Conn, Got};
 use tenure_os::{clock, program};
@@ -38,32 +37,6 @@ pub(crate) fn daemon(settings: &Settings) -> Result<Option<Client>, Failure> {
         return Ok(None);
     }
     start(settings).map(Some)
-}
-
-/// Asks the daemon, or reads the files if there is none or it does not answer. If the daemon goes away during the call
-/// (hung and replaced), asks the next one once: only for calls that may be repeated.
-pub(crate) fn daemon_or_files<T>(
-    settings: &Settings,
-    by_daemon: impl Fn(&Client) -> Result<T, Failure>,
-    by_files: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let ask = || daemon(settings)?.map(|client| by_daemon(&client)).transpose();
-    let answer = match ask() {
-        Err(failure) if failure.is_lost() => ask(),
-        answer => answer,
-    };
-    let answer = match answer {
-        Ok(None) => return by_files(),
-        Ok(Some(answer)) => Ok(answer),
-        Err(failure) => Err(failure),
-    };
-    match answer {
-        Err(failure) if failure.is_silent() => {
-            complain(format_args!("{}; the files are read instead", failure.text()));
-            by_files()
-        }
-        answer => answer,
-    }
 }
 
 /// The daemon, for commands that are nothing without it.

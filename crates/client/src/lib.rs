@@ -18,14 +18,16 @@ use hyper::client::conn::http1;
 use hyper::http::request::Builder;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 use tenure_core::api::{
-    BackupRequest, CancelManyRequest, CancelRequest, Event, Health, Problem, ReapLine, ReapRequest, RunList,
-    RunRequest, Selector, ShutdownRequest, StoryLine, WaitRequest,
+    BackupRequest, CancelManyRequest, CancelRequest, Event, Health, KEEPER_PROTOCOL, PASS_STDIN, Problem,
+    ReapLine, ReapRequest, RunList, RunRequest, STDIN_HEADER, Selector, ShutdownRequest, StoryLine,
+    WaitRequest,
 };
 use tenure_core::run_json::RunJson;
 use tenure_core::tools::{CLI_HEADER, ClientRequest, MCP_PROTOCOL, MCP_SESSION_HEADER};
@@ -159,8 +161,7 @@ impl Client {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, Failed> {
-        let text = serde_json::to_vec(body).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
-        self.read(self.send(method, path, text).await?).await
+        self.read(self.send(method, path, to_json(body)?).await?).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
@@ -173,20 +174,41 @@ impl Client {
         &self,
         who: &ClientRequest,
     ) -> Result<(impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Option<String>), Failed> {
-        let body = serde_json::to_vec(who).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
-        let head = Request::builder()
-            .method(Method::POST)
-            .uri("/v1/mcp")
-            .header(header::CONNECTION, "upgrade")
-            .header(header::UPGRADE, MCP_PROTOCOL)
-            .header(CLI_HEADER, "1");
-        let response = self.exchange(head, body).await?;
-        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Failed::NotUnderstood(format!("{} to an MCP client", response.status())));
-        }
+        let head = Request::builder().uri("/v1/mcp").header(CLI_HEADER, "1");
+        let response = self.upgraded(head, MCP_PROTOCOL, who).await?;
         let made = response.headers().get(MCP_SESSION_HEADER).and_then(|key| key.to_str().ok());
         let made = made.map(str::to_owned);
         Ok((TokioIo::new(hyper::upgrade::on(response).await?), made))
+    }
+
+    /// Starts a run in the foreground: the connection becomes the one to its keeper. Returns it with the bytes that came
+    /// after the daemon's answer.
+    pub async fn start_attached(
+        &self,
+        request: &RunRequest,
+        passes_stdin: bool,
+    ) -> Result<(Conn, Vec<u8>), Failed> {
+        let head = Request::builder().uri("/v1/runs");
+        let head = if passes_stdin { head.header(STDIN_HEADER, PASS_STDIN) } else { head };
+        let response = self.upgraded(head, KEEPER_PROTOCOL, request).await?;
+        let parts = hyper::upgrade::on(response).await?.downcast::<TokioIo<Stream>>();
+        let parts = parts.map_err(|_| Failed::NotUnderstood("it is no socket's".to_owned()))?;
+        Ok((parts.io.into_inner().into_conn()?, parts.read_buf.into()))
+    }
+
+    /// Asks for another protocol on this connection.
+    async fn upgraded(
+        &self,
+        head: Builder,
+        protocol: &str,
+        body: &impl Serialize,
+    ) -> Result<Response<Incoming>, Failed> {
+        let head = head.method(Method::POST).header(header::CONNECTION, "upgrade");
+        let response = self.exchange(head.header(header::UPGRADE, protocol), to_json(body)?).await?;
+        match response.status() {
+            StatusCode::SWITCHING_PROTOCOLS => Ok(response),
+            status => Err(Failed::NotUnderstood(format!("{status} to a change to {protocol}"))),
+        }
     }
 
     /// How the daemon is.
@@ -295,6 +317,10 @@ impl Client {
     }
 }
 
+fn to_json(body: &impl Serialize) -> Result<Vec<u8>, Failed> {
+    serde_json::to_vec(body).map_err(|error| Failed::NotUnderstood(error.to_string()))
+}
+
 fn unnamed(status: StatusCode) -> Problem {
     let title = status.canonical_reason().unwrap_or("Error").to_owned();
     Problem { status: status.as_u16(), code: "unnamed".to_owned(), detail: title.clone(), title }
@@ -312,18 +338,12 @@ fn no_such(code: &str, detail: &str) -> Failed {
     Failed::Refused(Problem { code: code.to_owned(), detail: detail.to_owned(), ..unnamed(not_found) })
 }
 
+/// The characters that an address cannot hold as they are: all but RFC 3986's unreserved ones.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// A text as a part of an address.
 fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for b in text.bytes() {
-        match b {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(b)),
-            _ => {
-                let _ = write!(out, "%{b:02X}");
-            }
-        }
-    }
-    out
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]

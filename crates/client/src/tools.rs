@@ -1,6 +1,6 @@
 //! The agent's tools, what people are asked before `exec` runs it, and what needs no asking.
 
-use crate::{Client, Failed, escaped, no_such};
+use crate::{Client, Failed, escaped, no_such, to_json};
 use hyper::{Method, Request};
 use serde::Serialize;
 use serde_json::json;
@@ -37,10 +37,9 @@ impl Client {
     /// The request is an `ExecRequest`, or JSON that the daemon is to judge. Its run gets this id; where there is one with it,
     /// that is gone on with.
     pub async fn exec(&self, request: &(impl Serialize + Sync), run: &RunId) -> Result<ExecReply, Failed> {
-        let text = serde_json::to_vec(request).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
         let head = Request::builder().method(Method::POST).uri("/v1/exec").header(CLI_HEADER, "1");
         let head = head.header(RUN_HEADER, run.as_str());
-        self.read(self.exchange(head, text).await?).await
+        self.read(self.exchange(head, to_json(request)?).await?).await
     }
 
     /// Does something with commands that were started.
@@ -64,9 +63,8 @@ impl Client {
     }
 
     async fn ask_sessions(&self, request: &SessionsRequest) -> Result<SessionsReply, Failed> {
-        let text = serde_json::to_vec(request).map_err(|error| Failed::NotUnderstood(error.to_string()))?;
         let head = Request::builder().method(Method::POST).uri("/v1/sessions").header(CLI_HEADER, "1");
-        self.read(self.exchange(head, text).await?).await
+        self.read(self.exchange(head, to_json(request)?).await?).await
     }
 
     /// Does something with tasks.

@@ -1,9 +1,7 @@
-//! What the README and `--help` say is what the program does.
+//! The command line: what `--help` says is what the program does.
 
 use super::{AcpVerb, AllowlistVerb, ApprovalsVerb, Command, ProcessAction, definition, words};
 use tenure_core::ending::{Exit, Reason, SpawnError, Termination};
-
-const README: &str = include_str!("../../../../README.md");
 
 /// Code and meaning, line by line, as `tenure run --help` prints them.
 fn helped() -> Vec<(String, String)> {
@@ -15,18 +13,6 @@ fn helped() -> Vec<(String, String)> {
         .map(|line| line.split_once(' ').unwrap())
         .map(|(code, text)| (code.into(), text.trim().into()))
         .collect()
-}
-
-/// The same from the README's table.
-fn told() -> Vec<(String, String)> {
-    let section = README.split("## Exit codes").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
-    rows.map(|(code, text)| (code.to_owned(), text.trim_end_matches([' ', '|']).to_owned())).collect()
-}
-
-#[test]
-fn the_readme_and_the_help_list_the_same_exit_codes() {
-    assert_eq!(told(), helped());
 }
 
 #[test]

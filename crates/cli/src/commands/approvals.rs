@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::{print, reach, settings};
 use tenure_client::{Answer, Client};
 use tenure_core::api::Approval;
+use tenure_core::ids::find_by_prefix;
 use tenure_core::visible::{cut, visible};
 
 /// Maximum length of the command in the reply to an answer, in bytes.
@@ -34,14 +35,11 @@ fn list(client: &Client, all: bool, json: bool) -> Result<(), Failure> {
 /// Prints one question in full, by its id or a unique prefix of it.
 fn show(client: &Client, id: &str, json: bool) -> Result<(), Failure> {
     let list = reach::wait(client.approvals(true))?.approvals;
-    let mut meant = list.iter().filter(|approval| !id.is_empty() && approval.id.as_str().starts_with(id));
-    match (meant.next(), meant.next()) {
-        (Some(one), None) if json => print::json(one),
-        (Some(one), None) => print::approval(one),
-        (Some(_), Some(_)) => Err(Failure::refused(format!(
-            "several questions have ids that begin with {id:?}: write more of it"
-        ))),
-        (None, _) => Err(Failure::no_such(format!(
+    let found = find_by_prefix(id, "questions", &list, |approval| approval.id.as_str());
+    match found.map_err(Failure::refused)? {
+        Some(one) if json => print::json(one),
+        Some(one) => print::approval(one),
+        None => Err(Failure::no_such(format!(
             "no question has an id that begins with {id:?}: `tenure approvals` lists them"
         ))),
     }

@@ -4,7 +4,7 @@
 mod typist;
 
 use super::printer::{self, Printed, Printer};
-use super::wait::ending_of;
+use super::runs::ending_of;
 use super::{ask, dial, ended, find, screen};
 use crate::args::AttachArgs;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use std::io;
 use std::time::Duration;
 use tenure_core::record::Ending;
 use tenure_core::spec::Size;
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 use tenure_os::clock;
@@ -60,9 +60,9 @@ pub(crate) fn run(args: &AttachArgs) -> Result<u8, Failure> {
     let ticket = dir.ticket().map_err(Failure::refused)?;
     let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
     let signals = take_signals().map_err(Failure::refused)?;
-    let printer = show(&dir, ticket.pty_size, !args.no_stdin, &mut keeper)?;
-    let typist = Typist::begin(args, ticket.pty_size.is_some(), &mut keeper);
-    let raw = (ticket.pty_size.is_some() && typist.is_at_terminal())
+    let printer = show(&dir, ticket.options.pty_size, !args.no_stdin, &mut keeper)?;
+    let typist = Typist::begin(args, ticket.options.pty_size.is_some(), &mut keeper);
+    let raw = (ticket.options.pty_size.is_some() && typist.is_at_terminal())
         .then(|| Raw::enter(terminal::stdin()).ok())
         .flatten();
     let types = !args.no_stdin;
@@ -100,15 +100,15 @@ fn take_signals() -> io::Result<Signals> {
 fn show(dir: &RunDir, size: Option<Size>, types: bool, keeper: &mut Frames) -> Result<Printer, Failure> {
     let Some(size) = size else {
         let at = tenure_output::tail_offset(&dir.output(), BEFORE, None).map_err(Failure::refused)?;
-        keeper.send(&Ask::Follow, &[]);
+        keeper.send(&KeeperRequest::Follow, &[]);
         return printer::start(&dir.output(), at).map_err(Failure::refused);
     };
     if let Some(own) = own_size().filter(|_| types) {
         // A run that is ending keeps its size.
-        let _ = ask(keeper, &Ask::Resize(own), &[]);
+        let _ = ask(keeper, &KeeperRequest::Resize(own), &[]);
     }
     let screen = screen::open(dir, size)?;
-    keeper.send(&Ask::Follow, &[]);
+    keeper.send(&KeeperRequest::Follow, &[]);
     let printer = printer::start(&dir.output(), screen.offset()).map_err(Failure::refused)?;
     if terminal::stdout().is_terminal() {
         printer.restore(screen.restore());
@@ -158,31 +158,31 @@ impl Seat {
     }
 
     fn hear(&mut self) -> io::Result<()> {
-        while let Some((tell, _)) = self.keeper.next_frame::<Tell>().map_err(io::Error::other)? {
+        while let Some((tell, _)) = self.keeper.next_frame::<KeeperMessage>().map_err(io::Error::other)? {
             match tell {
-                Tell::Grown { to } => self.printer.print_to(to),
-                Tell::Typed { to } => self.typist.typed(to),
-                Tell::KeysTaken { to } => self.typist.taken(to),
-                Tell::StdinClosed | Tell::StdinRefused { .. } => self.typist.close(),
-                Tell::Ended { ending } => {
+                KeeperMessage::Grown { to } => self.printer.print_to(to),
+                KeeperMessage::Typed { to } => self.typist.typed(to),
+                KeeperMessage::KeysTaken { to } => self.typist.taken(to),
+                KeeperMessage::StdinClosed | KeeperMessage::StdinRefused { .. } => self.typist.close(),
+                KeeperMessage::Ended { ending } => {
                     let end = ending.output.bytes;
                     self.leave(Left::Ended(ending), end);
                 }
-                Tell::Unrecorded { why, .. } => self.leave(Left::Unrecorded(why), 0),
+                KeeperMessage::Unrecorded { why, .. } => self.leave(Left::Unrecorded(why), 0),
                 // A size that came too late for the run, or what others are told.
-                Tell::Refused { .. }
-                | Tell::Done
-                | Tell::Welcome { .. }
-                | Tell::Started { .. }
-                | Tell::NotStarted { .. }
-                | Tell::Leaving { .. }
-                | Tell::StdinTaken { .. }
-                | Tell::Unkept { .. }
-                | Tell::Status { .. }
-                | Tell::Tree { .. }
-                | Tell::Blocked { .. }
-                | Tell::Noted
-                | Tell::StillYours { .. } => {}
+                KeeperMessage::Refused { .. }
+                | KeeperMessage::Done
+                | KeeperMessage::Welcome { .. }
+                | KeeperMessage::Started { .. }
+                | KeeperMessage::NotStarted { .. }
+                | KeeperMessage::Leaving { .. }
+                | KeeperMessage::StdinTaken { .. }
+                | KeeperMessage::Unkept { .. }
+                | KeeperMessage::Status { .. }
+                | KeeperMessage::Tree { .. }
+                | KeeperMessage::Blocked { .. }
+                | KeeperMessage::Noted
+                | KeeperMessage::StillYours { .. } => {}
             }
         }
         Ok(())
@@ -193,7 +193,7 @@ impl Seat {
             if signal != signals::WINDOW {
                 self.detach();
             } else if let Some(size) = own_size().filter(|_| self.types) {
-                self.keeper.send(&Ask::Resize(size), &[]);
+                self.keeper.send(&KeeperRequest::Resize(size), &[]);
             }
         }
     }

@@ -50,10 +50,12 @@ const MOST_DAEMONS: usize = 10;
 fn ask(settings: &Settings, request: &(impl Serialize + Sync)) -> Result<ExecReply, Failure> {
     let run = state_root::new_run_id().map_err(Failure::ours)?;
     let mut client = reach::needed(settings).map_err(Failure::of_run)?;
-    for _ in 0..MOST_DAEMONS {
+    for earlier in 0..MOST_DAEMONS {
         match reach::try_wait(client.exec(request, &run))? {
             Ok(reply) => return Ok(reply),
             Err(Failed::Broken(_)) => client = next_with(settings, &run)?,
+            // The daemon that was found after a death died too, before it was asked.
+            Err(Failed::Unreachable(_)) if earlier > 0 => client = next_with(settings, &run)?,
             Err(failed @ Failed::Silent { .. }) => {
                 return Err(Failure::ours(format!(
                     "{failed}; the command may have been started: `tenure process poll {run}` finds it"

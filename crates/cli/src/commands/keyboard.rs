@@ -2,7 +2,7 @@
 
 use super::{PATIENCE, dial, ended, unexpected};
 use crate::failure::Failure;
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 
@@ -12,7 +12,7 @@ const CHUNK: usize = 64 << 10;
 /// Types these bytes to a live run, and waits until the command has them.
 pub(super) fn type_to(dir: &RunDir, bytes: &[u8]) -> Result<(), Failure> {
     let mut keeper = dial(dir)?.ok_or_else(|| ended(dir))?;
-    if !keeper.understands(&Ask::Type) {
+    if !keeper.understands(&KeeperRequest::Type) {
         let why = "its keeper was started by an older Tenure and takes no keys";
         return Err(Failure::refused(format!("{why}: `tenure write {}` writes to its input", dir.id())));
     }
@@ -20,18 +20,20 @@ pub(super) fn type_to(dir: &RunDir, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn put(keeper: &mut Frames, bytes: &[u8]) -> Result<(), Failure> {
-    keeper.send(&Ask::Type, bytes);
+    keeper.send(&KeeperRequest::Type, bytes);
     let mut end = None;
     loop {
         let (tell, _) = keeper
-            .receive::<Tell>(PATIENCE)
+            .receive::<KeeperMessage>(PATIENCE)
             .map_err(|error| Failure::refused(format!("the command does not read its input: {error}")))?;
         match tell {
-            Tell::Typed { to } => end = Some(to),
-            Tell::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
-            Tell::KeysTaken { .. } => {}
-            Tell::StdinClosed => return Err(Failure::refused("the command takes no more input")),
-            Tell::StdinRefused { why } | Tell::Refused { why } => return Err(Failure::refused(why)),
+            KeeperMessage::Typed { to } => end = Some(to),
+            KeeperMessage::KeysTaken { to } if end.is_some_and(|end| to >= end) => return Ok(()),
+            KeeperMessage::KeysTaken { .. } => {}
+            KeeperMessage::StdinClosed => return Err(Failure::refused("the command takes no more input")),
+            KeeperMessage::StdinRefused { why } | KeeperMessage::Refused { why } => {
+                return Err(Failure::refused(why));
+            }
             other => return Err(unexpected(&other)),
         }
     }

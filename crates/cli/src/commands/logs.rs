@@ -11,7 +11,7 @@ use form::{Form, Missing};
 use own_terminal::OwnTerminal;
 use std::io::{self, Write};
 use tenure_core::output::Stream;
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_keeper::frames::Frames;
 use tenure_keeper::rundir::RunDir;
 use tenure_os::poll;
@@ -63,7 +63,7 @@ enum Stopped {
 /// Prints what is there, then what comes, until the run has ended.
 fn follow(dir: &RunDir, printer: &mut Printer) -> Result<(), Stopped> {
     if let Some(mut keeper) = dial(dir).map_err(Stopped::Failed)? {
-        keeper.send(&Ask::Follow, &[]);
+        keeper.send(&KeeperRequest::Follow, &[]);
         printer.print()?;
         while printer.left > 0 && printer.wait_for_more(&mut keeper) {
             printer.print()?;
@@ -87,8 +87,8 @@ impl Printer {
     /// Waits for growth; `false` once there will be none, or somebody wants us to leave.
     fn wait_for_more(&mut self, keeper: &mut Frames) -> bool {
         loop {
-            match keeper.next_frame::<Tell>() {
-                Ok(Some((Tell::Ended { .. }, _))) | Err(_) => return false,
+            match keeper.next_frame::<KeeperMessage>() {
+                Ok(Some((KeeperMessage::Ended { .. }, _))) | Err(_) => return false,
                 Ok(Some(_)) => return true,
                 Ok(None) if keeper.ended() => return false,
                 Ok(None) => {}

@@ -10,8 +10,8 @@ use tenure_os::complaint::complain;
 use tenure_os::poll::Interest;
 use tenure_os::socket::{Conn, Got};
 use tenure_os::terminal;
+use tenure_output::screen::ModeTracker;
 use tenure_output::{Piece, Reader};
-use tenure_screen::ModeTracker;
 
 /// The handle to the printing thread.
 pub(crate) struct Printer {

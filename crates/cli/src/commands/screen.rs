@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::{print, settings};
 use tenure_core::spec::Size;
 use tenure_keeper::rundir::RunDir;
-use tenure_screen::Screen;
+use tenure_output::screen::Screen;
 
 pub(crate) fn run(args: &ScreenArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ScreenArgs) -> Result<u8, Failure> {
 
 /// The first size of a run's terminal; `None` if it has none.
 pub(super) fn terminal(dir: &RunDir) -> Result<Option<Size>, Failure> {
-    Ok(dir.ticket().map_err(Failure::refused)?.pty_size)
+    Ok(dir.ticket().map_err(Failure::refused)?.options.pty_size)
 }
 
 /// The screen of a run as it stands now.

@@ -1,17 +1,12 @@
 //! `tenure show`: one run's record.
 
-use super::{find, view};
+use super::runs::Runs;
 use crate::args::ShowArgs;
 use crate::failure::Failure;
-use crate::{print, reach, settings};
+use crate::{print, settings};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let settings = settings::load_to_look()?;
-    let run = reach::daemon_or_files(
-        &settings,
-        |client| reach::wait(client.run(&args.id)),
-        || Ok(view(&find(&settings::open(&settings)?, &args.id)?).map_err(Failure::refused)?.json()),
-    )?;
+    let run = Runs::with(&settings::load_to_look()?, |runs| runs.find(&args.id)?.json())?;
     if args.json {
         print::json(&run)?;
     } else {

@@ -7,7 +7,7 @@ use crate::{print, settings};
 use serde_json::{Value, json};
 use tenure_core::run_json::RunView;
 use tenure_core::state::State;
-use tenure_core::wire::{Ask, ProcessView, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest, ProcessView};
 use tenure_keeper::rundir::RunDir;
 use tenure_keeper::state_root::StateRoot;
 
@@ -51,9 +51,9 @@ fn all(state: &StateRoot) -> Result<Vec<Tree>, Failure> {
 /// What lives of a run; `None` if it has no keeper any more.
 fn processes(dir: &RunDir) -> Result<Option<Vec<ProcessView>>, Failure> {
     let Some(mut keeper) = dial(dir)? else { return Ok(None) };
-    match ask(&mut keeper, &Ask::Tree, &[])? {
-        Tell::Tree { processes } => Ok(Some(processes)),
-        Tell::Ended { .. } => Ok(None),
+    match ask(&mut keeper, &KeeperRequest::Tree, &[])? {
+        KeeperMessage::Tree { processes } => Ok(Some(processes)),
+        KeeperMessage::Ended { .. } => Ok(None),
         other => Err(unexpected(&other)),
     }
 }

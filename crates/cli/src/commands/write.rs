@@ -5,7 +5,7 @@ use crate::args::WriteArgs;
 use crate::failure::Failure;
 use crate::settings;
 use std::io::Read;
-use tenure_core::wire::{Ask, Tell};
+use tenure_core::wire::{KeeperMessage, KeeperRequest};
 use tenure_keeper::frames::Frames;
 use tenure_os::text;
 
@@ -16,8 +16,8 @@ pub(crate) fn run(args: &WriteArgs) -> Result<u8, Failure> {
     let state = settings::state_root()?;
     let dir = find(&state, &args.id)?;
     let mut keeper = dial(&dir)?.ok_or_else(|| ended(&dir))?;
-    let mut offset = match ask(&mut keeper, &Ask::Status, &[])? {
-        Tell::Status { stdin_offset, .. } => stdin_offset,
+    let mut offset = match ask(&mut keeper, &KeeperRequest::Status, &[])? {
+        KeeperMessage::Status { stdin_offset, .. } => stdin_offset,
         other => return Err(unexpected(&other)),
     };
     let mut source: Box<dyn Read> = match &args.data {
@@ -41,12 +41,12 @@ pub(crate) fn run(args: &WriteArgs) -> Result<u8, Failure> {
 /// Writes one chunk and waits until the command has taken it.
 fn put(keeper: &mut Frames, offset: u64, bytes: &[u8], eof: bool) -> Result<u64, Failure> {
     let end = offset + bytes.len() as u64;
-    let mut tell = ask(keeper, &Ask::Stdin { offset, eof }, bytes)?;
+    let mut tell = ask(keeper, &KeeperRequest::Stdin { offset, eof }, bytes)?;
     loop {
         match tell {
-            Tell::StdinTaken { to } if to >= end => return Ok(end),
-            Tell::StdinTaken { .. } => {}
-            Tell::StdinClosed => return Err(Failure::refused("the command takes no more input")),
+            KeeperMessage::StdinTaken { to } if to >= end => return Ok(end),
+            KeeperMessage::StdinTaken { .. } => {}
+            KeeperMessage::StdinClosed => return Err(Failure::refused("the command takes no more input")),
             other => return Err(unexpected(&other)),
         }
         tell = keeper

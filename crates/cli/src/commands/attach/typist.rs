@@ -3,7 +3,7 @@
 use crate::args::AttachArgs;
 use std::io;
 use tenure_core::detach::Detach;
-use tenure_core::wire::Ask;
+use tenure_core::wire::KeeperRequest;
 use tenure_keeper::frames::Frames;
 use tenure_os::poll::Interest;
 use tenure_os::terminal;
@@ -30,9 +30,9 @@ impl Typist {
     /// Tells the keeper that somebody types here.
     pub(super) fn begin(args: &AttachArgs, pty: bool, keeper: &mut Frames) -> Self {
         let at_terminal = terminal::stdin().is_terminal() && terminal::stdin().in_foreground();
-        let passes = !args.no_stdin && keeper.understands(&Ask::Type);
+        let passes = !args.no_stdin && keeper.understands(&KeeperRequest::Type);
         if passes {
-            keeper.send(&Ask::Type, &[]);
+            keeper.send(&KeeperRequest::Type, &[]);
         }
         Self {
             // Whoever looks on at a terminal is asked nothing, but must be able to leave.
@@ -98,7 +98,7 @@ impl Typist {
             None => (bytes.to_vec(), false),
         };
         if self.passes && !pass.is_empty() {
-            keeper.send(&Ask::Type, &pass);
+            keeper.send(&KeeperRequest::Type, &pass);
             self.unanswered = true;
         }
         detached || (!self.passes && self.detach.is_some() && pass.contains(&CTRL_C))

@@ -1,8 +1,7 @@
 //! `tenure daemon stop`: asks the daemon to exit. If it does not answer, signals the process that its lock names.
 
-use super::super::cancel::cancel;
 use super::super::listed;
-use super::super::wait::ending_of;
+use super::super::runs::{cancel, ending_of};
 use crate::args::StopArgs;
 use crate::failure::Failure;
 use crate::{print, reach, settings};

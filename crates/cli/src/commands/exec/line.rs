@@ -1,20 +1,13 @@
 //! A command line from the words of ours.
 
+use tenure_core::visible::shell_line;
+
 /// One word is a command line already; of several, each is to stay one word of the shell's.
 pub(super) fn line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
-        words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        words => shell_line(words.iter().map(String::as_str)),
     }
-}
-
-/// A word as every POSIX shell reads it back. `=` would make an assignment of the first one.
-pub(in crate::commands) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tenure_os::poll::{self, Interest};
 use tenure_os::signals::{self, Signals};
 use tenure_os::socket::{Conn, Got};
 use tenure_os::terminal;
-use tenure_screen::ModeTracker;
+use tenure_output::screen::ModeTracker;
 
 /// How long the terminal may take to be put back once somebody wants us to leave.
 const COURTESY: Duration = Duration::from_secs(1);

@@ -3,24 +3,26 @@
 
 use super::super::printer::{self, Printed, Printer};
 use super::typing::{Input, Typing};
-use super::{handover, print_record, request};
+use super::{handover, print_record};
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::{here, print};
+use crate::print;
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 use tenure_client::Client;
+use tenure_core::api::RunRequest;
 use tenure_core::ending::Reason;
 use tenure_core::record::Ending;
 use tenure_core::signal::Signal;
 use tenure_core::spec::Spec;
-use tenure_core::wire::{Ask, Role, Tell};
-use tenure_keeper::forsaken::{Closing, Forsaken, NotClosed};
-use tenure_keeper::launch::{Launched, Nursery, Terms};
+use tenure_core::wire::{KeeperMessage, KeeperRequest, Role};
+use tenure_keeper::launch::{Launched, Nursery};
 use tenure_keeper::nursery;
+use tenure_keeper::orphaned;
+use tenure_keeper::orphaned::by_daemon::{Closing, NotClosed, OrphanedRun};
+use tenure_keeper::orphaned::by_parent::{self, FallenRun};
 use tenure_keeper::rundir::RunDir;
-use tenure_keeper::salvage::{self, Fallen};
 use tenure_keeper::state_root::StateRoot;
 use tenure_os::complaint::complain;
 use tenure_os::lock::{self, Holder};
@@ -31,11 +33,11 @@ use tenure_os::{clock, reaper};
 use tenure_settings::Settings;
 
 /// How often a fallen keeper's run is looked at until somebody has closed it.
-const LOOK: Duration = Duration::from_millis(5);
+const CLOSE_POLL: Duration = Duration::from_millis(5);
 /// How long the last output may take to be printed once somebody wants us to go.
-const COURTESY: Duration = Duration::from_secs(1);
+const PRINT_LIMIT: Duration = Duration::from_secs(1);
 /// How long the nursery may take to leave; it has nothing left to do.
-const FAREWELL: Duration = Duration::from_secs(5);
+const NURSERY_EXIT_LIMIT: Duration = Duration::from_secs(5);
 
 struct Foreground<'a> {
     args: &'a RunArgs,
@@ -58,25 +60,23 @@ struct Foreground<'a> {
     /// When a run that we were asked to leave is left, printed or not.
     leave_at: Option<Duration>,
     /// The run without keeper and nursery, while we close it as the parent of last resort,
-    fallen: Option<Vec<Fallen>>,
+    fallen: Option<Vec<FallenRun>>,
     /// or as anybody else.
     closing: Option<Closing>,
 }
 
-pub(super) fn run(args: &RunArgs, state: &StateRoot, spec: &Spec, terms: &Terms) -> Result<u8, Failure> {
+pub(super) fn run(args: &RunArgs, state: &StateRoot, mut spec: Spec) -> Result<u8, Failure> {
     // Orphans come to us only if there can be none but this run's: a shell may have left us its children.
     let last_resort = reaper::childless() && reaper::become_subreaper().is_ok();
     let signals = take_signals(args).map_err(Failure::ours)?;
     let nursery = Nursery::start(state).map_err(Failure::ours)?;
     let input = Input::of(args);
-    let passes_stdin = input == Input::Passed;
-    let mut spec = spec.clone();
-    if passes_stdin {
-        spec.transport.close_stdin();
+    if input == Input::Passed {
+        spec.pass_stdin();
     }
-    let launched = nursery.run(state, &spec, terms, (Role::Caller, passes_stdin));
-    let mut launched = launched.map_err(Failure::ours)?;
-    input.pass(&mut launched.keeper)?;
+    let mut launched = nursery.run(state, &spec, Role::Caller).map_err(Failure::ours)?;
+    // A keeper that did not get it ends the run. If it is gone, and its nursery too, nobody but us writes the ending.
+    let _ = input.pass(&mut launched.keeper);
     attend(args, state, (launched, input), signals, Some((nursery, last_resort)))
 }
 
@@ -85,12 +85,11 @@ pub(super) fn by_daemon(
     args: &RunArgs,
     settings: &Settings,
     client: &Client,
-    spec: &Spec,
+    request: &RunRequest,
 ) -> Result<u8, Failure> {
     let state = crate::settings::open(settings)?;
     let signals = take_signals(args).map_err(Failure::ours)?;
-    let request = request::of(args, spec, here::keep(settings));
-    let launched = handover::launch(client, &state, args, &request, &signals)?;
+    let launched = handover::launch(client, &state, args, request, &signals)?;
     attend(args, &state, launched, signals, None)
 }
 
@@ -192,34 +191,36 @@ impl Foreground<'_> {
     fn timeout(&self) -> Option<Duration> {
         let fallen = self.launched.keeper.ended() && self.ending.is_none();
         let leave = self.leave_at.map(|at| at.saturating_sub(clock::awake()));
-        fallen.then_some(LOOK).or(leave)
+        fallen.then_some(CLOSE_POLL).or(leave)
     }
 
     /// What the keeper says; returns why there is no run, if there is none.
     fn hear(&mut self) -> io::Result<Option<String>> {
-        while let Some((tell, body)) = self.launched.keeper.next_frame::<Tell>().map_err(io::Error::other)? {
+        while let Some((tell, body)) =
+            self.launched.keeper.next_frame::<KeeperMessage>().map_err(io::Error::other)?
+        {
             match tell {
-                Tell::Started { .. } => self.started(),
-                Tell::Grown { to } => self.printer.print_to(to),
-                Tell::Unkept { offset, stream } => self.printer.print_bytes(offset, stream, body),
-                Tell::StdinTaken { to } => self.typing.taken(to),
-                Tell::StdinClosed | Tell::StdinRefused { .. } => self.typing.close(),
-                Tell::Ended { ending } => self.end(*ending),
-                Tell::NotStarted { .. } => self.begun = true,
-                Tell::Unrecorded { why, .. } => return Ok(Some(why)),
-                Tell::Refused { why } if !self.begun => return Ok(Some(why)),
+                KeeperMessage::Started { .. } => self.started(),
+                KeeperMessage::Grown { to } => self.printer.print_to(to),
+                KeeperMessage::Unkept { offset, stream } => self.printer.print_bytes(offset, stream, body),
+                KeeperMessage::StdinTaken { to } => self.typing.taken(to),
+                KeeperMessage::StdinClosed | KeeperMessage::StdinRefused { .. } => self.typing.close(),
+                KeeperMessage::Ended { ending } => self.end(*ending),
+                KeeperMessage::NotStarted { .. } => self.begun = true,
+                KeeperMessage::Unrecorded { why, .. } => return Ok(Some(why)),
+                KeeperMessage::Refused { why } if !self.begun => return Ok(Some(why)),
                 // A signal or a size that came too late for the run.
-                Tell::Refused { .. }
-                | Tell::Done
-                | Tell::Welcome { .. }
-                | Tell::Status { .. }
-                | Tell::Typed { .. }
-                | Tell::KeysTaken { .. }
-                | Tell::Tree { .. }
-                | Tell::Blocked { .. }
-                | Tell::StillYours { .. }
-                | Tell::Noted
-                | Tell::Leaving { .. } => {}
+                KeeperMessage::Refused { .. }
+                | KeeperMessage::Done
+                | KeeperMessage::Welcome { .. }
+                | KeeperMessage::Status { .. }
+                | KeeperMessage::Typed { .. }
+                | KeeperMessage::KeysTaken { .. }
+                | KeeperMessage::Tree { .. }
+                | KeeperMessage::Blocked { .. }
+                | KeeperMessage::StillYours { .. }
+                | KeeperMessage::Noted
+                | KeeperMessage::Leaving { .. } => {}
             }
         }
         Ok(None)
@@ -245,7 +246,7 @@ impl Foreground<'_> {
         self.printer.finish(ending.output.bytes);
         self.ending = Some(ending);
         if self.asked > 0 {
-            self.leave_at = Some(clock::awake() + COURTESY);
+            self.leave_at = Some(clock::awake() + PRINT_LIMIT);
         }
     }
 
@@ -255,14 +256,14 @@ impl Foreground<'_> {
                 signals::CHILD => self.reap(),
                 signals::WINDOW => {
                     if let Some(size) = self.raw.as_ref().and_then(|_| terminal::stdin().size()) {
-                        self.ask(&Ask::Resize(size));
+                        self.ask(&KeeperRequest::Resize(size));
                     }
                 }
                 signals::TYPED_STOP => {
-                    self.ask(&Ask::Signal { signal: Signal::STOP });
+                    self.ask(&KeeperRequest::Signal { signal: Signal::STOP });
                     signals::stop_self();
                 }
-                signals::CONTINUED => self.ask(&Ask::Signal { signal: Signal::CONT }),
+                signals::CONTINUED => self.ask(&KeeperRequest::Signal { signal: Signal::CONT }),
                 _ => self.leave(self.asked > 0),
             }
         }
@@ -271,17 +272,17 @@ impl Foreground<'_> {
     /// Somebody wants us to go. From here on the run is not held up for a reader, who may never come.
     fn leave(&mut self, now: bool) {
         self.asked += 1;
-        self.ask(&Ask::Cancel { now });
-        self.ask(&Ask::Taken { to: u64::MAX });
+        self.ask(&KeeperRequest::Cancel { now });
+        self.ask(&KeeperRequest::Taken { to: u64::MAX });
         if self.ending.is_some() {
             self.leave_at = Some(clock::awake());
         } else if self.launched.keeper.ended() {
             // Nobody is left to be asked. Whoever is to write the ending has a moment for it.
-            self.leave_at.get_or_insert(clock::awake() + FAREWELL);
+            self.leave_at.get_or_insert(clock::awake() + NURSERY_EXIT_LIMIT);
         }
     }
 
-    fn ask(&mut self, ask: &Ask) {
+    fn ask(&mut self, ask: &KeeperRequest) {
         self.launched.keeper.send(ask, &[]);
     }
 
@@ -300,7 +301,7 @@ impl Foreground<'_> {
     fn look_for_ending(&mut self) -> io::Result<bool> {
         let dir = &self.launched.dir;
         if let Some(ending) = dir.ending().map_err(io::Error::other)? {
-            salvage::tidy(dir.path());
+            orphaned::clean_up(dir.path());
             self.end(ending);
             return Ok(true);
         }
@@ -311,12 +312,12 @@ impl Foreground<'_> {
         if !self.last_resort {
             return self.close();
         }
-        let fallen = self.fallen.get_or_insert_with(|| Fallen::read(dir.path()));
+        let fallen = self.fallen.get_or_insert_with(|| FallenRun::read(dir.path()));
         if fallen.is_empty() {
             // It was closed, and the disk would not take that.
             return Ok(dir.ending().map_err(io::Error::other)?.is_some());
         }
-        salvage::hunt(&HashSet::new(), fallen);
+        by_parent::stop_round(&HashSet::new(), fallen);
         self.reap();
         Ok(true)
     }
@@ -328,7 +329,7 @@ impl Foreground<'_> {
             closing.go_on().map(drop)
         } else {
             let dir = RunDir::open(self.launched.dir.path())?;
-            let run = Forsaken::read(dir, self.launched.ticket.clone()).map_err(io::Error::other)?;
+            let run = OrphanedRun::read(dir, &self.launched.ticket).map_err(io::Error::other)?;
             let how = run.keeper_killed();
             run.begin(how).map(|closing| self.closing = Some(closing))
         };
@@ -354,7 +355,7 @@ impl Foreground<'_> {
     fn printed(&mut self) -> bool {
         while let Some(printed) = self.printer.next() {
             match printed {
-                Printed::UpTo(to) => self.launched.keeper.send(&Ask::Taken { to }, &[]),
+                Printed::UpTo(to) => self.launched.keeper.send(&KeeperRequest::Taken { to }, &[]),
                 Printed::All => return self.ending.is_some(),
                 Printed::NobodyReads if self.ending.is_some() => return true,
                 Printed::NobodyReads => self.leave(false),
@@ -365,7 +366,7 @@ impl Foreground<'_> {
 
     /// Undoes what the output of a run without an ending did to the terminal.
     fn put_terminal_back(&mut self) -> io::Result<()> {
-        let deadline = clock::awake() + COURTESY;
+        let deadline = clock::awake() + PRINT_LIMIT;
         self.printer.enough();
         self.printer.leave();
         self.printer.finish(0);
@@ -383,7 +384,7 @@ impl Foreground<'_> {
 
     /// Leaves nothing of ours behind: the nursery goes once nobody can ask it for anything.
     fn bid_farewell(&mut self) -> io::Result<()> {
-        let deadline = clock::awake() + FAREWELL;
+        let deadline = clock::awake() + NURSERY_EXIT_LIMIT;
         self.launched.keeper.end();
         let Some(pid) = self.nursery_pid else { return Ok(()) };
         // Its connection ends here, so that it leaves.

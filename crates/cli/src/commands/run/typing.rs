@@ -6,7 +6,7 @@ use crate::args::{RunArgs, StdinArg};
 use crate::failure::Failure;
 use std::io;
 use std::time::Duration;
-use tenure_core::wire::Ask;
+use tenure_core::wire::KeeperRequest;
 use tenure_keeper::frames::Frames;
 use tenure_os::poll::Interest;
 use tenure_os::terminal;
@@ -74,7 +74,7 @@ impl Typing {
     pub(super) fn begin(&mut self, keeper: &mut Frames) {
         self.begun = true;
         if self.open {
-            keeper.send(&Ask::Stdin { offset: 0, eof: false }, &[]);
+            keeper.send(&KeeperRequest::Stdin { offset: 0, eof: false }, &[]);
         }
     }
 
@@ -109,7 +109,7 @@ impl Typing {
             // A terminal that is gone, or a descriptor that was never open, has no more to say.
             Err(_) => 0,
         };
-        keeper.send(&Ask::Stdin { offset: self.next, eof: n == 0 }, &bytes[..n]);
+        keeper.send(&KeeperRequest::Stdin { offset: self.next, eof: n == 0 }, &bytes[..n]);
         self.next += n as u64;
         self.open = n > 0;
     }
