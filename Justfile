@@ -23,6 +23,15 @@ snapshots:
     INSTA_UPDATE=always cargo nextest run -p tenure-daemon --lib faces
     INSTA_UPDATE=always cargo nextest run -p tenure-cli --lib faces
 
+# Write the generated tables in the documents (settings, codes, events, metrics …) anew; read the diff.
+docs-tables:
+    DOCS_TABLES=write cargo nextest run -p tenure-cli --lib docs_tables
+
+# Record README's terminal picture with the real program.
+demo:
+    cargo build --release
+    scripts/demo target/release/tenure docs/demo.svg
+
 # Tenure itself: just run run -- echo hello
 run *args:
     cargo run --release -- {{args}}
