@@ -8,7 +8,7 @@ use crate::{print, reach, settings};
 use std::time::Duration;
 use tenure_client::Client;
 use tenure_core::daemon_lock;
-use tenure_core::defaults::GRACE;
+use tenure_core::defaults::{GRACE, PROBE_AFTER};
 use tenure_core::identity::Evidence;
 use tenure_core::signal::Signal;
 use tenure_core::state::State;
@@ -39,7 +39,7 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
             Ok(true) => return Ok(0),
             Ok(false) if clock::awake() > deadline => {
                 return Err(Failure::refused(
-                    "the daemon does not answer: `tenure daemon status` looks again",
+                    "the daemon does not answer: `tenure daemon status` shows its state",
                 ));
             }
             Ok(false) => {
@@ -64,13 +64,24 @@ pub(super) fn stop(settings: &Settings, args: &StopArgs) -> Result<u8, Failure> 
     Ok(0)
 }
 
-/// Asks the daemon to exit, and waits until it has.
+/// Asks the daemon to exit, and waits until it has. Fails as silent if the daemon hangs meanwhile.
 fn request_leave(client: &Client, args: &StopArgs, deadline: Duration) -> Result<(), Failure> {
     let pid = reach::wait(client.health())?.pid;
     reach::wait(client.shutdown(args.cancel_runs))?;
+    let mut next_probe = clock::awake() + PROBE_AFTER;
+    let mut unanswered = 0;
     while client.lock_holder().is_some_and(|holder| holder.pid == pid) {
         if clock::awake() > deadline {
-            return Err(Failure::refused("the daemon has not left yet: `tenure daemon status` looks again"));
+            return Err(Failure::refused("the daemon has not exited yet: `tenure daemon status` shows its state"));
+        }
+        if clock::awake() >= next_probe {
+            match reach::try_wait(client.probe())? {
+                Ok(()) => unanswered = 0,
+                // A daemon that exits closes its sockets first: a single unanswered probe proves nothing.
+                Err(_) if unanswered == 0 => unanswered = 1,
+                Err(silent) => return Err(reach::failure(&silent)),
+            }
+            next_probe = clock::awake() + PROBE_AFTER;
         }
         poll::wait(&[], Some(LOOK)).map_err(Failure::refused)?;
     }

@@ -197,6 +197,34 @@ fn stop_kills_an_unresponsive_daemon_and_its_runs_continue() {
 }
 
 #[test]
+fn stop_kills_a_daemon_that_hangs_after_it_agreed_to_exit() {
+    let fixture = never_replaced();
+    let script = "trap '' TERM; echo ready; read line; exit 6";
+    let id = fixture.start_in_background(&["--stdin", "open", "--grace", "10m"], &["sh", "-c", script]);
+    fixture.wait_for_output(&id, "ready");
+    let daemon = fixture.daemon();
+    let mut stop = fixture.start(&["daemon", "stop", "--cancel-runs"]);
+    eventually("the daemon ends its runs", || {
+        (fixture.show(&id)["state"] == "exiting").then_some(())
+    });
+    daemon.stop();
+    // A daemon that hangs for good: it is stopped again after each SIGCONT.
+    within(WAIT_LIMIT, "its end", || {
+        if !proc::is_stopped(daemon.pid) {
+            daemon.send(Signal::STOP);
+        }
+        daemon.is_dead().then_some(())
+    });
+    let_end(&fixture, &id);
+    assert_eq!(stop.code(), 0, "{}", stop.err());
+    assert!(stop.err().contains(&format!("the daemon (pid {}) does not answer", daemon.pid)), "{}", stop.err());
+    assert_eq!(fixture.serving_pid(), None, "no other was started");
+    fixture.start_daemon();
+    assert_eq!(fixture.wait(&id), 123);
+    fixture.finish();
+}
+
+#[test]
 fn the_warden_replaces_a_hung_daemon_and_runs_continue() {
     let fixture = soon_replaced();
     let id = waiting_run(&fixture);
